@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.cli.chat.blocks import Block
 from holdfast.cli.chat.view import View
 from holdfast.client.events import TextDelta
+from tests.records import record_json
 
 Json = dict[str, Any]
 
@@ -21,10 +22,7 @@ class Story:
         self.blocks: list[Block] = []
 
     def happened(self, kind: str, **fields: Any) -> list[Block]:
-        if isinstance(fields.get("by"), str):
-            fields["by"] = {"type": "person", "client": fields["by"]}
-        event = {"kind": kind, **fields}
-        record = {"version": len(self.records) + 1, "at": 1_000 * len(self.records), "event": event}
+        record = record_json(kind, version=len(self.records) + 1, at=1_000 * len(self.records), **fields)
         self.records.append(record)
         return self._keep(self.view.happened(record))
 

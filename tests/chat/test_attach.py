@@ -14,6 +14,7 @@ from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.slash import Slash
 from holdfast.client.client import Client
 from holdfast.config import Home
+from tests.chat.story import Story
 from tests.e2e.board import create_card, until_card
 from tests.e2e.gateway import GatewayProcess
 
@@ -44,14 +45,17 @@ def test_a_turn_that_began_before_the_window_costs_what_it_costs(
 
 
 def test_what_was_not_counted_is_not_denied() -> None:
-    records = [{"version": version, "event": {"kind": "InputReceived"}} for version in (7, 8, 9)]
-    assert [missed(records, read=read) for read in (9, 8, 6, 5)] == [
+    story = Story()
+    for input in ("a", "b", "c"):
+        story.said(input, input)
+    changes = [(version + 6, change) for version, change in story.view.changes]
+    assert [missed(changes, read=read, first=7) for read in (9, 8, 6, 5)] == [
         "",
         "1 message",
         "3 messages",
         "at least 3 messages",
     ]
-    assert missed([], read=0) == ""
+    assert missed([], read=0, first=1) == ""
 
 
 @pytest.mark.parametrize("name", ["~nobody-of-that-name/x.md", "a\0b.md", "/", "/no/such/place.md"])

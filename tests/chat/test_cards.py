@@ -91,12 +91,12 @@ def test_who_sits_at_a_worker_is_told_that_words_become_comments(
     card = cli.ok("card", "add", "worker", "--body", body, "--profile", "demo").strip()
     session = stands(gateway, card, "running")["card"]["session"]
     with sit_down(cli, "chat", session[:8], cwd=cwd, columns=120) as seat:
-        seat.until(f"run 1 of card {card} is at work here; what you type becomes a comment on the card")
+        seat.until(f"Run 1 of card {card} works here. Messages become comments on the card")
         seat.until(f"card {card}: words are comments")
         seat.enter("say I heard it")
         until(lambda: gateway.get(f"/v1/cards/{card}")["comments"], "it was said")
         gate.touch()
-        seat.until("I heard it", f"run 1 of card {card} is over; words here do not reach the card any more")
+        seat.until("I heard it", f"Run 1 of card {card} is over. Messages no longer reach the card.")
         seat.until_idle()
         assert f"card {card}: words are comments" not in seat.emulator.screen.rsplit("\n", 1)[-1]
         assert "nothing is at work" in seat.leave()

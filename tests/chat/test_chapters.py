@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.chat.attach import while_away
 from holdfast.cli.chat.blocks import Divider, Remark
-from holdfast.cli.chat.view import while_away
 from tests.chat.seat import CTRL_C, sit_down
 from tests.chat.story import Story
 from tests.cli.commandline import CommandLine, new_home
@@ -66,7 +66,7 @@ def test_a_reset_and_back(gateway: GatewayProcess, cli: CommandLine, cwd: Path) 
         shown = seat.until_idle("I have seen 1 user message; the first was: count")
         assert "── chapter 2: the model starts anew ───" in shown
         assert "\n   because cli asked for it\n" in shown
-        assert "\n   note of the agent: 1 user message so far; the first was: say before\n" in shown
+        assert "\n   Note of the agent: 1 user message so far; the first was: say before\n" in shown
         assert "\n   /undo-reset brings the earlier context back\n" in shown
         seat.enter("/undo-reset")
         seat.enter("count")
@@ -95,8 +95,8 @@ def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: Comman
         seat.type("/reset\rsay behind it\r")
         seat.until(question)
         seat.enter("k")
-        shown = seat.until_idle("handed over: ", "sleep 300 (", "\n\nbehind it\n")
-        assert shown.index("handed over: ") < shown.index("say behind it\n"), "it waited for the choice"
+        shown = seat.until_idle("Kept: ", "sleep 300 (", "\n\nbehind it\n")
+        assert shown.index("Kept: ") < shown.index("say behind it\n"), "it waited for the choice"
         seat.enter("/new")
         seat.until("/new and what still runs: k keep · s stop · c cancel", "it goes on in the old session")
         seat.enter("keep")
@@ -124,7 +124,7 @@ def test_a_plain_terminal_is_asked_too(gateway: GatewayProcess, cli: CommandLine
         seat.enter("/reset")
         seat.until("[/reset and what still runs: k keep · s stop · c cancel]")
         seat.enter("s")
-        seat.until("── chapter 2: the model starts anew", "stopped: ", "(a person wants it stopped)")
+        seat.until("── chapter 2: the model starts anew", "Stopped: ", "(a person wants it stopped)")
 
 
 def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
@@ -137,8 +137,8 @@ def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
         seat.until_idle("terminal started")
         session = only_session(gateway)
         cli.ok("sessions", "policy", session, "--mode", "idle")
-        seat.until("reset policy by cli: mode = idle", "a reset (idle) was due at")
-        assert seat.look().count("a reset (idle) was due at") == 1
+        seat.until("cli set when this session is reset: mode = idle", "The idle reset was due at")
+        assert seat.look().count("The idle reset was due at") == 1
         seat.leave()
     cli.ok("sessions", "policy", session, "--max-postpone", "0s")
     gateway.until_event(session, "ChapterOpened")
@@ -146,8 +146,8 @@ def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
         with sit_down(cli, "chat", session, columns=columns) as seat:
             shown = seat.until_idle("── reset ", "while nobody was here ───")
             assert "\n   because nobody said anything for " in shown
-            assert "\n   handed over: " in shown
-            assert "\n   note of the agent: 1 user message so far" in shown
+            assert "\n   Kept: " in shown
+            assert "\n   Note of the agent: 1 user message so far" in shown
             assert "\n   /undo-reset brings the earlier context back\n" in shown
             assert "the model starts anew" not in shown, "the same is not told twice"
             if columns == 120:
@@ -168,15 +168,15 @@ def test_a_context_is_made_shorter(gateway: GatewayProcess, cli: CommandLine, cw
         seat.enter("say one")
         seat.until_idle("\n\none")
         seat.enter("/compact keep the names")
-        shown = seat.until_idle("── summary of the turns up to 1 · ")
-        assert "cli wants the context made shorter: keep the names\n" in shown
+        shown = seat.until_idle("── summary of the turns up to 1 ──")
+        assert "cli asked for a shorter context: keep the names.\n" in shown
         seat.enter("summary hang")
         seat.until_idle("My next summaries: hang.")
         seat.enter("/compact")
         seat.until("… making the context shorter by demo · ", "demo · compacting ")
         seat.enter("summary fail")  # goes first
-        seat.until("The summary was cut: something else came first. The model sees the last summary")
-        seat.until("no summary (attempt 1): The demo agent wrote no summary", "it is tried again")
+        seat.until("The summary was cut: something else came first. Nothing is lost.")
+        seat.until("No summary (attempt 1): The demo agent wrote no summary", "It will be tried again")
         seat.enter("fill 500")
         seat.until("fill fill")
         gateway.until_event(only_session(gateway), "SummaryFailed", count=3)
@@ -185,8 +185,8 @@ def test_a_context_is_made_shorter(gateway: GatewayProcess, cli: CommandLine, cw
         seat.enter("perhaps")
         seat.until("It waits for one of: 1 try again · 2 digest.")
         seat.enter("2")
-        shown = seat.until("→ digest · cli", "── digest of the turns up to 4 · ", "\n\nmore\n")
-        assert "\n   made by a rule, without a model; a summary takes its place" in shown
+        shown = seat.until("→ digest · cli", "── digest of the turns up to 4 ──", "\n\nmore\n")
+        assert "It was made by a rule, without a model" in " ".join(shown.split())
         seat.enter("/context")
         seat.until("chapter 1; a digest replaces the turns up to 4; ", "; summarised above 300, at most")
 
@@ -200,34 +200,28 @@ POSTPONED = {"rule": "idle", "due_at": 0, "until": None, "next_check": 0}
 def test_only_the_latest_reason_for_a_postponement_counts() -> None:
     story = Story().begin()
     for reason in ("turn 1 is open", "process a works"):
-        assert story.happened("ResetPostponed", **POSTPONED, blockers=[{"reason": reason}]) == []
-    assert story.view.context.postponed.endswith("and is postponed: process a works")
+        blockers = [{"by": "turn", "reason": reason}]
+        assert story.happened("ResetPostponed", **POSTPONED, blockers=blockers) == []
+    assert story.view.postponed.endswith("and is postponed: process a works.")
     story.said("i2", "back again")
-    assert story.view.context.postponed == ""
+    assert story.view.postponed == ""
 
 
-def test_what_the_model_sees_without_a_summary_is_said() -> None:
+def test_a_summary_that_fails_and_a_digest_are_marked() -> None:
     story = Story().begin()
-    failed = {"covers_turn": 1, "attempt": 2, "problem": PROBLEM, "retry_at": None}
-    (first,) = story.happened("SummaryFailed", **failed)
+    (first,) = story.happened("SummaryFailed", covers_turn=1, attempt=2, problem=PROBLEM, retry_at=None)
     assert isinstance(first, Remark)
+    assert first.tone == "warning"
     assert first.text == (
-        "no summary (attempt 2): It took longer than 5 s. The model sees everything as before; "
-        "it is tried again after the next turn, or when somebody asks."
+        "No summary (attempt 2): It took longer than 5 s. It will be tried again after the next turn or on request."
     )
     sizes = {"tokens_before": 1_200, "tokens_after": 34}
     (digest,) = story.happened(
         "SummaryWritten", covers_turn=1, summary="s", source="digest", model="", reason="too long", **sizes
     )
     assert isinstance(digest, Divider)
-    assert (digest.title, digest.tone) == ("digest of the turns up to 1 · 1,200 → 34 tokens", "warning")
-    (second,) = story.happened("SummaryFailed", **failed)
-    assert isinstance(second, Remark)
-    assert "The model sees a digest of the older turns; " in second.text
-    story.happened("ChapterRejoined", chapter=2, by="cli")
-    (third,) = story.happened("SummaryFailed", **failed)
-    assert isinstance(third, Remark)
-    assert "The model sees what it saw before; " in third.text, "nobody knows what stood there"
+    assert (digest.title, digest.tone) == ("digest of the turns up to 1", "warning")
+    assert "(1,200 → 34 tokens): too long. It was made by a rule" in digest.lines[0]
 
 
 def test_it_is_compacting_from_the_wish_to_the_summary() -> None:
@@ -249,8 +243,11 @@ def test_it_is_compacting_from_the_wish_to_the_summary() -> None:
         tokens_before=5,
         tokens_after=4,
     )
-    assert story.view.context.compacting is None
+    assert story.view.compacting_since is None
 
 
 def test_a_reset_is_among_what_happened_while_away() -> None:
-    assert while_away([{"event": {"kind": "ChapterOpened"}}]) == "1 reset"
+    story = Story().begin()
+    story.view.changes.clear()
+    story.happened("ChapterOpened", chapter=2, reason="r", by="cli")
+    assert while_away(change for _, change in story.view.changes) == "1 reset"

@@ -7,12 +7,18 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.chat.slash import VERBS, Answer, Meaning, Message, Slash, Wrong, meaning
-from holdfast.cli.chat.view import Wait
+from holdfast.domain.events.session import Purpose
+from holdfast.domain.transcript_items import WaitItem
 
-APPROVAL = Wait("w1", "approval", "write a", ("allow", "session", "always", "deny"), None)
-QUESTION = Wait("w2", "question", "Which?", ("red", "blue"), None)
-RESUME = Wait("w3", "resume", "old work", (), None)
-RETRY = Wait("w4", "retry", "429", (), 5)
+
+def wait(id: str, purpose: Purpose, *choices: str) -> WaitItem:
+    return WaitItem(version=1, at=0, wait=id, turn=1, purpose=purpose, reason="", choices=[*choices])
+
+
+APPROVAL = wait("w1", "approval", "allow", "session", "always", "deny")
+QUESTION = wait("w2", "question", "red", "blue")
+RESUME = wait("w3", "resume")
+RETRY = wait("w4", "retry")
 
 
 @pytest.mark.parametrize(

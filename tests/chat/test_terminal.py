@@ -179,7 +179,7 @@ def test_what_is_typed_behind_a_command_goes_where_it_leads(
         seat.until_idle("\n\nfirst")
         session = only_session(gateway)
         seat.type("/new\rsay second\r/rename Another\rsay third\r")
-        seat.until_idle("\n\nsecond", "renamed to “Another”", "\n\nthird")
+        seat.until_idle("\n\nsecond", "Renamed to “Another”", "\n\nthird")
     assert len(of_kind(gateway.events(session), "InputReceived")) == 1
     (other,) = (row["id"] for row in gateway.get("/v1/sessions")["sessions"] if row["id"] != session)
     said = of_kind(gateway.events(other), "InputReceived", "SessionRenamed")
@@ -265,7 +265,7 @@ def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: Co
             "/open": "[1] read · failed",
             "/nonsense": "There is no /nonsense.",
             "/model nonsense": "is not a model: write `demo` or PROVIDER:MODEL",
-            "/undo": "turn 2 undone by cli",
+            "/undo": "Turn 2 was undone by cli",
         }.items():
             seat.enter(command)
             seat.until(answer)
@@ -275,7 +275,7 @@ def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: Co
         assert "\u202e" not in seat.raw
         assert "\x1b]" not in seat.raw
         seat.enter("/fork")
-        seat.until("forked from", "A better title (fork)")
+        seat.until("Forked by cli from", "A better title (fork)")
         seat.enter("/quit")
         assert "detached; nothing is at work" in seat.ended()
     assert "# A better title" in (cwd / "talk.md").read_text()

@@ -30,12 +30,12 @@ I will read it.
 read done: # Read me
 And this is
 
-resumed after TIME away: the gateway was killed or crashed
+Turn 2 resumed after TIME, attempt 1: the gateway was killed or crashed.
 
 read done: # Read me
 And this is
 
-stopped by cli
+Turn 2 was stopped by cli.
 
 {PROMPT} say typed while it spoke
 
@@ -76,7 +76,7 @@ def test_all_see_the_same_also_through_a_kill(gateway: GatewayProcess, cli: Comm
             gateway.start()
             for seat in (one, two):
                 seat.until("resumed after", "· 2 queued")
-                seat.until("crashed\n\nread done: # Read me\nAnd this is\n")
+                seat.until("crashed.\n\nread done: # Read me\nAnd this is\n")
 
             two.type(CTRL_C)
             for seat in (one, two):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.cli.chat.attach import while_away
 from holdfast.cli.chat.blocks import Asked, Called, Remark, Said, Spoke, Thought
 from holdfast.cli.chat.speech import OTHERWISE
-from holdfast.cli.chat.view import while_away
+from holdfast.domain.transcript_items import MessageItem
 from tests.chat.story import Json, Story
 
 
@@ -73,11 +74,19 @@ def test_a_cut_answer_stays_and_the_step_begins_again() -> None:
     cut = {"turn": 1, "step": 1, "text": "one", "thinking": "", "reason": "the gateway was killed"}
     assert story.happened("ModelInterrupted", **cut) == [Spoke("one two")]  # we saw more than was kept
     assert story.happened("TurnResumed", turn=1, attempt=1, reason="killed", away_ms=1500) == [
-        Remark("resumed after 1.5 s away: killed", "warning")
+        Remark("Turn 1 resumed after 1 s, attempt 1: killed.", "warning")
     ]
     assert story.asked() == []
     assert story.spoken("one two three") == []
     assert story.answered("one two three") == [Spoke("one two three")]
+
+
+def test_what_was_seen_of_an_answer_stays_when_nothing_of_it_was_stored() -> None:
+    story = Story().begin()
+    story.spoken("one two")
+    cut = {"turn": 1, "step": 1, "text": "", "thinking": "", "reason": "the gateway was killed"}
+    assert story.happened("ModelInterrupted", **cut) == [Spoke("one two")]
+    assert story.view.transcript.live_step is None
 
 
 def test_without_a_resume_it_is_said_that_the_step_begins_again() -> None:
@@ -91,11 +100,11 @@ def test_tool_calls_are_one_line_each_and_can_be_opened() -> None:
     story.answered("", calls=[{"call": "1.1.0", "tool": "read", "arguments": '{"path": "a"}'}])
     assert story.view.running == []
     story.happened("ToolCallStarted", turn=1, call="1.1.0", tool="read", effect="pure")
-    assert [(call.number, call.tool) for call in story.view.running] == [(1, "read")]
+    assert [(one.number, one.call.tool) for one in story.view.running] == [(1, "read")]
     ended = {"turn": 1, "call": "1.1.0", "tool": "read", "outcome": "done", "output": "text", "duration_ms": 12}
     assert story.happened("ToolCallFinished", **ended) == [Called(1, "read", '{"path": "a"}', "done", "text", 12)]
     assert story.view.running == []
-    assert story.view.calls["1.1.0"].output == "text"
+    assert story.view.calls[0].call.output == "text"
 
 
 @pytest.mark.parametrize(
@@ -162,12 +171,15 @@ def test_a_retry_wants_no_answer_and_ends_in_silence() -> None:
     assert story.happened("WaitAnswered", turn=1, wait="w1", answer="try again", by="the clock") == []
 
 
+NO_KEY = {"code": "no_key", "message": "No key.", "hint": "Set it."}
+
+
 @pytest.mark.parametrize(
     ("outcome", "reason", "problem", "words"),
     [
-        ("stopped", "stopped by cli", None, "stopped by cli"),
-        ("stopped", "interrupted by a message", None, "stopped: interrupted by a message"),
-        ("failed", "No key.", {"message": "No key.", "hint": "Set it."}, "failed: No key. Set it."),
+        ("stopped", "stopped by cli", None, "Turn 1 was stopped by cli."),
+        ("stopped", "interrupted by a message", None, "Turn 1 was stopped: interrupted by a message."),
+        ("failed", "No key.", NO_KEY, "Turn 1 failed: No key. Set it."),
     ],
 )
 def test_how_a_turn_ends(outcome: str, reason: str, problem: Json | None, words: str) -> None:
@@ -192,7 +204,9 @@ def test_a_view_may_begin_in_the_middle() -> None:
 
 def test_events_of_the_future_and_of_the_past_do_no_harm() -> None:
     story = Story().begin()
-    assert story.happened("SomethingNew", x=1) == []
+    future = {"version": len(story.records) + 1, "at": 0, "event": {"kind": "SomethingNew", "x": 1}}
+    assert story.view.happened(future) == []
+    assert story.view.version == len(story.records) + 1
     assert story.happened("WaitOpened", turn=1, wait="w", purpose="resume", reason="old") == [Asked("resume", "old")]
 
 
@@ -203,8 +217,9 @@ def test_what_happened_while_away() -> None:
     for purpose in ("question", "approval", "approval", "retry"):
         story.happened("WaitOpened", turn=1, wait="w", purpose=purpose, reason="?")
     story.finished(outcome="failed", reason="x")
-    assert while_away(story.records) == "2 messages, 1 question, 2 approvals, 1 failed turn"
-    assert while_away(story.records[:1]) == ""
+    changes = [change for _, change in story.view.changes]
+    assert while_away(changes) == "2 messages, 1 question, 2 approvals, 1 failed turn"
+    assert while_away([]) == ""
 
 
 def test_the_queue_follows_every_edit() -> None:
@@ -214,9 +229,8 @@ def test_the_queue_follows_every_edit() -> None:
     nothing: Json = {"text": None, "mode": None, "place": None, "by": "web"}
     assert story.happened("InputRevised", **nothing | {"input": "c", "place": 1}) == []
     story.happened("InputRevised", **nothing | {"input": "a", "text": "other", "mode": "steer"})
-    story.happened("InputWithdrawn", input="b", by="web")
+    assert story.happened("InputWithdrawn", input="b", by="web") == [Remark("withdrawn by web: text b")]
     story.happened("InputRevised", **nothing | {"input": "b", "text": "late"})
-    assert [(q.input, q.text, q.mode) for q in story.view.queue.values()] == [
-        ("c", "text c", "queue"),
-        ("a", "other", "steer"),
-    ]
+    waiting = [item for item in story.view.queue.values() if isinstance(item, MessageItem)]
+    found = [(item.input, item.text, item.mode) for item in waiting]
+    assert found == [("c", "text c", "queue"), ("a", "other", "steer")]

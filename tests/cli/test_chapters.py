@@ -66,7 +66,7 @@ def test_a_reset_and_back(cli: CommandLine, gateway: GatewayProcess, tmp_path: P
     session = resting(gateway, "say before", tmp_path)
     done = cli("sessions", "reset", session[:8], "--note")
     assert done.returncode == 0
-    assert done.stdout.startswith(f"{session}: chapter 2 begins\n  note of the agent: 1 user message so far")
+    assert done.stdout.startswith(f"{session}: chapter 2 begins\n  Note of the agent: 1 user message so far")
     assert done.stderr == f"undo: holdfast sessions undo-reset {session[:8]}\n"
     assert "chapter 2; " in cli.ok("sessions", "context", session)
     assert re.search(
@@ -153,7 +153,7 @@ def test_on_a_terminal_it_asks(cli: CommandLine, gateway: GatewayProcess, tmp_pa
         terminal.until("k, s or c?")
         terminal.type("k\n")
         assert terminal.wait() == 0
-    assert f"handed over: {task[:8]} sleep 300" in terminal.text
+    assert f"Kept: {task[:8]} sleep 300" in terminal.text
     assert gateway.get(f"/v1/tasks/{task}")["lifetime"] == "persist"
     with cli.terminal("sessions", "delete", session) as terminal:
         asked(terminal, task)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.actor import by
+from tests.actors import by
 from tests.e2e.crash_points import SCRIPT, Client, crash_at_every_write, patient_home
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind, until
 from tests.e2e.tasks import home_with_commands, tasks_of

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.actor import by
+from tests.actors import by
 from tests.e2e.gateway import GatewayProcess, Json, kinds, of_kind, until, wait_for
 from tests.e2e.tasks import home_with_commands, marked, output, start, task, tasks_of, until_over
 

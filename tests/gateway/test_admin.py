@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.actor import by
+from tests.actors import by
 from tests.e2e.browser import Browser
 from tests.e2e.gateway import GatewayProcess, of_kind, until
 

@@ -196,8 +196,3 @@ def arguments_line(arguments: str) -> str:
     if not isinstance(found, dict):
         return shorten(one_line(arguments), 40)
     return " ".join(f"{name}={shorten(one_line(str(value)), 30)}" for name, value in found.items())
-
-
-def from_task(event: Json) -> bool:
-    """Whether an input is the runtime's word about a task, and no person's."""
-    return event.get("source") == "task"

@@ -5,14 +5,10 @@ The command line and the chat say it with these, so they never disagree.
 
 from __future__ import annotations
 
-from holdfast.cli.actor import by
 from holdfast.cli.screen import SHORT_ID, Column, age, ago, duration, moment, one_line, plural, shorten, when
 from holdfast.client.client import Client
 from holdfast.client.http import Json, quote
 
-INTERRUPTED = "interrupted"
-"""The code of a summary that was cut, which is nobody's failure."""
-A_DIGEST = "made by a rule, without a model; a summary takes its place as soon as one succeeds"
 NOTE = 400
 NOTE_SECONDS = 3_700.0
 """An agent may take its time for a note; `summary_timeout` ends it before."""
@@ -48,80 +44,30 @@ def opened_by(client: Client, session: str, chapter: Json) -> Json | None:
 
 
 def what_became(event: Json) -> list[str]:
-    """What a reset handed over and what it stopped, one line each."""
-    lines = []
-    if event["kept"]:
-        lines.append("handed over: " + "; ".join(f"{_named(one)} ({_doing(one)})" for one in event["kept"]))
-    if event["stopped"]:
-        lines.append("stopped: " + "; ".join(f"{_named(one)} ({one['rule']})" for one in event["stopped"]))
-    if event["hand_over"]:
-        whose = "note of the agent" if event["hand_over_from"] == "model" else "digest, made by a rule"
-        lines.append(f"{whose}: {shorten(one_line(event['hand_over']), NOTE)}")
-    return lines
+    """What a reset kept and what it stopped, and its note for the next chapter; one line each."""
+    from holdfast.domain.events.chapter import ChapterOpened
+    from holdfast.domain.transcript_text import chapter_lines
 
-
-def _named(one: Json) -> str:
-    return f"{one['task'][:SHORT_ID]} {shorten(one_line(one['title']), 60)}"
-
-
-def _doing(one: Json) -> str:
-    return f"{one['activity'] or 'an agent'}, {age(one['age_ms'])}"
-
-
-def compacted(event: Json) -> str:
-    """What stands where turns were, or the note for the next chapter."""
-    if event.get("purpose") == "hand_over":
-        return "note for the next chapter"
-    what = "summary" if event["source"] == "model" else "digest"
-    return f"{what} of {covered(event)} · {_sizes(event)}"
-
-
-def covered(event: Json) -> str:
-    """How far a summary reaches."""
-    turn, step = event["covers_turn"], event.get("covers_step")
-    if not step:
-        return f"the turns up to {turn}"
-    before = f"the turns up to {turn - 1} and " if turn > 1 else ""
-    return f"{before}the work in turn {turn} up to step {step}"
-
-
-def results_trimmed(event: Json) -> str:
-    """Which tool results the model does not see as a whole any more."""
-    what = "cut" if event["keep"] else "replaced by notes"
-    where = f"up to step {event['covers_step']} of turn {event['covers_turn']}"
-    return f"{plural(event['results'], 'tool result')} {what}, {where} · {_sizes(event)}"
-
-
-def _sizes(event: Json) -> str:
-    return f"{event['tokens_before']:,} → {event['tokens_after']:,} tokens"
-
-
-def no_summary(event: Json, sees: str = "what it saw before") -> str:
-    """Why there is none, what the model sees meanwhile, and when it is tried again."""
-    problem = event["problem"]
-    if event.get("purpose") == "hand_over":
-        again = "; it is tried again" if event["retry_at"] is not None else ""
-        return f"no note for the next chapter: {one_line(problem['message']).rstrip('.')}{again}"
-    if problem["code"] == INTERRUPTED:
-        return f"{one_line(problem['message'])} The model sees {sees}."
-    again = (
-        "after the next turn, or when somebody asks" if event["retry_at"] is None else f"at {when(event['retry_at'])}"
-    )
-    said = one_line(problem["message"]).rstrip(".")
-    return f"no summary (attempt {event['attempt']}): {said}. The model sees {sees}; it is tried again {again}."
+    found = _event(event)
+    lines = chapter_lines(found) if isinstance(found, ChapterOpened) else []
+    return [shorten(one_line(line), NOTE) for line in lines]
 
 
 def postponed(event: Json) -> str:
     """Why a reset that was due did not happen."""
-    limit = "" if event["until"] is None else f" until {when(event['until'])} at most"
-    reasons = "; ".join(one_line(blocker["reason"]) for blocker in event["blockers"])
-    return f"a reset ({event['rule']}) was due at {when(event['due_at'])} and is postponed{limit}: {reasons}"
+    from holdfast.domain.events.chapter import ResetPostponed
+    from holdfast.domain.transcript_text import postponed_text
+
+    found = _event(event)
+    return postponed_text(found, clock=when) if isinstance(found, ResetPostponed) else ""
 
 
-def policy(event: Json) -> str:
-    """What a person chose for one session."""
-    chosen = ", ".join(f"{name} = {value}" for name, value in event["policy"].items() if value is not None)
-    return f"reset policy by {by(event)}: {chosen or 'as its profile says'}"
+def _event(found: Json) -> object:
+    """An event as a struct; None if this version does not know it."""
+    from holdfast.domain.events.lenient import lenient_record
+
+    record = lenient_record({"seq": 0, "stream": "", "version": 0, "at": 0, "event": found})
+    return None if record is None else record.event
 
 
 # --- what holds now ---------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ class LogPrinter:
             self._flow = None
         elif item.state == "done" and item.text.strip():
             self._record(record, "agent", item.text, f"— cut: {item.cut_reason}" if item.cut_reason else "")
-        elif item.state != "done" and item.text:
+        elif item.state != "done" and (item.text or streamed):
             reason = item.problem.message if item.problem is not None else item.cut_reason
             self._record(record, "partial", item.text, f"— cut: {reason}")
 

@@ -107,6 +107,19 @@ class Transcript:
         """All that is shown, in the order of the events that began it."""
         return self._list.items
 
+    def seed(self, *, turn: TurnProgress | None, queue: list[tuple[InputReceived, int]], is_compacting: bool) -> None:
+        """Begin in the middle of a log, with what is known of the time before its first record: the open turn, what
+        waits and since when, and whether a summary is being made.
+        """
+        self.turn, self._chapters.summary_running = turn, is_compacting
+        for place, (event, at) in enumerate(queue):
+            self._list.add(self._enqueue(event, version=place - len(queue), at=at))
+
+    def seed_wait(self, item: WaitItem) -> Change:
+        """Add what the open turn waits for, where that was asked before the first record."""
+        self._wait = item.version
+        return self._list.add(item)
+
     # --- what is going on -----------------------------------------------------------------------
 
     @property
@@ -115,8 +128,12 @@ class Transcript:
         turn: TurnState | None = None
         if self.turn is not None:
             turn = "waiting" if self._wait else "suspended" if self.turn.is_suspended else "running"
-        compacting = self._chapters.summary_requested or self._chapters.summary_running
-        return session_activity(turn, queued=bool(self.queue), compacting=compacting)
+        return session_activity(turn, queued=bool(self.queue), compacting=self.is_compacting)
+
+    @property
+    def is_compacting(self) -> bool:
+        """Whether a shorter context was asked for or is being made."""
+        return self._chapters.summary_requested or self._chapters.summary_running
 
     @property
     def wait(self) -> WaitItem | None:
@@ -191,7 +208,7 @@ class Transcript:
             case NoteReceived():
                 return [self._list.add(NoteItem(version=version, at=at, text=event.text, task=event.task))]
             case InputReceived():
-                return [self._list.add(self.enqueue(event, version=version, at=at))]
+                return [self._list.add(self._enqueue(event, version=version, at=at))]
             case InputRevised():
                 return self._revised(event)
             case InputWithdrawn():
@@ -202,8 +219,12 @@ class Transcript:
                     if isinstance(one.item, QueuedItem)
                 ]
 
-    def enqueue(self, event: InputReceived, *, version: int, at: int) -> QueuedItem:
+    def _enqueue(self, event: InputReceived, *, version: int, at: int) -> QueuedItem:
         """Return the item of a message that waits from now on."""
+        seeded = self._inputs.get(event.input, 0)
+        if seeded < 0:
+            self.queue.remove(seeded)
+            self._list.remove(self._queued(seeded))
         self.title = self.title or event.text.strip().split("\n", 1)[0][:80]
         self.queue.append(version)
         self._inputs[event.input] = version

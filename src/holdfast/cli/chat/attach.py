@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from holdfast.cli.chapters import opened_by, outlook
-from holdfast.cli.chat.blocks import Block, Remark, gap
-from holdfast.cli.chat.chapter import UNKNOWN, divider, notice
+from holdfast.cli.chat.blocks import Block, Divider, Remark, gap
+from holdfast.cli.chat.item_blocks import asked, divider
 from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.outbox import Place
 from holdfast.cli.chat.paint import Painter
-from holdfast.cli.chat.view import View, Wait, asked, while_away, working
+from holdfast.cli.chat.view import View
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.hints import program, with_home
-from holdfast.cli.screen import SHORT_ID, one_line, shorten
+from holdfast.cli.screen import SHORT_ID, ago, one_line, plural, shorten, when
 from holdfast.client.client import Client
 from holdfast.client.http import Json, quote
+from holdfast.domain.events.chapter import ChapterOpened
+from holdfast.domain.events.lenient import lenient_record
+from holdfast.domain.events.session import RunBound
+from holdfast.domain.transcript_items import ChapterItem, MessageItem, NoteItem, StepItem, TurnEndItem, WaitItem
+from holdfast.domain.transcript_list import Change
+from holdfast.domain.transcript_text import notice_text
 
 WINDOW = 600
 LONGEST_WINDOW = 5_000
@@ -64,7 +73,6 @@ def attach(client: Client, id: str, cursors: Cursors) -> Opening:
     view = View(time.monotonic, model=_profile(client, row["profile"]).get("model", ""))
     view.seed(detail)
     after = max(0, version - LONGEST_WINDOW, min(version - WINDOW, version if read is None else read))
-    view.context.summary = UNKNOWN if after else ""
     records, blocks, cost = _records(client, session, after), [], replace(view.cost)
     for record in records:
         blocks += [(record["version"], block) for block in view.happened(record)]
@@ -74,7 +82,8 @@ def attach(client: Client, id: str, cursors: Cursors) -> Opening:
         blocks += [(view.version, block) for block in _open_wait(client, view)]
     hint = _of_worker(client, view, blocks[-SEEN:])
     blocks = _with_notice(client, session, blocks)
-    away = missed(records, read=version if read is None else read)
+    away = missed(view.changes, read=version if read is None else read, first=after + 1)
+    view.changes.clear()
     return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0, hint=hint)
 
 
@@ -84,26 +93,56 @@ def _of_worker(client: Client, view: View, last: list[tuple[int, Block]]) -> str
     card = next((card for card in cards if card["session"] == view.session), None)
     if card is None:
         return ""
-    view.card = str(card["id"])
-    said = working(view.card, card["run"])
+    view.transcript.card, view.transcript.run = str(card["id"]), int(card["run"])
+    said = notice_text(RunBound(card=view.card, run=card["run"]), clock=when)
     return "" if any(isinstance(block, Remark) and block.text == said for _, block in last) else said
 
 
 def _with_notice(client: Client, session: str, blocks: list[tuple[int, Block]]) -> list[tuple[int, Block]]:
     """A reset that nobody has seen stands at the end, where it cannot be overlooked, and only there."""
     chapter = outlook(client, session)["chapter"]
-    event = opened_by(client, session, chapter) if chapter["unseen"] else None
-    if event is None:
+    found = opened_by(client, session, chapter) if chapter["unseen"] else None
+    at = {"seq": 0, "stream": "", "version": chapter["version"], "at": chapter["opened_at"]}
+    record = None if found is None else lenient_record(at | {"event": found})
+    event = None if record is None else record.event
+    if not isinstance(event, ChapterOpened):
         return blocks
     own = (chapter["version"], divider(event))
     last = blocks[-1][0] if blocks else chapter["version"]
     return [*(block for block in blocks if block != own), (last, notice(event, chapter["opened_at"]))]
 
 
-def missed(records: list[Json], *, read: int) -> str:
-    """What happened since somebody read so far. Of a very long absence only the end is among the records."""
-    away = while_away([record for record in records if record["version"] > read])
-    return f"at least {away}" if away and records[0]["version"] > read + 1 else away
+def while_away(changes: Iterable[Change]) -> str:
+    """What happened in these changes, in a few words; empty when nothing did that a person would miss."""
+    counts = {"message": 0, "question": 0, "approval": 0, "failed turn": 0, "ended task": 0, "reset": 0}
+    for change in changes:
+        match change.item:
+            case NoteItem() if change.kind == "added":
+                counts["ended task"] += 1
+            case MessageItem() if change.kind == "added":
+                counts["message"] += 1
+            case StepItem(state="done", text=text) if text.strip() and not change.call:
+                counts["message"] += 1
+            case WaitItem(purpose=purpose) if change.kind == "added" and purpose in counts:
+                counts[purpose] += 1
+            case TurnEndItem(outcome="failed") if change.kind == "added":
+                counts["failed turn"] += 1
+            case ChapterItem() if change.kind == "added":
+                counts["reset"] += 1
+            case _:
+                pass
+    return ", ".join(plural(count, noun) for noun, count in counts.items() if count)
+
+
+def missed(changes: list[tuple[int, Change]], *, read: int, first: int) -> str:
+    """What happened since somebody read so far. Of a very long absence only the end is folded, from `first` on."""
+    away = while_away(change for version, change in changes if version > read)
+    return f"at least {away}" if away and first > read + 1 else away
+
+
+def notice(event: ChapterOpened, at: int) -> Divider:
+    """A reset that nobody has seen: when, why, and what was handed over."""
+    return Divider(f"reset {ago(at)}, at {when(at)}, while nobody was here", divider(event).lines, "warning")
 
 
 def _records(client: Client, session: str, after: int) -> list[Json]:
@@ -128,9 +167,11 @@ def _open_wait(client: Client, view: View) -> list[Block]:
     found = next((wait for wait in waits if wait["session"] == view.session), None)
     if found is None:
         return []
-    choices = tuple(found["choices"])
-    view.wait = Wait(found["id"], found["purpose"], found["reason"], choices, found["until"])
-    return [asked(found)]
+    names = ("turn", "version", "purpose", "reason", "call", "choices", "pattern", "until", "shown")
+    kept = {name: found[name] for name in names}
+    item = msgspec.convert({"item": "wait", "wait": found["id"], "at": found["opened_at"]} | kept, WaitItem)
+    view.transcript.seed_wait(item)
+    return [asked(item)]
 
 
 # --- the first screen -----------------------------------------------------------------------------

@@ -114,8 +114,8 @@ class ChatCompleter(Completer):
             choices = self._of_card(verb, argument) if blank else list(CARD_VERBS.items())
             argument = argument if blank else verb
         elif name == "open":
-            calls = reversed(self._view().calls.values())
-            choices = [(str(call.number), one_line(call.tool)) for call in calls]
+            calls = reversed(self._view().calls)
+            choices = [(str(numbered.number), one_line(numbered.call.tool)) for numbered in calls]
         else:
             choices = []
         for choice, meta in choices:

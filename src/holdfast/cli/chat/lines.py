@@ -74,11 +74,11 @@ class Lines:
             self._told_away = chat.is_away
             self._say("gateway away, waiting…" if chat.is_away else "the gateway is back")
         self._once("choosing", chat.choosing)
-        self._once("postponed", view.context.postponed)
-        self._once("compacting", "making the context shorter" if view.context.compacting is not None else "")
+        self._once("postponed", view.postponed)
+        self._once("compacting", "making the context shorter" if view.compacting_since is not None else "")
         wait = view.wait
-        if wait is not None and wait.id != self._told_wait:
-            self._told_wait = wait.id
+        if wait is not None and wait.wait != self._told_wait:
+            self._told_wait = wait.wait
             self._say(waiting_line(wait, wait.until or 0))
 
     def _once(self, what: str, text: str) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from holdfast.cli.chat.blocks import Block, Remark, Spoke, Thought, gap
 from holdfast.cli.chat.outbox import Letter
 from holdfast.cli.chat.paint import MARK, Painter, call_line
-from holdfast.cli.chat.queued import Queued
-from holdfast.cli.chat.view import View, Wait
+from holdfast.cli.chat.view import View
 from holdfast.cli.screen import duration, one_line, plural, shorten, width
+from holdfast.domain.transcript_items import NoteItem, QueuedItem, WaitItem
 
 QUEUE_LINES = 4
 THINKING_LINES = 8
@@ -51,12 +51,12 @@ def live_lines(now: Now, painter: Painter, rows: int) -> list[str]:
 
 def _context(now: Now, painter: Painter) -> list[str]:
     """What is done about the context, and why a reset waits: one dim line each."""
-    context, lines = now.view.context, []
-    if context.compacting is not None:
-        by = f" by {one_line(context.by)}" if context.by else ""
-        lines.append(f"… making the context shorter{by} · {_seconds(now.clock_ms - context.compacting)}")
-    if context.postponed:
-        lines.append(context.postponed)
+    view, lines = now.view, []
+    if view.compacting_since is not None:
+        by = f" by {one_line(view.summary_model)}" if view.summary_model else ""
+        lines.append(f"… making the context shorter{by} · {_seconds(now.clock_ms - view.compacting_since)}")
+    if view.postponed:
+        lines.append(view.postponed)
     return [painter.text(shorten(one_line(line), painter.columns), "dim") for line in lines]
 
 
@@ -69,9 +69,9 @@ def _speech(now: Now, painter: Painter) -> list[str]:
         return [*([""] if blank else []), *_markdown(rest.markdown, painter)]
     if speech.thinking.strip():
         return _thinking(now, painter)
-    turn = now.view.turn
-    if turn is not None and turn.asked_at is not None and now.clock_ms - turn.asked_at >= SLOW_MS:
-        waited = _seconds(now.clock_ms - turn.asked_at)
+    asked_at = now.view.asked_at
+    if asked_at is not None and now.clock_ms - asked_at >= SLOW_MS:
+        waited = _seconds(now.clock_ms - asked_at)
         return ["", painter.text(f"… waiting for {one_line(now.view.model)} · {waited}", "dim")]
     return []
 
@@ -98,9 +98,10 @@ def _thinking(now: Now, painter: Painter) -> list[str]:
 def _calls(now: Now, painter: Painter) -> list[str]:
     running = now.view.running
     lines = [""] if running and gap(now.last, Remark("")) else []
-    for call in running:
+    for numbered in running:
+        call = numbered.call
         took = _seconds(now.clock_ms - (call.started_at or now.clock_ms))
-        ending = f" · running · {took} · [{call.number}]"
+        ending = f" · running · {took} · [{numbered.number}]"
         what = call_line(call.tool, call.arguments, painter.columns - len(ending) - 2)
         lines.append(painter.text("⚙ ", "yellow") + painter.text(what) + painter.text(ending, "dim"))
     return lines
@@ -118,7 +119,7 @@ def _wait(now: Now, painter: Painter) -> list[str]:
     return [painter.text(words, "yellow")]
 
 
-def waiting_line(wait: Wait, clock_ms: int) -> str:
+def waiting_line(wait: WaitItem, clock_ms: int) -> str:
     """What to do about it."""
     numbered = SEPARATOR.join(f"{number} {one_line(choice)}" for number, choice in enumerate(wait.choices, 1))
     match wait.purpose:
@@ -146,14 +147,14 @@ def _queue(now: Now, painter: Painter) -> list[str]:
     return [*lines, painter.text(f"  and {plural(more, 'more message')}", "dim")] if more > 0 else lines
 
 
-def _queued(queued: Queued, place: int, painter: Painter) -> str:
-    how = "note" if queued.is_note else "queued" if queued.mode == "queue" else queued.mode
+def _queued(queued: QueuedItem, place: int, painter: Painter) -> str:
+    how = "note" if isinstance(queued, NoteItem) else "queued" if queued.mode == "queue" else queued.mode
     head = f"{how} {place} "
     return painter.text(head, "cyan") + painter.text(shorten(one_line(queued.text), painter.columns - len(head)), "dim")
 
 
-def _next(queued: Queued, painter: Painter) -> str:
-    if queued.is_note:
+def _next(queued: QueuedItem, painter: Painter) -> str:
+    if isinstance(queued, NoteItem):
         return painter.text("note ", "magenta") + painter.text(shorten(one_line(queued.text), painter.columns - 5))
     return painter.text(f"{MARK} ", "bold cyan") + painter.text(
         shorten(one_line(queued.text), painter.columns - 2), "bold"
@@ -225,11 +226,11 @@ def agent(view: View) -> str:
 def state(view: View, clock_ms: int) -> str:
     """What it is doing, and for how long."""
     turn = view.turn
-    if turn is None and view.state == "compacting" and view.context.compacting is not None:
-        return f"compacting {_seconds(clock_ms - view.context.compacting)}"
+    if turn is None and view.state == "compacting" and view.compacting_since is not None:
+        return f"compacting {_seconds(clock_ms - view.compacting_since)}"
     if turn is None:
         return view.state
-    word = "stopping" if turn.stopping else view.state
+    word = "stopping" if view.is_stopping else view.state
     return f"{word} {_seconds(clock_ms - turn.started_at)}"
 
 

@@ -8,12 +8,14 @@ from holdfast.cli.chapters import context_line
 from holdfast.cli.chat.blocks import Block, Listing, Remark
 from holdfast.cli.chat.paint import argument_lines, tidy
 from holdfast.cli.chat.slash import VERBS
-from holdfast.cli.chat.view import Call, View
+from holdfast.cli.chat.view import NumberedCall, View
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.inbox import word
 from holdfast.cli.screen import SHORT_ID, Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
 from holdfast.client.client import Client
 from holdfast.client.http import Json
+from holdfast.domain.transcript_items import ToolCallView
+from holdfast.domain.transcript_text import call_result
 
 LISTED = 20
 MOST_LINES = 400
@@ -160,13 +162,15 @@ def listing(columns: tuple[Column, ...], cells: list[list[str]], hint: str) -> L
 
 def call(view: View, which: str) -> Block:
     """A tool call by its number, without one the last."""
-    calls = {str(call.number): call for call in view.calls.values()}
+    calls = {str(numbered.number): numbered for numbered in view.calls}
     if not calls:
         return Remark("There is no tool call to open.")
     found = calls.get(which.strip("[]")) if which else list(calls.values())[-1]
     if found is None:
         return Remark(f"There is no tool call {one_line(which)}; there is 1 to {len(calls)}.")
-    return Listing([f"[{found.number}] {one_line(found.tool)} · {_outcome(found)}", *_indented(_inside(found))])
+    return Listing(
+        [f"[{found.number}] {one_line(found.call.tool)} · {_outcome(found)}", *_indented(_inside(found.call))]
+    )
 
 
 def thinking(view: View, which: str) -> Block:
@@ -183,11 +187,11 @@ def thinking(view: View, which: str) -> Block:
     return Listing(["✻ thought", *_indented(tidy(thoughts[number - 1]).split("\n"))])
 
 
-def _outcome(call: Call) -> str:
-    return call.outcome or ("running" if call.started_at is not None else "not started")
+def _outcome(numbered: NumberedCall) -> str:
+    return "not started" if numbered.call.state == "pending" else call_result(numbered.call)
 
 
-def _inside(call: Call) -> list[str]:
+def _inside(call: ToolCallView) -> list[str]:
     lines = argument_lines(call.arguments, most=MOST_LINES) if call.arguments else []
     if call.output.strip():
         lines += ["→", *tidy(call.output).rstrip("\n").split("\n")]

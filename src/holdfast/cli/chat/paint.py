@@ -19,7 +19,6 @@ from rich.theme import Theme
 
 from holdfast.cli.answer import arguments_line
 from holdfast.cli.approvals import choice_note
-from holdfast.cli.call_result import COLORS
 from holdfast.cli.chat.blocks import Asked, Block, Called, Divider, Listing, Noted, Remark, Said, Spoke, Thought, gap
 from holdfast.cli.chat.markdown import STYLES, Drawn
 from holdfast.cli.screen import SHORT_ID, clean, duration, one_line, plural, shorten
@@ -32,6 +31,7 @@ ARGUMENT_COLUMNS = 400
 NARROWEST = 20
 TAB = 4
 MARK = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
+COLORS = {"done": "green", "started": "cyan", "failed": "red", "stopped": "magenta", "unknown": "yellow"}
 TONES = {"quiet": "dim", "plain": "none", "warning": "yellow", "bad": "red"}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from holdfast.cli.chat import background, card_words
-from holdfast.cli.chat.view import Wait
+from holdfast.domain.transcript_items import WaitItem
 
 _SLASH = re.compile(r"/([a-z]+(?:-[a-z]+)*)(?:\s+(.*))?\Z", re.DOTALL)
 _WORDS = {"y": "allow", "yes": "allow", "n": "deny", "no": "deny"}
@@ -92,7 +92,7 @@ class Wrong:
 Meaning = Message | Slash | Answer | Wrong
 
 
-def meaning(text: str, wait: Wait | None) -> Meaning:
+def meaning(text: str, wait: WaitItem | None) -> Meaning:
     """What a line means while this is waited for. A path is a message; `//` says a leading slash."""
     stripped = text.strip()
     if stripped.startswith("//"):
@@ -133,7 +133,7 @@ def _of_tasks(name: str, argument: str) -> Slash | Wrong:
             return Slash("tasks", f"{verb} {about}".rstrip())
 
 
-def _said(text: str, wait: Wait | None) -> Message | Answer | Wrong:
+def _said(text: str, wait: WaitItem | None) -> Message | Answer | Wrong:
     if wait is None or not wait.wants_answer:
         return Message(text)
     match wait.purpose:
@@ -142,34 +142,34 @@ def _said(text: str, wait: Wait | None) -> Message | Answer | Wrong:
         case "compaction":
             return _of_choices(wait, text.strip())
         case _:
-            return Answer(wait.id, text.strip())
+            return Answer(wait.wait, text.strip())
 
 
-def _of_choices(wait: Wait, text: str) -> Answer | Wrong:
+def _of_choices(wait: WaitItem, text: str) -> Answer | Wrong:
     """A number or the words of one; nothing else is guessed."""
     found = _numbered(wait, text.lower())
     if found in wait.choices:
-        return Answer(wait.id, found)
+        return Answer(wait.wait, found)
     return Wrong(f"It waits for one of: {_listed(wait)}. /steer TEXT says something else.")
 
 
-def _numbered(wait: Wait, word: str) -> str:
+def _numbered(wait: WaitItem, word: str) -> str:
     if word.isascii() and word.isdecimal() and 1 <= int(word) <= len(wait.choices):
         return wait.choices[int(word) - 1]
     return word
 
 
-def _listed(wait: Wait) -> str:
+def _listed(wait: WaitItem) -> str:
     return " · ".join(f"{number} {choice}" for number, choice in enumerate(wait.choices, 1))
 
 
-def _approval(wait: Wait, text: str) -> Answer | Wrong:
+def _approval(wait: WaitItem, text: str) -> Answer | Wrong:
     """A number or a word; what follows it is told to the agent."""
     first, _, note = text.partition(" ")
     word = first.rstrip(".,:;!").lower()
     word = _numbered(wait, _WORDS.get(word, word))
     if word in wait.choices:
-        return Answer(wait.id, word, note.strip())
+        return Answer(wait.wait, word, note.strip())
     return Wrong(
         f"It waits for a permission: {_listed(wait)}. `deny REASON` tells why; /steer TEXT says something else."
     )

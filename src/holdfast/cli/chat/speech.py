@@ -1,7 +1,6 @@
-"""The answer that is being spoken: pieces that overlap, come twice or come late, shown once and in order.
+"""The answer that is being streamed, cut into pieces of Markdown that can be printed: each once and in order.
 
-A follower that attaches again gets the text so far once more; in the end the whole answer comes as an
-event. What was shown already is never shown again.
+In the end the whole answer comes as an event. What was shown already is never shown again.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from collections.abc import Callable
 
 from holdfast.cli.chat.blocks import Block, Remark, Spoke, Thought
 from holdfast.cli.chat.pieces import Piece, Splitter
-from holdfast.client.events import TextDelta
-from holdfast.client.http import Json
+from holdfast.domain.transcript_items import StepItem
 
 OTHERWISE = "the answer was stored otherwise than it was spoken; this is the stored one:"
 
@@ -22,21 +20,16 @@ class Speech:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.thoughts: list[str] = []
-        self._over: tuple[int, int] | None = None
-        self._begin((0, 0))
+        self.begin()
 
-    def begin(self, turn: int, step: int) -> None:
+    def begin(self) -> None:
         """A model was asked: what comes now is a new answer, also when it is the same step again."""
-        self._over = None
-        self._begin((turn, step))
-
-    def _begin(self, key: tuple[int, int]) -> None:
-        self._key = key
         self._said = Splitter()
         self._thinking = ""
         self._told = 0
         """How much of the thinking was shown as a block."""
         self._since: float | None = None
+        self._is_over = False
 
     # --- what is alive --------------------------------------------------------------------------
 
@@ -57,50 +50,44 @@ class Speech:
 
     # --- what comes -----------------------------------------------------------------------------
 
-    def spoken(self, piece: TextDelta) -> list[Block]:
-        """Take a piece; the blocks that it finished."""
-        key = (piece.turn, piece.step)
-        if key == self._over:
-            return []
-        if key != self._key:
-            self._begin(key)
-        self._thinking += _new(piece.thinking, piece.thinking_offset, len(self._thinking))
+    def grown(self, step: StepItem) -> list[Block]:
+        """More of the answer was streamed; the blocks that it finished."""
+        self._thinking = step.thinking
         if self.thinking and self._since is None:
             self._since = self._clock()
-        text = _new(piece.text, piece.offset, len(self._said.text))
+        text = step.text[len(self._said.text) :]
         if not text:
             return []
         shown = self._tell_thought() if text.strip() else []
         return [*shown, *map(_spoke, self._said.feed(text))]
 
-    def responded(self, event: Json) -> list[Block]:
+    def responded(self, step: StepItem) -> list[Block]:
         """The whole answer: whatever of it was not shown yet."""
-        whole = str(event["text"])
-        blocks = self._end(event)
+        whole = step.text
+        blocks = self._end(step)
         if whole.startswith(self._said.text):
             rest = whole[len(self._said.text) :]
             return [*blocks, *map(_spoke, [*self._said.feed(rest), *self._said.finish()])]
         shown, stored = self._said.pieces, Splitter()
+        self._said = stored
         pieces = [*stored.feed(whole), *stored.finish()]
         if pieces[: len(shown)] == shown:
             return [*blocks, *map(_spoke, pieces[len(shown) :])]
         return [*blocks, Remark(OTHERWISE, "warning"), *map(_spoke, pieces)]
 
-    def cut(self, event: Json) -> list[Block]:
+    def cut(self, step: StepItem) -> list[Block]:
         """The answer ends here, as far as it had come; we may have seen more of it than was kept."""
-        kept = str(event["text"])
-        blocks = self._end(event)
+        kept = step.text
+        blocks = self._end(step)
         more = kept[len(self._said.text) :] if kept.startswith(self._said.text) else ""
         return [*blocks, *map(_spoke, [*self._said.feed(more), *self._said.finish()])]
 
-    def _end(self, event: Json) -> list[Block]:
-        key = (event["turn"], event["step"])
-        if key != self._key:
-            self._begin(key)
-        self._over = key
-        thinking = str(event["thinking"])
-        if thinking.startswith(self._thinking):
-            self._thinking = thinking
+    def _end(self, step: StepItem) -> list[Block]:
+        if self._is_over:  # its step began before the first record that we have
+            self.begin()
+        self._is_over = True
+        if step.thinking.startswith(self._thinking):
+            self._thinking = step.thinking
         return self._tell_thought()
 
     def _tell_thought(self) -> list[Block]:
@@ -110,11 +97,6 @@ class Speech:
             return []
         self.thoughts.append(text)
         return [Thought(len(self.thoughts), text, ms)]
-
-
-def _new(text: str, offset: int, known: int) -> str:
-    """What of this text is new; a text beyond a gap is left to the event that brings the whole."""
-    return text[known - offset :] if offset <= known else ""
 
 
 def _spoke(piece: Piece) -> Block:

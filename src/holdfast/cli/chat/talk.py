@@ -249,8 +249,8 @@ class Chat:
         self._unseen.discard(letter.id)
         if self._follower is None:
             self._away_since = None  # somebody answered, if only to refuse it
-        if letter.kind == "stop" and self.view.turn is not None:
-            self.view.turn.stopping = False
+        if letter.kind == "stop":
+            self.view.is_stopping = False
         kept: list[Block] = [Said(letter.text, "not sent")] if letter.kind != "stop" else []
         self._show([Remark(error_text(error), "bad"), *kept])
 
@@ -290,10 +290,10 @@ class Chat:
             self._chosen(self._choice, "cancel")
         elif turn is None:
             self._show([Remark("No turn runs, so there is nothing to stop. Ctrl-D leaves.")])
-        elif turn.stopping:
+        elif self.view.is_stopping:
             self._show([Remark("This turn is being stopped already. Ctrl-D leaves; it ends by itself.")])
         else:
-            turn.stopping = True
+            self.view.is_stopping = True
             self._send("stop", {"turn": turn.number}, "stop the turn")
             self._beside(Slash("stop"))
 

@@ -1,82 +1,58 @@
-"""The session as this terminal sees it: records and deltas in, blocks out, and what is still alive.
+"""The session as this terminal shows it: changes of its transcript in, blocks out.
 
-Pure but for the clock that it is given. What is finished is handed out once as blocks; what is not
-(the piece being spoken, running calls, the queue, an open question) stands in the fields.
+What is finished is handed out once as blocks, which never change; what is not (the piece being streamed, running
+calls, the queue, an open question) is read from the transcript. Pure but for the clock that it is given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import assert_never
 
-from holdfast.cli.actor import by
-from holdfast.cli.answer import from_task
-from holdfast.cli.approvals import is_cut, shown_lines
-from holdfast.cli.call_result import call_result
-from holdfast.cli.chat.blocks import Asked, Block, Called, Noted, Remark, Said, Tone
-from holdfast.cli.chat.chapter import Context, chapter_blocks
-from holdfast.cli.chat.queued import Queued, queued_input
+from holdfast.cli.chat.blocks import Block, Called, Divider, Remark, Tone
+from holdfast.cli.chat.item_blocks import asked, divider, message_blocks, summary_blocks
 from holdfast.cli.chat.speech import Speech
-from holdfast.cli.screen import SHORT_ID, duration, one_line, plural
+from holdfast.cli.screen import one_line, when
 from holdfast.client.events import TextDelta
 from holdfast.client.http import Json
+from holdfast.domain.events.actor import PersonActor
+from holdfast.domain.events.chapter import ChapterRejoined, ResetPostponed, SummaryRequested
+from holdfast.domain.events.lenient import lenient_record
+from holdfast.domain.events.parts import Usage
+from holdfast.domain.events.session import InputReceived, RunBound, StopRequested, TurnResumed, TurnSuspended
+from holdfast.domain.session import SessionActivity
+from holdfast.domain.transcript import Transcript, TurnProgress
+from holdfast.domain.transcript_items import (
+    ChapterItem,
+    MessageItem,
+    NoteItem,
+    NoticeItem,
+    QueuedItem,
+    StepItem,
+    SummaryItem,
+    ToolCallView,
+    TurnEndItem,
+    WaitItem,
+)
+from holdfast.domain.transcript_list import Change
+from holdfast.domain.transcript_text import (
+    answer_text,
+    call_detail,
+    notice_text,
+    turn_end_text,
+)
 
 QUESTION = "question"
 """The tool by which an agent asks a person."""
 
 
-@dataclass(slots=True)
-class Call:
-    """A tool call: what was asked, and what came of it when it is over."""
-
-    number: int
-    tool: str
-    arguments: str
-    started_at: int | None = None
-    outcome: str = ""
-    output: str = ""
-
-
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """What the turn waits for."""
-
-    id: str
-    purpose: str
-    reason: str
-    choices: tuple[str, ...]
-    until: int | None
-
-    @property
-    def wants_answer(self) -> bool:
-        """Whether a text that is typed now answers it."""
-        return self.purpose in ("question", "approval", "compaction")
-
-
-def asked(wait: Json, *, arguments: str = "") -> Asked:
-    """The question that a wait puts to a person."""
-    shown = wait.get("shown") or []
-    return Asked(
-        wait["purpose"],
-        wait["reason"],
-        tuple(wait.get("choices") or ()),
-        "" if shown else arguments,
-        wait.get("pattern") or "",
-        tuple(shown_lines(shown)),
-        is_cut(shown),
-    )
-
-
-@dataclass(slots=True)
-class Turn:
-    """The turn at work."""
+class NumberedCall:
+    """A tool call under the number by which it can be opened."""
 
     number: int
-    started_at: int
-    stopping: bool = False
-    suspended: bool = False
-    asked_at: int | None = None
-    cut: str = ""
+    call: ToolCallView
 
 
 @dataclass(slots=True)
@@ -86,302 +62,271 @@ class Cost:
     tokens: int = 0
     dollars: float | None = None
 
-    def add(self, usage: Json) -> None:
+    def add(self, usage: Usage) -> None:
         """One more model call."""
-        self.tokens += int(usage.get("input_tokens", 0)) + int(usage.get("output_tokens", 0))
-        cost = usage.get("cost")
-        if cost is not None:
-            self.dollars = (self.dollars or 0.0) + float(cost)
+        self.tokens += usage.input_tokens + usage.output_tokens
+        if usage.cost is not None:
+            self.dollars = (self.dollars or 0.0) + usage.cost
 
 
-@dataclass(slots=True)
 class View:
     """All that is shown of one session. An empty `session` is one that the first message will begin."""
 
-    clock: Callable[[], float]
-    session: str = ""
-    title: str = ""
-    profile: str = ""
-    model: str = ""
-    cwd: str = ""
-    version: int = 0
-    turn: Turn | None = None
-    wait: Wait | None = None
-    queue: dict[str, Queued] = field(default_factory=dict)
-    calls: dict[str, Call] = field(default_factory=dict)
-    cost: Cost = field(default_factory=Cost)
-    context: Context = field(default_factory=Context)
-    card: str = ""
-    """The card whose worker this is, while its run is open: then words are comments on it."""
-    speech: Speech = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.speech = Speech(self.clock)
+    def __init__(self, clock: Callable[[], float], *, profile: str = "", model: str = "", cwd: str = "") -> None:
+        self.transcript = Transcript()
+        self.transcript.profile, self.transcript.model, self.transcript.cwd = profile, model, cwd
+        self.speech = Speech(clock)
+        self.cost = Cost()
+        self.is_stopping = False
+        """A stop was typed here, or asked for elsewhere."""
+        self.compacting_since: int | None = None
+        self.postponed = ""
+        """Why the next reset waits; only the latest reason counts."""
+        self.changes: list[tuple[int, Change]] = []
+        """What changed, with the version of the record that did it, until somebody takes it."""
+        self._numbers: dict[str, int] = {}
+        self._cut = ""
 
     def seed(self, detail: Json) -> None:
         """Begin in the middle: what a snapshot says of the time before the first record that we shall see."""
-        row = detail["session"]
-        self.session, self.title, self.cwd = row["id"], row["title"], row["cwd"]
-        self.profile, self.model = row["profile"], row.get("model") or self.model
-        self.queue = {q["input"]: queued_input(q, q["by"]) for q in detail["queue"]}
-        if row["state"] == "compacting":
-            self.context.compacting = row["updated_at"]
+        row, transcript = detail["session"], self.transcript
+        transcript.session, transcript.title, transcript.cwd = row["id"], row["title"], row["cwd"]
+        transcript.profile, transcript.model = row["profile"], row.get("model") or transcript.model
+        turn = None
         turns = sorted(detail["turns"], key=lambda turn: int(turn["turn"]))
         if turns:
             last = turns[-1]
             self.cost = Cost(last["input_tokens"] + last["output_tokens"], last.get("cost"))
             if row["state"] in ("running", "waiting", "suspended"):
-                self.turn = Turn(last["turn"], last["started_at"], suspended=row["state"] == "suspended")
+                suspended = row["state"] == "suspended"
+                turn = TurnProgress(number=last["turn"], started_at=last["started_at"], is_suspended=suspended)
+        if row["state"] == "compacting":
+            self.compacting_since = row["updated_at"]
+        transcript.seed(
+            turn=turn,
+            queue=[(_queued_event(one), int(one["at"])) for one in detail["queue"]],
+            is_compacting=row["state"] == "compacting",
+        )
 
     def end(self) -> None:
         """Nothing more will be heard of it."""
-        self.turn = self.wait = None
-        self.queue.clear()
+        self.transcript.seed(turn=None, queue=[], is_compacting=False)
+        self.transcript.queue.clear()
+
+    # --- what is alive --------------------------------------------------------------------------
 
     @property
-    def state(self) -> str:
+    def session(self) -> str:
+        """Its id."""
+        return self.transcript.session
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+        return self.transcript.title
+
+    @property
+    def profile(self) -> str:
+        """Who answers."""
+        return self.transcript.profile
+
+    @property
+    def model(self) -> str:
+        """The model that was asked last, or will be asked."""
+        return self.transcript.model
+
+    @property
+    def cwd(self) -> str:
+        """Where its agent works."""
+        return self.transcript.cwd
+
+    @property
+    def version(self) -> int:
+        """How far it was folded."""
+        return self.transcript.version
+
+    @property
+    def card(self) -> str:
+        """The card whose worker this is, while its run is open: then messages are comments on it."""
+        return self.transcript.card
+
+    @property
+    def state(self) -> SessionActivity:
         """One word for what it is doing."""
-        if self.turn is None:
-            return "queued" if self.queue else "compacting" if self.context.compacting is not None else "idle"
-        if self.wait is not None:
-            return "waiting"
-        return "suspended" if self.turn.suspended else "running"
+        return self.transcript.state
+
+    @property
+    def turn(self) -> TurnProgress | None:
+        """The turn at work."""
+        return self.transcript.turn
+
+    @property
+    def wait(self) -> WaitItem | None:
+        """What the turn waits for."""
+        return self.transcript.wait
+
+    @property
+    def queue(self) -> dict[str, QueuedItem]:
+        """What no turn has taken, by its input."""
+        return {item.input: item for item in self.transcript.queued}
 
     @property
     def at_work(self) -> bool:
         """Whether something goes on that nobody has to wait for here."""
-        return self.turn is not None or bool(self.queue) or self.context.compacting is not None
+        return self.state != "idle"
 
     @property
-    def running(self) -> list[Call]:
+    def asked_at(self) -> int | None:
+        """Since when a model is being asked."""
+        step = self.transcript.live_step
+        return None if step is None or self.turn is None or self.turn.is_suspended else step.at
+
+    @property
+    def summary_model(self) -> str:
+        """The model that writes a summary now."""
+        items = self.transcript.items
+        return next(
+            (item.model for item in reversed(items) if isinstance(item, SummaryItem) and item.state == "running"), ""
+        )
+
+    @property
+    def calls(self) -> list[NumberedCall]:
+        """Every tool call that was shown."""
+        found = ((number, self.transcript.find_call(call)) for call, number in self._numbers.items())
+        return [NumberedCall(number, call) for number, call in found if call is not None]
+
+    @property
+    def running(self) -> list[NumberedCall]:
         """The calls that were started and have no outcome."""
-        return [call for call in self.calls.values() if call.started_at is not None and not call.outcome]
+        return [numbered for numbered in self.calls if numbered.call.state == "running"]
+
+    # --- what comes -----------------------------------------------------------------------------
 
     def spoken(self, piece: TextDelta) -> list[Block]:
         """A piece of an answer."""
-        if self.turn is None or piece.turn != self.turn.number:
-            return []
-        return self.speech.spoken(piece)
+        changes = self.transcript.apply_delta(
+            piece.turn,
+            piece.step,
+            offset=piece.offset,
+            text=piece.text,
+            thinking_offset=piece.thinking_offset,
+            thinking=piece.thinking,
+        )
+        return [block for change in changes for block in self._blocks(change)]
 
-    def happened(self, record: Json) -> list[Block]:
+    def happened(self, found: Json) -> list[Block]:
         """One record of the log: the blocks that it finished."""
-        event, at = record["event"], int(record["at"])
-        self.version = int(record["version"])
-        match event["kind"]:
-            case "InputReceived":
-                queued = queued_input(event, by(event))
-                self.queue.setdefault(queued.input, queued)
-                self.context.postponed = ""
-            case "InputRevised":
-                self._revised(event)
-            case "InputWithdrawn":
-                self.queue.pop(event["input"], None)
-            case "NoteReceived":
-                return [Noted(event["text"])]
-            case "TurnStarted":
-                self.turn, self.wait, self.cost = Turn(event["turn"], at), None, Cost()
-                return self._took(event["inputs"], "")
-            case "InputsJoined":
-                return self._took(event["inputs"], "joined the turn")
-            case "ModelRequested":
-                return self._requested(event, at)
-            case "ModelResponded":
-                return self._responded(event)
-            case "ModelInterrupted":
-                self._not_asked(cut=event["reason"])
-                return self.speech.cut(event)
-            case "ModelFailed":
-                partial = event.get("text") or ""
-                self._not_asked(cut=event["problem"]["message"].rstrip(".") if partial else "")
-                return self.speech.cut(event | {"thinking": ""}) if partial else []
-            case "ToolCallStarted":
-                self._call(event).started_at = at
-            case "ToolCallFinished":
-                return self._finished(event)
-            case "WaitOpened":
-                return self._waits(event)
-            case "WaitAnswered":
-                return self._answered(event)
-            case "StopRequested":
-                if self.turn is not None:
-                    self.turn.stopping = True
-            case "TurnSuspended" | "TurnResumed":
-                return self._paused(event)
-            case "TurnFinished":
-                self.turn = self.wait = None
-                return _end_of_turn(event)
-            case _:
-                return chapter_blocks(self.context, event, at) or self._of_session(event)
-        return []
-
-    def _revised(self, event: Json) -> None:
-        """A message in the queue reads differently, or stands elsewhere."""
-        queued = self.queue.get(event["input"])
-        if queued is None:
-            return
-        queued.text = event["text"] if event["text"] is not None else queued.text
-        queued.mode = event["mode"] or queued.mode
-        if event["place"] is not None:
-            others = [other for other in self.queue.values() if other is not queued]
-            others.insert(event["place"] - 1, queued)
-            self.queue = {other.input: other for other in others}
-
-    # --- the turn -------------------------------------------------------------------------------
-
-    def _took(self, inputs: list[str], note: str) -> list[Block]:
-        taken = [self.queue.pop(input) for input in inputs if input in self.queue]
-        return [Noted(queued.text) if queued.is_note else Said(queued.text, _beside(queued, note)) for queued in taken]
-
-    def _requested(self, event: Json, at: int) -> list[Block]:
-        self.speech.begin(event["turn"], event["step"])
-        self.model = event["model"]
-        turn = self.turn
-        if turn is None:
+        record = lenient_record(found)
+        if record is None:  # of a newer gateway
+            self.transcript.version = int(found["version"])
             return []
-        turn.asked_at, cut, turn.cut = at, turn.cut, ""
-        return [Remark(f"cut: {cut}; this step begins again", "warning")] if cut else []
+        turn = self.transcript.turn
+        changes = self.transcript.apply(record)
+        if self.transcript.turn is None or turn is None or turn.number != self.transcript.turn.number:
+            self.is_stopping = False
+        if self.transcript.turn is not None and (turn is None or turn.number != self.transcript.turn.number):
+            self.cost = Cost()
+        if self.transcript.turn is not None and self.transcript.turn.is_stopping:
+            self.is_stopping = True
+        if not self.transcript.is_compacting:
+            self.compacting_since = None
+        elif self.compacting_since is None:
+            self.compacting_since = record.at
+        self.changes += [(record.version, change) for change in changes]
+        return [block for change in changes for block in self._blocks(change)]
 
-    def _not_asked(self, *, cut: str) -> None:
-        if self.turn is not None:
-            self.turn.asked_at, self.turn.cut = None, cut
+    def _blocks(self, change: Change) -> list[Block]:
+        match change.item:
+            case MessageItem() | NoteItem() as item:
+                self.postponed = "" if change.kind == "added" else self.postponed
+                return message_blocks(item)
+            case StepItem() as item:
+                return self._step(item, change)
+            case WaitItem() as item:
+                self._cut = ""
+                return self._wait(item)
+            case ChapterItem() as item:
+                self.postponed = ""
+                return [] if item.undone else [divider(item)]
+            case SummaryItem() as item:
+                return summary_blocks(item)
+            case TurnEndItem() as item:
+                self._cut = ""
+                tone: Tone = "bad" if item.outcome == "failed" else "warning"
+                return [] if item.outcome == "done" or item.undone else [Remark(turn_end_text(item), tone)]
+            case NoticeItem() as item:
+                return self._notice(item)
+            case _ as never:
+                assert_never(never)
 
-    def _responded(self, event: Json) -> list[Block]:
-        self._not_asked(cut="")
-        self.cost.add(event["usage"])
-        blocks = self.speech.responded(event)
-        for call in event["calls"]:
-            known = self._call(call)
-            known.arguments = call["arguments"]
-        if event["finish_reason"] == "length":
+    def _step(self, item: StepItem, change: Change) -> list[Block]:
+        for call in item.calls:
+            self._numbers.setdefault(call.call, len(self._numbers) + 1)
+        if change.call:
+            return self._called(next(call for call in item.calls if call.call == change.call))
+        if change.kind == "text":
+            return self.speech.grown(item)
+        if change.kind == "removed":  # nothing of it was stored, but some of it may stand here already
+            blocks = self.speech.cut(item)
+            self._cut = item.cut_reason if blocks else ""
+            return blocks
+        if item.state == "live":
+            self.speech.begin()
+            cut, self._cut = self._cut, ""
+            return [Remark(f"cut: {cut}; this step begins again", "warning")] if cut else []
+        if item.state != "done":
+            problem = item.problem.message.removesuffix(".") if item.problem is not None else item.cut_reason
+            self._cut = problem if item.text else ""
+            return self.speech.cut(item)
+        if item.usage is not None:
+            self.cost.add(item.usage)
+        blocks = self.speech.responded(item)
+        if item.cut_reason:
             blocks.append(Remark("the answer was cut by the model's length limit", "warning"))
-        elif not event["text"].strip() and not event["calls"]:
+        elif not item.text.strip() and not item.calls:
             blocks.append(Remark("an empty answer"))
         return blocks
 
-    def _call(self, event: Json) -> Call:
-        call = self.calls.get(event["call"])
-        if call is None:
-            call = self.calls[event["call"]] = Call(len(self.calls) + 1, event["tool"], "")
-        return call
-
-    def _finished(self, event: Json) -> list[Block]:
-        call = self._call(event)
-        result, detail = call_result(event)
-        call.outcome, call.output = ", ".join(filter(None, (result, detail))), event["output"]
-        if call.tool == QUESTION and result == "done":
-            return []  # the question and its answer were shown
-        took, task = event["duration_ms"], event.get("task") or ""
-        return [Called(call.number, call.tool, call.arguments, result, call.output, took, task, detail)]
-
-    def _paused(self, event: Json) -> list[Block]:
-        suspended = event["kind"] == "TurnSuspended"
-        if self.turn is not None:
-            self.turn.suspended, self.turn.cut = suspended, ""
-        if suspended:
-            return [Remark(f"suspended: {event['reason']}; it goes on by itself", "warning")]
-        return [Remark(f"resumed after {duration(event['away_ms'])} away: {event['reason']}", "warning")]
-
-    # --- waiting --------------------------------------------------------------------------------
-
-    def _waits(self, event: Json) -> list[Block]:
-        self._not_asked(cut="")
-        self.wait = Wait(
-            event["wait"], event["purpose"], event["reason"], tuple(event.get("choices") or ()), event.get("until")
-        )
-        if self.wait.purpose == "retry":
-            return [Remark(f"waits and tries again: {event['reason']}", "warning")]
-        call = self.calls.get(event.get("call") or "")
-        shown = call.arguments if call is not None and self.wait.purpose == "approval" else ""
-        return [asked(event, arguments=shown)]
-
-    def _answered(self, event: Json) -> list[Block]:
-        wait, self.wait = self.wait, None
-        if wait is not None and wait.purpose == "retry":
+    def _called(self, call: ToolCallView) -> list[Block]:
+        if call.duration_ms is None:
             return []
-        note = f" ({one_line(event['note'])})" if event.get("note") else ""
-        return [Remark(f"→ {one_line(event['answer'])}{note} · {by(event)}", "plain")]
+        if call.tool == QUESTION and call.state == "done":
+            return []  # the question and its answer were shown
+        number, detail = self._numbers[call.call], call_detail(call)
+        return [Called(number, call.tool, call.arguments, call.state, call.output, call.duration_ms, call.task, detail)]
 
-    # --- the session ----------------------------------------------------------------------------
+    def _wait(self, item: WaitItem) -> list[Block]:
+        if item.answer is not None:
+            said = f"→ {one_line(answer_text(item.answer))} · {item.answer.by}"
+            return [] if item.purpose == "retry" else [Remark(said, "plain")]
+        if item.purpose == "retry":
+            return [Remark(f"waits and tries again: {item.reason}", "warning")]
+        call = self.transcript.find_call(item.call)
+        return [asked(item, arguments=call.arguments if call is not None and item.purpose == "approval" else "")]
 
-    def _of_session(self, event: Json) -> list[Block]:
-        who = by(event) if "by" in event else ""
-        match event["kind"]:
-            case "SessionCreated":
-                self.session, self.title, self.cwd = event["session"], event["title"], event["cwd"]
-                self.profile = event["profile"]
-                origin = event.get("origin") or {}
-                forked = f"forked from {origin['parent']} at version {origin['version']}" if "parent" in origin else ""
-                return [Remark(forked)] if forked else []
-            case "SessionRenamed":
-                self.title = event["title"]
-                return [Remark(f"renamed to “{one_line(event['title'])}” by {who}")]
-            case "AgentChosen":
-                self.profile, self.model = event["profile"], event["model"]
-                chosen = f"profile {self.profile}" + (f" with model {self.model}" if self.model else "")
-                return [Remark(f"from now on: {one_line(chosen)} (by {who})")]
-            case "RunBound":
-                self.card = event["card"]
-                return [Remark(working(event["card"], event["run"]), "warning")]
-            case "RunReleased":
-                self.card = ""
-                words = f"run {event['run']} of card {event['card']} is over; words here do not reach the card any more"
-                return [Remark(f"{words} (/card comment {event['card']} TEXT does)")]
-            case "TurnBackgrounded":
-                return [
-                    Remark(f"turn {event['turn']} is task {event['task'][:SHORT_ID]} now (by {who}); it goes on here")
-                ]
-            case "TurnUndone":
-                return [Remark(f"turn {event['turn']} undone by {who}: the model does not see it; its effects stay")]
-            case "SessionArchived":
-                return [Remark(f"archived by {who}; a message brings it back")]
-            case "SessionRestored":
-                return [Remark(f"restored by {who}")]
-            case _:
+    def _notice(self, item: NoticeItem) -> list[Block]:
+        text = notice_text(item.event, clock=when)
+        match item.event:
+            case ResetPostponed():
+                self.postponed = text
                 return []
-
-
-def working(card: str, run: int) -> str:
-    """What somebody has to know who types here."""
-    return f"run {run} of card {card} is at work here; what you type becomes a comment on the card, and it hears it"
-
-
-def _beside(queued: Queued, note: str) -> str:
-    """What is worth saying beside a message: that it did not come from a terminal, how it came in."""
-    how = "" if queued.mode == "queue" else queued.mode
-    return " · ".join(filter(None, ("" if queued.by == "cli" else queued.by, note or how)))
-
-
-def _end_of_turn(event: Json) -> list[Block]:
-    if event["outcome"] == "done":
-        return []
-    problem = event.get("problem") or {}
-    hint = f" {problem['hint']}" if problem.get("hint") else ""
-    tone: Tone = "bad" if event["outcome"] == "failed" else "warning"
-    outcome, reason = str(event["outcome"]), str(event["reason"])
-    words = reason if reason.startswith(outcome) else f"{outcome}: {reason}"
-    return [Remark(words + hint, tone)]
-
-
-def while_away(records: list[Json]) -> str:
-    """What happened in these records, in a few words; empty when nothing did that a person would miss."""
-    counts = {"message": 0, "question": 0, "approval": 0, "failed turn": 0, "ended task": 0, "reset": 0}
-    for record in records:
-        event = record["event"]
-        match event["kind"]:
-            case "InputReceived" if from_task(event):
-                counts["ended task"] += 1
-            case "NoteReceived":
-                counts["ended task"] += 1
-            case "InputReceived":
-                counts["message"] += 1
-            case "ModelResponded" if event["text"].strip():
-                counts["message"] += 1
-            case "WaitOpened" if event["purpose"] in counts:
-                counts[event["purpose"]] += 1
-            case "TurnFinished" if event["outcome"] == "failed":
-                counts["failed turn"] += 1
-            case "ChapterOpened":
-                counts["reset"] += 1
+            case StopRequested() | SummaryRequested(purpose="hand_over"):
+                return []  # shown while it lasts; the end of the turn and the new chapter say who asked for it
+            case ChapterRejoined(chapter=chapter, by=by):
+                self.postponed = ""
+                return [Divider(f"chapter {chapter} undone by {by}", ("the model sees the chapter before it again",))]
+            case TurnSuspended() | TurnResumed() | RunBound():
+                self._cut = ""
+                return [Remark(text, "warning")]
             case _:
-                pass
-    return ", ".join(plural(count, noun) for noun, count in counts.items() if count)
+                return [Remark(text)]
+
+
+def _queued_event(one: Json) -> InputReceived:
+    return InputReceived(
+        input=one["input"],
+        text=one["text"],
+        mode=one["mode"],
+        by=PersonActor(client=one["by"]),
+        source=one.get("source", "message"),
+    )
