@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.cli.chat.blocks import Block
 from holdfast.cli.chat.view import View
 from holdfast.client.events import TextDelta
+from holdfast.domain.transcript_list import Change
 from tests.records import record_json
 
 Json = dict[str, Any]
@@ -18,6 +19,8 @@ class Story:
     def __init__(self) -> None:
         self.seconds = 0.0
         self.view = View(lambda: self.seconds)
+        self.changes: list[tuple[int, Change]] = []
+        self.view.changes = self.changes
         self.records: list[Json] = []
         self.blocks: list[Block] = []
 

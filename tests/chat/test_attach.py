@@ -48,7 +48,7 @@ def test_what_was_not_counted_is_not_denied() -> None:
     story = Story()
     for input in ("a", "b", "c"):
         story.said(input, input)
-    changes = [(version + 6, change) for version, change in story.view.changes]
+    changes = [(version + 6, change) for version, change in story.changes]
     assert [missed(changes, read=read, first=7) for read in (9, 8, 6, 5)] == [
         "",
         "1 message",

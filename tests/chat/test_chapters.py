@@ -248,6 +248,6 @@ def test_it_is_compacting_from_the_wish_to_the_summary() -> None:
 
 def test_a_reset_is_among_what_happened_while_away() -> None:
     story = Story().begin()
-    story.view.changes.clear()
+    story.changes.clear()
     story.happened("ChapterOpened", chapter=2, reason="r", by="cli")
-    assert while_away(change for _, change in story.view.changes) == "1 reset"
+    assert while_away(change for _, change in story.changes) == "1 reset"

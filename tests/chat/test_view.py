@@ -217,7 +217,7 @@ def test_what_happened_while_away() -> None:
     for purpose in ("question", "approval", "approval", "retry"):
         story.happened("WaitOpened", turn=1, wait="w", purpose=purpose, reason="?")
     story.finished(outcome="failed", reason="x")
-    changes = [change for _, change in story.view.changes]
+    changes = [change for _, change in story.changes]
     assert while_away(changes) == "2 messages, 1 question, 2 approvals, 1 failed turn"
     assert while_away([]) == ""
 

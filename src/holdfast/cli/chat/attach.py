@@ -74,6 +74,8 @@ def attach(client: Client, id: str, cursors: Cursors) -> Opening:
     view.seed(detail)
     after = max(0, version - LONGEST_WINDOW, min(version - WINDOW, version if read is None else read))
     records, blocks, cost = _records(client, session, after), [], replace(view.cost)
+    changes: list[tuple[int, Change]] = []
+    view.changes = changes
     for record in records:
         blocks += [(record["version"], block) for block in view.happened(record)]
         if record["version"] == version:
@@ -82,8 +84,8 @@ def attach(client: Client, id: str, cursors: Cursors) -> Opening:
         blocks += [(view.version, block) for block in _open_wait(client, view)]
     hint = _of_worker(client, view, blocks[-SEEN:])
     blocks = _with_notice(client, session, blocks)
-    away = missed(view.changes, read=version if read is None else read, first=after + 1)
-    view.changes.clear()
+    view.changes = None
+    away = missed(changes, read=version if read is None else read, first=after + 1)
     return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0, hint=hint)
 
 

@@ -82,8 +82,8 @@ class View:
         self.compacting_since: int | None = None
         self.postponed = ""
         """Why the next reset waits; only the latest reason counts."""
-        self.changes: list[tuple[int, Change]] = []
-        """What changed, with the version of the record that did it, until somebody takes it."""
+        self.changes: list[tuple[int, Change]] | None = None
+        """Set it to a list to collect what changes, with the version of the record that did it."""
         self._numbers: dict[str, int] = {}
         self._cut = ""
 
@@ -232,7 +232,8 @@ class View:
             self.compacting_since = None
         elif self.compacting_since is None:
             self.compacting_since = record.at
-        self.changes += [(record.version, change) for change in changes]
+        if self.changes is not None:
+            self.changes += [(record.version, change) for change in changes]
         return [block for change in changes for block in self._blocks(change)]
 
     def _blocks(self, change: Change) -> list[Block]:
