@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from holdfast.processes.command import Ended
 from holdfast.processes.keeper import BLOCK
 from holdfast.processes.spool import OutputFile, Window
+from holdfast.processes.supervisor import Limits
 from tests.eventually import eventually
 from tests.processes.house import PYTHON, House, code
 
@@ -168,6 +171,58 @@ async def test_an_output_grows_without_its_keepers_and_is_capped(house: House) -
         return output.size() > enough and output.read(0, 1).dropped > output.size() - SLACK
 
     await eventually(capped)
+
+
+@pytest.mark.parametrize("dead", ["keeper", "standby"])
+async def test_an_output_is_capped_by_the_keeper_that_is_left(house: House, dead: str) -> None:
+    """Before the command ends, and without a supervisor."""
+    script = "until [ -e go ]; do sleep 0.01; done; head -c 4000000 /dev/zero; until [ -e end ]; do sleep 0.01; done"
+    running = await house.start(script, head=0, tail=64 * KIB)
+    output = house.supervisor.output(running.id)
+    house.kill_keepers(running.id, dead)
+    await house.keepers_gone(running.id, dead)
+    await house.supervisor.close()
+    (house.cwd / "go").touch()
+
+    async def capped() -> bool:
+        return output.size() == 4_000_000 and output.on_disk() <= 2 * 64 * KIB + 2 * BLOCK
+
+    await eventually(capped)
+    (house.cwd / "end").touch()
+    assert code(await (await house.restart()).wait(running.id)) == 0
+
+
+@pytest.fixture
+def without_holes(tmp_path: Path) -> Iterator[Path]:
+    """A file system that gives no blocks back from the middle of a file."""
+    place = tmp_path / "without holes"
+    place.mkdir()
+    done = subprocess.run(["mount", "-t", "ramfs", "ramfs", str(place)], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"nothing can be mounted here: {done.stderr.decode().strip()}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+async def test_where_nothing_can_be_dropped_the_output_stays_whole_and_the_end_is_recorded(
+    without_holes: Path,
+) -> None:
+    house = House(without_holes, limits=Limits(free_bytes=0))
+    script = "head -c 1000000 /dev/zero; echo; until [ -e end ]; do sleep 0.01; done; echo end; exit 3"
+    running = await house.start(script, head=4 * KIB, tail=64 * KIB)
+    output = house.supervisor.output(running.id)
+
+    async def printed() -> bool:
+        return output.size() == 1_000_001
+
+    await eventually(printed)
+    await house.supervisor.close()
+    (house.cwd / "end").touch()
+    supervisor = await house.restart()
+    assert code(await supervisor.wait(running.id)) == 3
+    assert "keeper" in (house.spool(running.id).path / "exit").read_text().split(), "the first of them was still there"
+    assert b"".join(window.data for window in pieces(output)) == bytes(1_000_000) + b"\nend\n"
+    await house.close()
 
 
 async def _flood(house: House, size: int) -> int:

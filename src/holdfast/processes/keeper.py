@@ -270,6 +270,8 @@ class Keeper:
     def _watch_growth(self) -> bool:
         """Ask for one SIGIO when an output grows next; False where the kernel has no such thing."""
         try:
+            # keeper and standby share the open directory, and the kernel would go on to signal a keeper that is dead
+            fcntl.fcntl(self._directory, fcntl.F_SETOWN, os.getpid())
             fcntl.fcntl(self._directory, fcntl.F_NOTIFY, fcntl.DN_MODIFY)
         except OSError:
             return False
