@@ -1,4 +1,4 @@
-# make run · make test · make check · make proof · make bench · make profile · make web · make types
+# make run · make test · make check · make proof · make mutants · make bench · make profile · make web · make types
 # Needs Python 3.11+ and git; everything else is fetched into .tools and .venv.
 PY ?= python3
 UV := .tools/bin/uv
@@ -10,7 +10,7 @@ RUN := $(UV) run --quiet --locked
 # Tests wait more than they compute: four workers more than there are cores.
 WORKERS ?= $(shell $(PY) -c 'import os; print((os.cpu_count() or 1) + 4)')
 
-.PHONY: run test check proof bench profile setup clean web web-test types screenshots
+.PHONY: run test check proof mutants bench profile setup clean web web-test types screenshots
 
 run: $(UV)
 	@$(PY) hatch_build.py || echo "Going on without the dashboard."
@@ -29,6 +29,9 @@ check: $(UV)
 
 proof: $(UV)
 	$(RUN) pytest -q -s -m proof --timeout 3600 tests
+
+mutants: $(UV)
+	$(RUN) python -m tests.mutants $(ARGS)
 
 bench: $(UV)
 	$(RUN) python -m benchmarks
