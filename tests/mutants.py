@@ -267,7 +267,7 @@ def run_tests(tree: Path, tests: list[str], *, seconds: float) -> Verdict:
             _end(process)
     failed = [line.split(" - ")[0] for line in said.splitlines() if line.startswith(("FAILED tests/", "ERROR tests/"))]
     return Verdict(
-        noticed=process.returncode != 0, by=failed[0] if failed else f"pytest ended with {process.returncode}"
+        noticed=process.returncode != 0, by=failed[0] if failed else f"the tests ended with {process.returncode}"
     )
 
 
@@ -292,14 +292,18 @@ def copy_tree(target: Path) -> None:
 
 
 def judge(tree: Path, mutant: Mutant, *, seconds: float) -> Verdict:
-    """Say whether the tests of its module notice a mutant; the copy is as before afterwards."""
+    """Say whether the tests of its module notice a mutant: one fails with it that passes without it."""
     path = tree / PACKAGE / mutant.module
     source = path.read_bytes()
     path.write_bytes(mutated(mutant, source))
     try:
-        return run_tests(tree, MODULES[mutant.module].split(), seconds=seconds)
+        verdict = run_tests(tree, MODULES[mutant.module].split(), seconds=seconds)
     finally:
         path.write_bytes(source)
+    test = verdict.by.partition(" tests/")[2]
+    if test and run_tests(tree, [test], seconds=seconds).noticed:
+        return Verdict(noticed=False, by=f"{test} fails without it, too")
+    return verdict
 
 
 def main() -> None:
@@ -325,7 +329,7 @@ def main() -> None:
             survived += not verdict.noticed
             took, place = time.monotonic() - began, f"{PACKAGE / mutant.module}:{mutant.line}"
             print(f"{'noticed ' if verdict.noticed else 'SURVIVED'} {took:4.0f} s  {place}  {mutant.what}")
-            lines = [verdict.by] if verdict.noticed else difference(mutant)
+            lines = [verdict.by] if verdict.noticed else [verdict.by, *difference(mutant)]
             print("\n".join(f"    {line}" for line in lines), flush=True)
     share = 100 * (len(chosen) - survived) / max(1, len(chosen))
     print(f"{len(chosen) - survived} of {len(chosen)} were noticed ({share:.0f} %); seed {seed}")
