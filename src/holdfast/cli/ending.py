@@ -9,24 +9,24 @@ from holdfast.cli.errors import CONFLICT, CliError
 from holdfast.cli.hints import program
 from holdfast.cli.tasks import find, in_words
 from holdfast.client.client import Client
-from holdfast.client.http import Json
+from holdfast.schemas.tasks import TaskAccepted, TaskView
 
 PATIENCE_SECONDS = 12
 """A command that is asked to end gets 5 s; then it is ended by force, which takes a moment too."""
 
 
-def ended(client: Client, id: str, *, force: bool) -> tuple[Json, Json]:
+def ended(client: Client, id: str, *, force: bool) -> tuple[TaskAccepted, TaskView]:
     """Want its end and wait a while for it: what was accepted, and the task as it is then."""
     task = find(client, id)
-    accepted = client.command("POST", f"/v1/tasks/{task['id']}/stop", {"force": force})
-    return accepted, client.get(f"/v1/tasks/{task['id']}/wait", seconds=PATIENCE_SECONDS)
+    accepted = client.stop_task(task.id, force=force)
+    return accepted, client.wait_for_task(task.id, seconds=PATIENCE_SECONDS)
 
 
-def how_it_ended(task: Json) -> str:
+def how_it_ended(task: TaskView) -> str:
     """One line, with whoever outlived it."""
-    if task["state"] == "running":
+    if task.state == "running":
         return f"was asked to end, and is still {in_words(task)}"
-    survivors = f"; still alive: {', '.join(task['survivors'])}" if task["survivors"] else ""
+    survivors = f"; still alive: {', '.join(task.survivors)}" if task.survivors else ""
     return in_words(task) + survivors
 
 
@@ -35,19 +35,19 @@ def end(cli: Cli, id: str, *, force: bool) -> None:
     cli.start_gateway()
     accepted, task = ended(cli.client, id, force=force)
     if cli.json:
-        kept = {key: accepted[key] for key in ("task", "version", "seq")}
-        cli.print_json(kept | {key: task[key] for key in ("state", "reason", "survivors")})
+        kept = {"task": accepted.task, "version": accepted.version, "seq": accepted.seq}
+        cli.print_json(kept | {"state": task.state, "reason": task.reason, "survivors": task.survivors})
     else:
-        click.echo(f"{task['id']}: {how_it_ended(task)}")
-    if task["state"] == "running":
-        hint = "" if force else f"`{program()} tasks kill {task['id']}` ends it at once."
-        raise CliError("It has not ended yet.", hint=hint or f"`holdfast why {task['id']}` says more.", code=CONFLICT)
+        click.echo(f"{task.id}: {how_it_ended(task)}")
+    if task.state == "running":
+        hint = "" if force else f"`{program()} tasks kill {task.id}` ends it at once."
+        raise CliError("It has not ended yet.", hint=hint or f"`holdfast why {task.id}` says more.", code=CONFLICT)
 
 
 def pin(cli: Cli, id: str, *, pinned: bool) -> None:
     """Keep it whatever is pruned, or not any more."""
-    accepted = cli.client.command("POST", f"/v1/tasks/{find(cli.client, id)['id']}/pin", {"pinned": pinned})
+    accepted = cli.client.pin_task(find(cli.client, id).id, pinned=pinned)
     if cli.json:
-        cli.print_json({key: accepted[key] for key in ("task", "version", "seq")})
+        cli.print_json({"task": accepted.task, "version": accepted.version, "seq": accepted.seq})
     else:
-        click.echo(f"{accepted['task']}: " + ("kept whatever is pruned" if pinned else "a prune may take it again"))
+        click.echo(f"{accepted.task}: " + ("kept whatever is pruned" if pinned else "a prune may take it again"))

@@ -6,6 +6,7 @@ from holdfast.cli.errors import CONFLICT, NOT_FOUND, CliError
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError
 from holdfast.client.http import Json, quote
+from holdfast.schemas.tasks import TaskView
 
 
 def worker_of(client: Client, id: str, otherwise: ApiError) -> str:
@@ -13,13 +14,13 @@ def worker_of(client: Client, id: str, otherwise: ApiError) -> str:
     task = _task(client, id)
     if task is None:
         raise otherwise
-    if not task["worker"]:
+    if not task.worker:
         raise CliError(
-            f"Task {task['id']} is a command, and nobody is there to be told something.",
-            hint=f"`holdfast tasks write {task['id']} TEXT` types into it, if its input is open.",
+            f"Task {task.id} is a command, and nobody is there to be told something.",
+            hint=f"`holdfast tasks write {task.id} TEXT` types into it, if its input is open.",
             code=CONFLICT,
         )
-    return str(task["worker"])
+    return task.worker
 
 
 def named(client: Client, id: str) -> tuple[str, str, str]:
@@ -57,11 +58,10 @@ def _found(client: Client, target: str, part: str) -> str:
     return str((found[part] if part else found)["id"])
 
 
-def _task(client: Client, id: str) -> Json | None:
+def _task(client: Client, id: str) -> TaskView | None:
     try:
-        found: Json = client.get(f"/v1/tasks/{quote(id)}")
+        return client.task(id)
     except ApiError as error:
         if not error.is_not_found:
             raise
         return None
-    return found

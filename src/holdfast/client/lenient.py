@@ -40,6 +40,14 @@ def decode_record(record: Any) -> Record | None:
             return None
 
 
+def convert(value: Any, kind: type[T]) -> T:
+    """A struct from JSON that was read already, such as what `--json` prints."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return _convert(value, kind)
+
+
 def _convert(value: Any, kind: type[T]) -> T:
     try:
         return msgspec.convert(_known(value, msgspec.inspect.type_info(kind)), kind)

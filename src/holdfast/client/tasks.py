@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -102,11 +104,13 @@ class TaskMethods(TypedClient):
         """The output so far and what comes, until the task has ended; a gateway that is away is waited for."""
         return follow_output(self, quote(id), raw=raw, offset=offset, tail=tail, patience=self.patience)
 
-    def wait_for_task(self, id: str) -> TaskView:
-        """The task when it has ended; a gateway that is away is waited for."""
+    def wait_for_task(self, id: str, *, seconds: float = math.inf) -> TaskView:
+        """The task when it has ended, or as it is after so many seconds; a gateway that is away is waited for."""
+        deadline = time.monotonic() + seconds
         while True:
-            task = self.read(TaskView, f"{_path(id)}/wait", seconds=WAIT_SECONDS)
-            if task.state != "running":
+            left = math.ceil(max(0.0, min(WAIT_SECONDS, deadline - time.monotonic())))
+            task = self.read(TaskView, f"{_path(id)}/wait", seconds=left)
+            if task.state != "running" or time.monotonic() >= deadline:
                 return task
 
     def stop_task(self, id: str, *, force: bool = False) -> TaskAccepted:

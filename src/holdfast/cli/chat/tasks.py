@@ -14,9 +14,11 @@ from holdfast.cli.screen import SHORT_ID, clean, dim, facts, one_line, plural, s
 from holdfast.cli.tasks import ENDED, HITS, RUNNING
 from holdfast.client.client import Client
 from holdfast.client.http import Json
+from holdfast.client.lenient import convert
 from holdfast.client.output import read_output, wait_for_task
 from holdfast.client.reconnect import Disconnected, Reconnected
 from holdfast.domain.errors import HoldfastError
+from holdfast.schemas.tasks import TaskView
 
 LOG_LINES = 40
 WEEK = 7 * 86_400_000
@@ -43,10 +45,7 @@ def start(client: Client, place: Place, view: View, prompt: str) -> list[Block]:
     with place.lock:
         if not place.session:
             begin(client, place)
-    body: Json = {"prompt": prompt, "session": place.session, "cwd": view.cwd}
-    if view.profile:
-        body["profile"] = view.profile
-    task = client.command("POST", "/v1/tasks/agents", body)["task"]
+    task = client.start_agent(prompt, session=place.session, cwd=view.cwd, profile=view.profile or None).task
     return [
         Remark(f"task {task[:SHORT_ID]} is at work; this session is told of its end (/tasks show {task[:SHORT_ID]})")
     ]
@@ -59,15 +58,15 @@ def going_on(client: Client, session: str) -> list[Block]:
     except HoldfastError:
         return []
     return [
-        Remark(f"goes on: {task['kind']} {task['id'][:SHORT_ID]} {one_line(task['title'])} (/tasks stop ID)")
+        Remark(f"goes on: {task.kind} {task.id[:SHORT_ID]} {one_line(task.title)} (/tasks stop ID)")
         for task in found
-        if task["worker"] != session
+        if task.worker != session
     ]
 
 
 def stale(client: Client) -> list[Block]:
     """What runs and nobody waits for."""
-    found = tasks.stale(client)
+    found = client.stale_tasks().tasks
     if not found:
         return [Remark(tasks.NOTHING_STALE)]
     hint = f"/tasks stop ID ends one, /tasks pin ID keeps it; all of them: {program()} tasks stale --stop"
@@ -78,7 +77,7 @@ def stop_commands(client: Client, found: list[Json]) -> list[Block]:
     """Ask commands to end; they get their 5 s while somebody goes on talking."""
     for task in found:
         if task["kind"] == "process":
-            client.command("POST", f"/v1/tasks/{task['task']}/stop", {})
+            client.stop_task(task["task"])
     named = ", ".join(
         f"{task['task'][:SHORT_ID]} {one_line(task['title'])}" for task in found if task["kind"] == "process"
     )
@@ -93,33 +92,33 @@ def _running(client: Client) -> list[Block]:
 
 
 def _history(client: Client) -> list[Block]:
-    page = client.get("/v1/tasks", limit=LISTED)
-    if not page["tasks"]:
+    page = client.tasks(limit=LISTED)
+    if not page.tasks:
         return [Remark("No tasks yet. /bg PROMPT starts an agent in the background.")]
-    more = f"; more: {program()} tasks history" if page["next"] else ""
-    return [listing(ENDED, tasks.ended_cells(page["tasks"]), f"/tasks log ID · show ID · pin ID{more}")]
+    more = f"; more: {program()} tasks history" if page.next else ""
+    return [listing(ENDED, tasks.ended_cells(page.tasks), f"/tasks log ID · show ID · pin ID{more}")]
 
 
 def _search(client: Client, text: str) -> list[Block]:
-    hits = client.get("/v1/tasks/search", q=text, limit=LISTED)["hits"]
+    hits = client.search_output(text, limit=LISTED).hits
     if not hits:
         return [Remark("Nothing found in the output of any task.")]
     return [listing(HITS, tasks.hit_cells(hits), "/tasks log ID reads one")]
 
 
 def _prune(client: Client, *, yes: bool) -> list[Block]:
-    told = client.command("POST", "/v1/tasks/prune", {"older_than_ms": WEEK, "confirm": yes})
-    if not told["count"]:
+    told = client.prune_tasks(older_than_ms=WEEK, confirm=yes)
+    if not told.count:
         return [Remark(f"No task ended more than 7 days ago; `{program()} tasks prune --help` has other conditions.")]
-    what = f"{plural(told['count'], 'task')} that ended more than 7 days ago"
+    what = f"{plural(told.count, 'task')} that ended more than 7 days ago"
     if yes:
-        return [Remark(f"deleted {what} and freed {size(told['bytes'])}")]
-    hint = f"would delete {what} and free {size(told['bytes'])}; /tasks prune yes does it, /tasks pin ID keeps one"
-    return [listing(ENDED, tasks.ended_cells(told["tasks"][:LISTED]), hint)]
+        return [Remark(f"deleted {what} and freed {size(told.bytes)}")]
+    hint = f"would delete {what} and free {size(told.bytes)}; /tasks prune yes does it, /tasks pin ID keeps one"
+    return [listing(ENDED, tasks.ended_cells(told.tasks[:LISTED]), hint)]
 
 
-def _about_one(client: Client, verb: str, task: Json) -> list[Block]:
-    short = task["id"][:SHORT_ID]
+def _about_one(client: Client, verb: str, task: TaskView) -> list[Block]:
+    short = task.id[:SHORT_ID]
     match verb:
         case "show":
             return [Listing(facts(tasks.all_facts(task)).split("\n"))]
@@ -128,34 +127,34 @@ def _about_one(client: Client, verb: str, task: Json) -> list[Block]:
         case "wait":
             return [Remark(f"task {short} {tasks.in_words(_ended(client, task))}", "plain")]
         case "stop" | "kill":
-            _, task = ending.ended(client, task["id"], force=verb == "kill")
+            _, task = ending.ended(client, task.id, force=verb == "kill")
             return [Remark(f"task {short} {ending.how_it_ended(task)}", "plain")]
         case "pin" | "unpin":
-            client.command("POST", f"/v1/tasks/{task['id']}/pin", {"pinned": verb == "pin"})
+            client.pin_task(task.id, pinned=verb == "pin")
             return [Remark(f"task {short}: " + ("kept whatever is pruned" if verb == "pin" else "a prune may take it"))]
         case _:
             raise AssertionError(verb)
 
 
-def _ended(client: Client, task: Json) -> Json:
+def _ended(client: Client, task: TaskView) -> TaskView:
     """Waits beside the conversation, also through a restart of the gateway."""
-    for seen in wait_for_task(client, task["id"], seconds=None, patience=math.inf):
+    for seen in wait_for_task(client, task.id, seconds=None, patience=math.inf):
         if not isinstance(seen, Disconnected | Reconnected):
-            task = seen
+            task = convert(seen, TaskView)
     return task
 
 
-def _log(client: Client, task: Json) -> list[Block]:
+def _log(client: Client, task: TaskView) -> list[Block]:
     """Its last lines, and where there is more."""
-    piece = read_output(client, task["id"], raw=False, tail=LOG_LINES)
+    piece = read_output(client, task.id, raw=False, tail=LOG_LINES)
     text = clean(_without_colours(piece.data.decode("utf-8", "replace")))
     lines = [part for line in text.rstrip("\n").split("\n") for part in wrap(line, terminal_width())]
-    if task["kind"] != "process":
-        worker = task["worker"][:SHORT_ID]
+    if task.kind != "process":
+        worker = task.worker[:SHORT_ID]
         rest = f"all of it: /resume {worker}, or {program()} sessions log {worker}"
     else:
         whole = "" if piece.offset == 0 else f"the last {plural(LOG_LINES, 'line')} of {size(piece.size)}; "
-        rest = f"{whole}all of it: {program()} tasks log {task['id'][:SHORT_ID]}"
+        rest = f"{whole}all of it: {program()} tasks log {task.id[:SHORT_ID]}"
     shown = lines if text.strip() else [dim("no output")]
     return [Listing([*shown, *map(dim, wrap(f"{tasks.in_words(task)}; {rest}", terminal_width()))])]
 

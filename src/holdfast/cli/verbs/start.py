@@ -59,8 +59,8 @@ def command(
     else:
         print(task)
     found = find(cli.client, task)
-    if found["state"] == "failed" and found["pid"] is None:
-        raise CliError(f"{found['reason']}.", hint=found["evidence"] or f"`holdfast why {task}` says more.")
+    if found.state == "failed" and found.pid is None:
+        raise CliError(f"{found.reason}.", hint=found.evidence or f"`holdfast why {task}` says more.")
     if cli.json:
         return
     print(f"its output: {program()} tasks log {task} --follow", file=sys.stderr)

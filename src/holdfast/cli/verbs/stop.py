@@ -11,8 +11,8 @@ from holdfast.cli.screen import one_line, shorten
 from holdfast.cli.tasks import find, running
 from holdfast.cli.values import SESSION
 from holdfast.client.errors import ApiError
-from holdfast.client.http import Json, quote
 from holdfast.domain.errors import HoldfastError
+from holdfast.schemas.tasks import TaskView
 
 
 @click.command("stop")
@@ -22,26 +22,26 @@ from holdfast.domain.errors import HoldfastError
 def command(cli: Cli, session: str) -> None:
     """End the turn that SESSION is in, with the command that it waits for; queued messages and tasks stay."""
     try:
-        id = cli.client.get(f"/v1/sessions/{quote(session)}")["session"]["id"]
+        id = cli.client.session(session).session.id
     except ApiError as error:
         raise _perhaps_a_task(cli, session, error) from error
     tasks = running(cli.client, foreground=True, session=id)
-    accepted = cli.client.command("POST", f"/v1/sessions/{id}/stop", {})
-    ends = [task for task in tasks if task["foreground"] or task["worker"] == id]
+    accepted = cli.client.stop(id)
+    ends = [task for task in tasks if task.foreground or task.worker == id]
     goes_on = [task for task in tasks if task not in ends]
     if cli.json:
-        kept = {key: accepted[key] for key in ("session", "version", "seq")}
-        cli.print_json(kept | {"ends": [t["id"] for t in ends], "goes_on": [t["id"] for t in goes_on]})
+        kept = {"session": accepted.session, "version": accepted.version, "seq": accepted.seq}
+        cli.print_json(kept | {"ends": [t.id for t in ends], "goes_on": [t.id for t in goes_on]})
         return
     click.echo(f"{id}: the turn is being stopped")
     for task in ends:
         click.echo(f"  ends with it: {_named(task)}")
     for task in goes_on:
-        click.echo(f"  goes on:      {_named(task)} ({program()} tasks stop {task['id'][:8]})")
+        click.echo(f"  goes on:      {_named(task)} ({program()} tasks stop {task.id[:8]})")
 
 
-def _named(task: Json) -> str:
-    return f"{task['kind']} {task['id'][:8]} {shorten(one_line(task['title']), 40)}"
+def _named(task: TaskView) -> str:
+    return f"{task.kind} {task.id[:8]} {shorten(one_line(task.title), 40)}"
 
 
 def _perhaps_a_task(cli: Cli, id: str, error: ApiError) -> HoldfastError:
@@ -51,4 +51,4 @@ def _perhaps_a_task(cli: Cli, id: str, error: ApiError) -> HoldfastError:
         task = find(cli.client, id)
     except ApiError:
         return error
-    return CliError(f"{task['id']} is a task.", hint=f"`holdfast tasks stop {task['id']}` ends it.", code=NOT_FOUND)
+    return CliError(f"{task.id} is a task.", hint=f"`holdfast tasks stop {task.id}` ends it.", code=NOT_FOUND)

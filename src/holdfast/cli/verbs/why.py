@@ -10,9 +10,11 @@ from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.naming import named
 from holdfast.cli.screen import facts, table
 from holdfast.cli.sentences import in_lines
-from holdfast.cli.tasks import all_facts, find
+from holdfast.cli.tasks import all_facts
 from holdfast.cli.values import SESSION
 from holdfast.client.http import Json
+from holdfast.client.lenient import convert
+from holdfast.schemas.tasks import TaskView
 
 
 @click.command("why")
@@ -41,7 +43,7 @@ def command(cli: Cli, id: str | None, verbose: bool) -> None:
         if found["reset"]["running"]:
             click.echo(f"\n{table(RUNNING, running_cells(found['reset']['running']))}")
     if "task" in found:
-        click.echo(f"\n{facts(all_facts(found['task']))}")
+        click.echo(f"\n{facts(all_facts(convert(found['task'], TaskView)))}")
 
 
 def _ask(cli: Cli, id: str | None, *, verbose: bool) -> Json:
@@ -60,5 +62,5 @@ def _ask(cli: Cli, id: str | None, *, verbose: bool) -> Json:
         found["reset"] = outlook(cli.client, session)
         found["opened"] = opened_by(cli.client, session, found["reset"]["chapter"])
     if verbose and task:
-        found["task"] = find(cli.client, task)
+        found["task"] = cli.client.get(f"/v1/tasks/{task}")
     return found

@@ -9,6 +9,8 @@ from holdfast.cli.hints import program
 from holdfast.cli.screen import dim, table
 from holdfast.cli.tasks import ENDED, KINDS, ended_cells
 from holdfast.cli.values import SESSION, SINCE
+from holdfast.client.lenient import convert
+from holdfast.schemas.tasks import TaskPage
 
 
 @click.command("history")
@@ -26,14 +28,15 @@ from holdfast.cli.values import SESSION, SINCE
 @pass_cli
 def command(cli: Cli, /, everything: bool, search: str | None, before: str | None, **wanted: object) -> None:
     """List what ever ran, newest first. Nothing leaves the list until somebody prunes it."""
-    page = cli.client.get("/v1/tasks", text=search, all=str(everything).lower(), before=before, **wanted)
-    tasks = page["tasks"]
+    body = cli.client.get("/v1/tasks", text=search, all=everything, before=before, **wanted)
     if cli.json:
-        cli.print_json(page)
-    elif tasks:
-        click.echo(table(ENDED, ended_cells(tasks)))
-        if page["next"]:
-            click.echo(dim(f"more: the same with --before {page['next']}"), err=True)
+        cli.print_json(body)
+        return
+    page = convert(body, TaskPage)
+    if page.tasks:
+        click.echo(table(ENDED, ended_cells(page.tasks)))
+        if page.next:
+            click.echo(dim(f"more: the same with --before {page.next}"), err=True)
     elif before:
         click.echo("No more tasks.")
     elif search or any(value is not None for name, value in wanted.items() if name != "limit"):

@@ -15,9 +15,9 @@ from holdfast.cli.hints import program
 from holdfast.cli.screen import clean, dim
 from holdfast.cli.tasks import find, in_words
 from holdfast.cli.values import TASK
-from holdfast.client.http import Json
 from holdfast.client.output import OutputItem, OutputPiece, follow_output, stored_output
 from holdfast.client.reconnect import Disconnected, Reconnected
+from holdfast.schemas.tasks import TaskView
 
 EN_DASH = "\N{EN DASH}"
 
@@ -41,7 +41,7 @@ def command(cli: Cli, task: str, stay: bool, tail: int | None, since: int | None
     if raw and cli.json:
         raise CliError("--raw writes bytes, which --json cannot carry.", hint="Give one of them.", code=USAGE)
     found = find(cli.client, task)
-    id, offset, lines = str(found["id"]), since or 0, tail or 0
+    id, offset, lines = found.id, since or 0, tail or 0
     seen: Iterator[OutputItem] = stored_output(cli.client, id, raw=raw, offset=offset, tail=lines)
     if stay:
         seen = follow_output(cli.client, id, raw=raw, offset=offset, tail=lines, patience=patience)
@@ -53,13 +53,13 @@ def command(cli: Cli, task: str, stay: bool, tail: int | None, since: int | None
         print(file=sys.stderr)
         return
     if not cli.json:
-        printer.end(find(cli.client, found["id"]))
+        printer.end(find(cli.client, found.id))
 
 
 class Printer:
     """Writes pieces: bytes as they are, or text in which every gap is marked."""
 
-    def __init__(self, task: Json, *, raw: bool, as_json: bool) -> None:
+    def __init__(self, task: TaskView, *, raw: bool, as_json: bool) -> None:
         self._task = task
         self._raw = raw
         self._json = as_json
@@ -83,7 +83,7 @@ class Printer:
         if not piece.data and dropped is None and not piece.last:
             return
         line = {
-            "task": self._task["id"],
+            "task": self._task.id,
             "offset": piece.offset,
             "next": piece.next,
             "size": piece.size,
@@ -110,24 +110,24 @@ class Printer:
         else:
             click.echo(piece.data.decode("utf-8", "replace"), nl=False)
 
-    def end(self, task: Json) -> None:
+    def end(self, task: TaskView) -> None:
         """How it stands, beside the output and never in it."""
         if self._open_line and not self._raw:
             click.echo()
-        if task["kind"] != "process":
+        if task.kind != "process":
             self._end_of_agent(task)
         elif self._empty:
             self.remark(f"no output; {in_words(task)}")
         elif sys.stdout.isatty():
             self.remark(in_words(task))
 
-    def _end_of_agent(self, task: Json) -> None:
-        if task["state"] == "running":
+    def _end_of_agent(self, task: TaskView) -> None:
+        if task.state == "running":
             self.remark(f"the agent is {in_words(task)}")
-            self.remark(f"watch it: {program()} sessions log {task['worker']} --follow")
+            self.remark(f"watch it: {program()} sessions log {task.worker} --follow")
         else:
             self.remark(in_words(task) + (", without any text" if self._empty else ""))
-            self.remark(f"all of it: {program()} sessions log {task['worker']}")
+            self.remark(f"all of it: {program()} sessions log {task.worker}")
 
     def remark(self, text: str) -> None:
         """To standard error."""

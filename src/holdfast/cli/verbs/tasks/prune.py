@@ -9,6 +9,8 @@ from holdfast.cli.hints import program
 from holdfast.cli.screen import dim, plural, size, table
 from holdfast.cli.tasks import ENDED, ended_cells
 from holdfast.cli.values import SIZE, SPAN
+from holdfast.client.lenient import convert
+from holdfast.schemas.tasks import PruneResult
 
 WEEK = 7 * 86_400_000
 LISTED = 50
@@ -35,15 +37,16 @@ def command(
     if cli.json:
         cli.print_json(told)
         return
+    result = convert(told, PruneResult)
     rule = "" if wanted else " (ended more than 7 days ago)"
-    if not told["count"]:
+    if not result.count:
         click.echo(f"No task would go{rule}." if not yes else f"There was no task to delete{rule}.")
         return
-    tasks = told["tasks"][:LISTED]
+    tasks = result.tasks[:LISTED]
     click.echo(table(ENDED, ended_cells(tasks)))
-    if told["count"] > len(tasks):
-        click.echo(f"… and {plural(told['count'] - len(tasks), 'more task')}")
-    what = plural(told["count"], "task") + rule
-    click.echo(f"{'deleted' if yes else 'would delete'} {what} and {'freed' if yes else 'free'} {size(told['bytes'])}")
+    if result.count > len(tasks):
+        click.echo(f"… and {plural(result.count - len(tasks), 'more task')}")
+    what = plural(result.count, "task") + rule
+    click.echo(f"{'deleted' if yes else 'would delete'} {what} and {'freed' if yes else 'free'} {size(result.bytes)}")
     if not yes:
         click.echo(dim(f"delete them, for good: the same with --yes; keep one: {program()} tasks pin ID"), err=True)

@@ -18,11 +18,10 @@ from holdfast.cli.values import TEXT
 @pass_cli
 def command(cli: Cli, text: str, limit: int) -> None:
     """Find TEXT in the output of all tasks, newest first; of a very long output in its beginning and its end."""
-    found = cli.client.get("/v1/tasks/search", q=text, limit=limit)
     if cli.json:
-        cli.print_json(found)
-    elif found["hits"]:
-        click.echo(table(HITS, hit_cells(found["hits"])))
+        cli.print_json(cli.client.get("/v1/tasks/search", q=text, limit=limit))
+    elif hits := cli.client.search_output(text, limit=limit).hits:
+        click.echo(table(HITS, hit_cells(hits)))
         click.echo(dim(f"read one: {program()} tasks log ID"), err=True)
     else:
         click.echo("Nothing found. The search is for the text as it is; fewer letters find more.")

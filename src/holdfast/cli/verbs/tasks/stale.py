@@ -11,8 +11,9 @@ from holdfast.cli.ending import PATIENCE_SECONDS, how_it_ended
 from holdfast.cli.errors import CONFLICT, FAILED, USAGE, CliError
 from holdfast.cli.hints import program
 from holdfast.cli.screen import SHORT_ID, dim, plural
-from holdfast.cli.tasks import NOTHING_STALE, stale, stale_lines
-from holdfast.client.http import Json
+from holdfast.cli.tasks import NOTHING_STALE, stale_lines
+from holdfast.client.lenient import convert
+from holdfast.schemas.tasks import TaskPage, TaskView
 
 
 @click.command("stale")
@@ -27,10 +28,11 @@ def command(cli: Cli, stop: bool, yes: bool) -> None:
     """
     if yes and not stop:
         raise CliError("--yes belongs to --stop.", hint="`holdfast tasks stale --stop --yes`", code=USAGE)
-    tasks = stale(cli.client)
+    body = cli.client.get("/v1/tasks/stale")
     if not stop and cli.json:
-        cli.print_json({"tasks": tasks})
+        cli.print_json({"tasks": body["tasks"]})
         return
+    tasks = convert(body, TaskPage).tasks
     if not cli.json:
         click.echo("\n".join(stale_lines(tasks)) if tasks else NOTHING_STALE)
     if tasks and not stop:
@@ -42,23 +44,23 @@ def command(cli: Cli, stop: bool, yes: bool) -> None:
         _end(cli, tasks, yes=yes)
 
 
-def _end(cli: Cli, tasks: list[Json], *, yes: bool) -> None:
+def _end(cli: Cli, tasks: list[TaskView], *, yes: bool) -> None:
     if tasks and not yes:
         _confirm(f"Stop {plural(len(tasks), 'command')}?")
-    still = {task["id"] for task in stale(cli.client)}  # the question may have stood there for long
-    ended = [task for task in tasks if task["id"] in still]
+    still = {task.id for task in cli.client.stale_tasks().tasks}  # the question may have stood there for long
+    ended = [task for task in tasks if task.id in still]
     for task in ended:
-        cli.client.command("POST", f"/v1/tasks/{task['id']}/stop", {})
-    after = [cli.client.get(f"/v1/tasks/{task['id']}/wait", seconds=PATIENCE_SECONDS) for task in ended]
+        cli.client.stop_task(task.id)
+    after = [cli.client.wait_for_task(task.id, seconds=PATIENCE_SECONDS) for task in ended]
     if cli.json:
         keys = ("id", "state", "reason", "survivors")
-        cli.print_json({"stopped": [{key: task[key] for key in keys} for task in after]})
+        cli.print_json({"stopped": [{key: getattr(task, key) for key in keys} for task in after]})
     else:
         for task in tasks:
-            now = next((one for one in after if one["id"] == task["id"]), None)
+            now = next((one for one in after if one.id == task.id), None)
             words = how_it_ended(now) if now is not None else "is not stale any more, and was left alone"
-            click.echo(f"{task['id'][:SHORT_ID]}: {words}")
-    if any(task["state"] == "running" for task in after):
+            click.echo(f"{task.id[:SHORT_ID]}: {words}")
+    if any(task.state == "running" for task in after):
         raise CliError(
             "Not all of them have ended yet.", hint="`holdfast tasks kill ID` ends one at once.", code=CONFLICT
         )

@@ -10,11 +10,13 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import patience_option
 from holdfast.cli.errors import FAILED, INTERRUPTED, TIMED_OUT
 from holdfast.cli.hints import program
-from holdfast.cli.tasks import find, in_words
+from holdfast.cli.tasks import in_words
 from holdfast.cli.values import SPAN, TASK
-from holdfast.client.http import Json
+from holdfast.client.http import Json, quote
+from holdfast.client.lenient import convert
 from holdfast.client.output import wait_for_task
 from holdfast.client.reconnect import Disconnected, Reconnected
+from holdfast.schemas.tasks import TaskView
 
 
 @click.command("wait")
@@ -30,32 +32,33 @@ def command(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
 
     Ctrl-C stops waiting and nothing else. A gateway that goes away is waited for.
     """
-    found = find(cli.client, task)
+    body: Json = cli.client.get(f"/v1/tasks/{quote(task)}")
+    found = convert(body, TaskView)
     seconds = timeout / 1000 if timeout is not None else None
-    if found["state"] == "running":
-        print(f"waiting for {found['id']}; Ctrl-C only stops waiting", file=sys.stderr, flush=True)
+    if found.state == "running":
+        print(f"waiting for {found.id}; Ctrl-C only stops waiting", file=sys.stderr, flush=True)
     try:
-        for seen in wait_for_task(cli.client, found["id"], seconds=seconds, patience=patience):
+        for seen in wait_for_task(cli.client, found.id, seconds=seconds, patience=patience):
             match seen:
                 case Disconnected():
                     print(f"the gateway is away; waiting for it up to {seen.seconds:.0f} s", file=sys.stderr)
                 case Reconnected():
                     print("the gateway is back", file=sys.stderr)
                 case _:
-                    found = seen
+                    body, found = seen, convert(seen, TaskView)
     except KeyboardInterrupt:
-        print(f"\nit goes on: {program()} tasks show {found['id']}", file=sys.stderr)
+        print(f"\nit goes on: {program()} tasks show {found.id}", file=sys.stderr)
         return INTERRUPTED
-    _tell(cli, found)
-    if found["state"] == "running":
+    _tell(cli, body, found)
+    if found.state == "running":
         return TIMED_OUT
-    return 0 if found["state"] == "done" else FAILED
+    return 0 if found.state == "done" else FAILED
 
 
-def _tell(cli: Cli, task: Json) -> None:
+def _tell(cli: Cli, body: Json, task: TaskView) -> None:
     if cli.json:
-        cli.print_json(task)
-    elif task["state"] == "running":
-        click.echo(f"{task['id']}: still {in_words(task)}")
+        cli.print_json(body)
+    elif task.state == "running":
+        click.echo(f"{task.id}: still {in_words(task)}")
     else:
-        click.echo(f"{task['id']}: {in_words(task)}")
+        click.echo(f"{task.id}: {in_words(task)}")

@@ -27,13 +27,13 @@ def command(cli: Cli, task: str, text: str | None, close: bool) -> None:
         raise CliError("There is nothing to type.", hint="Give a TEXT, or --close to end its input.", code=USAGE)
     found = find(cli.client, task)
     data = _text(text)
-    taken = _write(cli.client, found["id"], data)
+    taken = _write(cli.client, found.id, data)
     if close and taken == len(data.encode()):
-        cli.client.command("POST", f"/v1/tasks/{found['id']}/write", {"close": True})
+        cli.client.write_task(found.id, "", close=True)
     if cli.json:
-        cli.print_json({"task": found["id"], "bytes": taken, "of": len(data.encode())})
+        cli.print_json({"task": found.id, "bytes": taken, "of": len(data.encode())})
     elif taken == len(data.encode()):
-        click.echo(f"{found['id']}: took {taken} bytes" + (", its input is closed" if close else ""))
+        click.echo(f"{found.id}: took {taken} bytes" + (", its input is closed" if close else ""))
     if taken < len(data.encode()):
         raise CliError(
             f"It took {taken} of {len(data.encode())} bytes: it does not read its input.",
@@ -58,8 +58,8 @@ def _write(client: Client, task: str, text: str) -> int:
     taken = 0
     for start in range(0, len(text), PIECE):
         piece = text[start : start + PIECE]
-        answer = client.command("POST", f"/v1/tasks/{task}/write", {"text": piece})
-        taken += int(answer["bytes"])
-        if answer["bytes"] < answer["of"]:
+        written = client.write_task(task, piece)
+        taken += written.bytes
+        if written.bytes < written.of:
             break
     return taken
