@@ -10,8 +10,6 @@ from holdfast.client.client import Client
 from holdfast.client.http import Json, quote
 
 NOTE = 400
-NOTE_SECONDS = 3_700.0
-"""An agent may take its time for a note; `summary_timeout` ends it before."""
 RUNNING = (
     Column("ID"),
     Column("KIND"),

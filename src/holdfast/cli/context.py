@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from holdfast.client.client import Client
     from holdfast.client.http import Address
     from holdfast.config import Home
+    from holdfast.schemas.cards import BoardAccepted, CardAccepted
+    from holdfast.schemas.sessions import Accepted
+    from holdfast.schemas.tasks import TaskAccepted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,6 +66,17 @@ class Cli:
         if running.is_new:
             print(f"started a gateway (pid {running.address.pid})", file=sys.stderr)
         return running.address
+
+    def accepted(self, accepted: Accepted | TaskAccepted | CardAccepted | BoardAccepted, done: str) -> None:
+        """Say what was done, or with --json where it stands in the log."""
+        noun = next(noun for noun in ("card", "board", "task", "session") if hasattr(accepted, noun))
+        id = getattr(accepted, noun)
+        if self.json:
+            self.print_json({noun: id, "version": accepted.version, "seq": accepted.seq})
+            return
+        from holdfast.cli.screen import clean
+
+        click.echo(f"{id}: {clean(done)}")
 
     @property
     def plain(self) -> bool:

@@ -47,7 +47,4 @@ def end(cli: Cli, id: str, *, force: bool) -> None:
 def pin(cli: Cli, id: str, *, pinned: bool) -> None:
     """Keep it whatever is pruned, or not any more."""
     accepted = cli.client.pin_task(find(cli.client, id).id, pinned=pinned)
-    if cli.json:
-        cli.print_json({"task": accepted.task, "version": accepted.version, "seq": accepted.seq})
-    else:
-        click.echo(f"{accepted.task}: " + ("kept whatever is pruned" if pinned else "a prune may take it again"))
+    cli.accepted(accepted, "kept whatever is pruned" if pinned else "a prune may take it again")

@@ -14,6 +14,8 @@ from holdfast.cli.errors import CONFLICT, FAILED, CliError
 from holdfast.cli.hints import with_home
 from holdfast.cli.screen import SHORT_ID, age, dim, one_line, table
 from holdfast.client.http import Json
+from holdfast.client.sessions import WhatRuns
+from holdfast.schemas.sessions import SessionView
 
 F = TypeVar("F", bound=Callable[..., Any])
 AT_WORK = ("running", "waiting", "suspended", "queued")
@@ -30,15 +32,13 @@ def running_option(function: F) -> F:
     return option(function)
 
 
-def choose(cli: Cli, row: Json, running: str | None, *, ask: bool = True) -> Json:
-    """The body of the command: with the choice, when there is one to make. Nobody is asked in vain."""
-    if row["state"] in AT_WORK:
-        raise CliError(
-            f"It is still at work ({row['state']}).", hint=f"`holdfast stop {row['id']}` first.", code=CONFLICT
-        )
-    tasks = [] if running is not None else outlook(cli.client, row["id"])["running"]
+def choose(cli: Cli, row: SessionView, running: WhatRuns | None, *, ask: bool = True) -> WhatRuns | None:
+    """What becomes of what still runs, when there is a choice to make. Nobody is asked in vain."""
+    if row.state in AT_WORK:
+        raise CliError(f"It is still at work ({row.state}).", hint=f"`holdfast stop {row.id}` first.", code=CONFLICT)
+    tasks = [] if running is not None else outlook(cli.client, row.id)["running"]
     if running is not None or not tasks:
-        return {} if running is None else {"running": running}
+        return running
     if not ask or not sys.stdin.isatty():
         why = "--yes does not choose for you: " if not ask else ""
         listed = "; ".join(_named(one) for one in tasks)
@@ -50,19 +50,21 @@ def choose(cli: Cli, row: Json, running: str | None, *, ask: bool = True) -> Jso
     click.echo(table(RUNNING, running_cells(tasks)), err=True)
     if any(one["kind"] != "process" for one in tasks):
         click.echo(dim(with_home(AGENTS)), err=True)
-    return {"running": _asked()}
+    return _asked()
 
 
-def _asked() -> str:
+def _asked() -> WhatRuns:
     while True:
         said = str(click.prompt(f"Still running: {QUESTION}", prompt_suffix=" ", err=True)).strip().lower()
         match MEANINGS.get(said):
             case "cancel":
                 raise CliError("Nothing was changed.", code=FAILED)
-            case None:
+            case "keep":
+                return "keep"
+            case "stop":
+                return "stop"
+            case _:
                 click.echo("k, s or c?", err=True)
-            case found:
-                return found
 
 
 def _named(one: Json) -> str:

@@ -115,6 +115,10 @@ class CardMethods(TypedClient):
         """Do not let it wait for that card any more."""
         return self.post(CardAccepted, f"{_path(card)}/unlink", parent=parent)
 
+    def follow_card(self, card: str, session: str, *, following: bool = True) -> CardAccepted:
+        """Tell a session of its blocks, failures and end, once each; or not any more."""
+        return self.post(CardAccepted, f"{_path(card)}/follow", session=session, following=following)
+
     def move(self, card: str, status: CardStatus, *, at: int | None = None) -> CardAccepted:
         """Put it into another column. A running one is stopped."""
         return self.post(CardAccepted, f"{_path(card)}/move", status=status, at=at)

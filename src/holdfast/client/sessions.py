@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from holdfast.schemas.context import ModelContext
 
 WhatRuns = Literal["keep", "stop"]
-NOTE_SECONDS = 600.0
-"""An agent that writes a note before a reset may take as long as its model."""
+NOTE_SECONDS = 3_700.0
+"""An agent may take its time for a note before a reset; `summary_timeout` ends it before."""
 
 
 class SessionMethods(TypedClient):
@@ -106,8 +106,7 @@ class SessionMethods(TypedClient):
 
     def reset(self, session: str, *, running: WhatRuns | None = None, note: bool = False) -> Accepted:
         """Open a new chapter: the model's context begins anew, nothing is deleted."""
-        seconds = NOTE_SECONDS if note else 30.0
-        return self.post(Accepted, f"{_path(session)}/reset", seconds=seconds, running=running, note=note)
+        return self.post(Accepted, f"{_path(session)}/reset", seconds=NOTE_SECONDS, running=running, note=note)
 
     def undo_reset(self, session: str) -> Accepted:
         """Let the model see the chapter before again, too."""

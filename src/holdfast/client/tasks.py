@@ -96,6 +96,10 @@ class TaskMethods(TypedClient):
             session=session,
         )
 
+    def detach(self, session: str) -> TaskAccepted:
+        """Make the running turn of a session a task; 409 when none runs."""
+        return self.post(TaskAccepted, f"/v1/sessions/{quote(session)}/detach")
+
     def task_output(self, id: str, *, raw: bool = False, offset: int = 0, tail: int = 0) -> Iterator[OutputPiece]:
         """The output so far, from an offset on or the last lines: clean text, or the bytes as they were written."""
         return stored_output(self, quote(id), raw=raw, offset=offset, tail=tail)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.cli.chapters import NOTE_SECONDS, RUNNING, outlook, running_cells
+from holdfast.cli.chapters import RUNNING, outlook, running_cells
 from holdfast.cli.chat import attach, cards, look, tasks
 from holdfast.cli.chat.attach import Opening
 from holdfast.cli.chat.blocks import Block, Remark
@@ -20,6 +20,7 @@ from holdfast.client.client import Client
 from holdfast.client.errors import ApiError
 from holdfast.client.http import Json
 from holdfast.client.launch import ensure
+from holdfast.client.sessions import NOTE_SECONDS
 
 NEEDS_WORDS = ("why", "context", "export", "undo", "fork", "reset", "undo-reset", "compact")
 
@@ -160,17 +161,16 @@ def _choose(running: list[Json], slash: Slash, hint: str) -> Choose:
 def _fork(client: Client, cursors: Cursors, session: str, version: str) -> Done:
     if version and not (version.isascii() and version.isdecimal()):
         return [Remark(f"{version!r} is not a version; `{program()} sessions log` shows them.", "warning")]
-    body = {"version": int(version)} if version else {}
-    fork = client.command("POST", f"/v1/sessions/{session}/fork", body)["session"]
-    return attach.attach(client, fork, cursors)
+    fork = client.fork(session, version=int(version) if version else None)
+    return attach.attach(client, fork.session, cursors)
 
 
 def _detach(client: Client, session: str) -> str:
     """The task that the turn is from now on, or was before; without a turn there is none, and no harm."""
     try:
-        return str(client.command("POST", f"/v1/sessions/{session}/detach", {})["task"])
+        return client.detach(session).task
     except ApiError as error:
         if error.status != 409:
             raise
-    found = client.get("/v1/tasks", kind="agent", state="running", session=session)["tasks"]
-    return next((str(task["id"]) for task in found if task["worker"] == session), "")
+    found = client.tasks(kind="agent", state="running", session=session).tasks
+    return next((task.id for task in found if task.worker == session), "")

@@ -21,21 +21,11 @@ from holdfast.cli.chat.view import View
 from holdfast.cli.hints import program
 from holdfast.cli.screen import clean, dim, facts, terminal_width, wrap
 from holdfast.cli.sentences import in_lines
-from holdfast.cli.told import command
 from holdfast.client.client import Client
 from holdfast.client.http import Json
+from holdfast.schemas.cards import CardAccepted
 
 TITLE = 80
-BODIES: dict[str, tuple[str, str]] = {
-    "comment": ("/comments", "text"),
-    "block": ("/block", "reason"),
-    "unblock": ("/unblock", "text"),
-    "retry": ("/retry", "text"),
-    "stop": ("/stop", "reason"),
-    "complete": ("/complete", "summary"),
-    "archive": ("/archive", ""),
-}
-"""Where each verb goes, and as what the text goes with it."""
 
 
 def picture(client: Client, name: str) -> list[Block]:
@@ -57,10 +47,29 @@ def about_card(client: Client, place: Place, view: View, words: str) -> list[Blo
             return _add(client, place, view, asked.text)
         case "show" | "why" | "runs" | "context":
             return [Listing(_look(client, asked))]
+        case _:
+            return [Remark(_now(client, _give(client, asked)), "plain")]
+
+
+def _give(client: Client, asked: Asked) -> CardAccepted:
+    """One of the verbs that change a card."""
+    match asked.verb:
+        case "comment":
+            return client.comment(asked.card, asked.text)
+        case "block":
+            return client.block(asked.card, asked.text)
+        case "unblock":
+            return client.unblock(asked.card, asked.text or None)
+        case "retry":
+            return client.retry(asked.card, asked.text or None)
+        case "stop":
+            return client.stop_card(asked.card, reason=asked.text or None)
+        case "complete":
+            return client.complete(asked.card, summary=asked.text)
+        case "archive":
+            return client.archive_card(asked.card)
         case verb:
-            action, name = BODIES[verb]
-            accepted = command(client, asked.card, action, {name: asked.text} if asked.text else {})
-            return [Remark(_now(client, accepted), "plain")]
+            raise AssertionError(verb)
 
 
 def _list(client: Client) -> list[Block]:
@@ -101,20 +110,14 @@ def _add(client: Client, place: Place, view: View, text: str) -> list[Block]:
             begin(client, place)
     title = " ".join(text.split("\n", 1)[0].split())
     title = title if len(title) <= TITLE else title[: TITLE - 1] + "…"
-    body: Json = {"title": title, "body": text, "session": place.session}
-    body |= {"profile": view.profile} if view.profile else {}
-    accepted = client.command("POST", "/v1/cards", body)
+    accepted = client.create_card(title, body=text, session=place.session, profile=view.profile or None)
     return [Remark(f"{_now(client, accepted)}; this session is told of its blocks and its end", "plain")]
 
 
-def _now(client: Client, accepted: Json) -> str:
+def _now(client: Client, accepted: CardAccepted) -> str:
     """How it stands after that."""
-    found = find(client, accepted["card"])
+    found = find(client, accepted.card)
     status, why = found["card"]["status"], without_commands(found["why"])
-    kept = (
-        f"; its workspace was kept (nothing goes that would be lost): {accepted['kept']}"
-        if accepted.get("kept")
-        else ""
-    )
+    kept = f"; its workspace was kept (nothing goes that would be lost): {accepted.kept}" if accepted.kept else ""
     known = why if status in ("todo", "ready") and why else f"It is {status}"
-    return f"card {accepted['card']}: {known}{kept}"
+    return f"card {accepted.card}: {known}{kept}"

@@ -6,9 +6,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import program
-from holdfast.cli.told import about_board
 from holdfast.cli.values import BOARD
-from holdfast.client.http import quote
 
 
 @click.command("archive")
@@ -19,8 +17,5 @@ def command(cli: Cli, board: str) -> None:
     """Take BOARD out of the list; nothing on it may run. Its cards stay, and are not started any more;
     `resume` brings it back.
     """
-    about_board(
-        cli,
-        cli.client.command("POST", f"/v1/boards/{quote(board)}/archive", {}),
-        f"archived; its cards stay ({program()} board resume {board} brings it back)",
-    )
+    done = f"archived; its cards stay ({program()} board resume {board} brings it back)"
+    cli.accepted(cli.client.archive_board(board), done)

@@ -11,7 +11,8 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.conversation import say
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.hints import program
-from holdfast.cli.told import about_board
+from holdfast.client.lenient import convert
+from holdfast.schemas.cards import BoardAccepted
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 
@@ -32,4 +33,4 @@ def command(cli: Cli, name: str, title: str | None) -> None:
         )
     body = {"board": name} | ({"title": title} if title is not None else {})
     accepted = say(cli, "/v1/boards", body, shown_by=f"{program()} board list")
-    about_board(cli, accepted, f"made; write on it: {program()} card add TITLE --board {name}")
+    cli.accepted(convert(accepted, BoardAccepted), f"made; write on it: {program()} card add TITLE --board {name}")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.told import about_board
 from holdfast.cli.values import BOARD
-from holdfast.client.http import quote
 
 
 @click.command("resume")
@@ -16,4 +14,4 @@ from holdfast.client.http import quote
 @pass_cli
 def command(cli: Cli, board: str) -> None:
     """Start the cards of BOARD again; one that was archived comes back into the list."""
-    about_board(cli, cli.client.command("POST", f"/v1/boards/{quote(board)}/resume", {}), "cards are started again")
+    cli.accepted(cli.client.resume_board(board), "cards are started again")

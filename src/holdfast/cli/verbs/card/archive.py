@@ -6,7 +6,6 @@ import click
 
 from holdfast.cli.cards import find, workspace_outcome
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.told import command as give
 from holdfast.cli.values import CARD
 
 
@@ -16,10 +15,10 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """Take CARD off the board. Its workspace is removed only if nothing would be lost with it."""
-    accepted = give(cli.client, card, "/archive", {})
+    accepted = cli.client.archive_card(card)
     if cli.json:
-        cli.print_json({key: accepted[key] for key in ("card", "version", "seq", "kept")})
+        keys = ("card", "version", "seq", "kept")
+        cli.print_json({key: getattr(accepted, key) for key in keys})
         return
-    click.echo(
-        f"{accepted['card']}: archived; {workspace_outcome(find(cli.client, accepted['card']), accepted['kept'])}"
-    )
+    outcome = workspace_outcome(find(cli.client, accepted.card), accepted.kept)
+    click.echo(f"{accepted.card}: archived; {outcome}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.told import tell
 from holdfast.cli.values import CARD, TEXT
 
 
@@ -16,4 +15,4 @@ from holdfast.cli.values import CARD, TEXT
 @pass_cli
 def command(cli: Cli, card: str, profile: str) -> None:
     """Let PROFILE work on CARD from its next run on."""
-    tell(cli, card, "", {"profile": profile}, done=f"{profile} works on it", method="PATCH")
+    cli.accepted(cli.client.edit_card(card, profile=profile), f"{profile} works on it")

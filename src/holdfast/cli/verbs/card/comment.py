@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.told import tell
 from holdfast.cli.values import CARD, TEXT
 
 
@@ -19,4 +18,4 @@ def command(cli: Cli, card: str, text: str) -> None:
 
     A worker that runs hears it at its next step, else the next one hears it first of all.
     """
-    tell(cli, card, "/comments", {"text": text}, done="commented; its worker hears it")
+    cli.accepted(cli.client.comment(card, text), "commented; its worker hears it")

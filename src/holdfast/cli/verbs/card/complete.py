@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.told import tell
 from holdfast.cli.values import CARD, TEXT
 
 
@@ -16,4 +15,4 @@ from holdfast.cli.values import CARD, TEXT
 @pass_cli
 def command(cli: Cli, card: str, summary: str | None) -> None:
     """Say that CARD is done. One that runs is stopped; what waits for it may begin."""
-    tell(cli, card, "/complete", {"summary": summary or ""}, done="done")
+    cli.accepted(cli.client.complete(card, summary=summary or ""), "done")

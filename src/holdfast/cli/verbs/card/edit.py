@@ -6,7 +6,6 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import USAGE, CliError
-from holdfast.cli.told import tell
 from holdfast.cli.values import CARD, TEXT
 from holdfast.cli.verbs.card.options import card_options, given
 
@@ -22,4 +21,5 @@ def command(cli: Cli, /, card: str, **wanted: object) -> None:
     body = given(wanted)
     if not body:
         raise CliError("There is nothing to change.", hint="`holdfast card edit --help` shows what can be.", code=USAGE)
-    tell(cli, card, "", body, done=f"changed: {', '.join(name.removesuffix('_ms') for name in body)}", method="PATCH")
+    done = f"changed: {', '.join(name.removesuffix('_ms') for name in body)}"
+    cli.accepted(cli.client.edit_card(card, **body), done)

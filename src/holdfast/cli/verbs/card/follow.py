@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.told import tell
 from holdfast.cli.values import CARD, SESSION
 
 
@@ -18,4 +17,4 @@ from holdfast.cli.values import CARD, SESSION
 def command(cli: Cli, card: str, session: str, off: bool) -> None:
     """Notify SESSION of the blocks, failures and the end of CARD, once each; or stop that."""
     done = f"session {session} is {'no longer notified' if off else 'notified of its blocks, failures and end'}"
-    tell(cli, card, "/follow", {"session": session, "following": not off}, done=done)
+    cli.accepted(cli.client.follow_card(card, session, following=not off), done)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.told import tell
 from holdfast.cli.values import CARD
 
 
@@ -16,4 +15,4 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str, parent: str) -> None:
     """Let CARD wait until PARENT is done."""
-    tell(cli, card, "/links", {"parent": parent}, done=f"waits until {parent} is done")
+    cli.accepted(cli.client.link(card, parent), f"waits until {parent} is done")

@@ -89,6 +89,6 @@ def card_options(function: F) -> F:
     return function
 
 
-def given(wanted: dict[str, object]) -> Json:
+def given(wanted: dict[str, Any]) -> Json:
     """Only what was said."""
     return {name: value for name, value in wanted.items() if value is not None}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.told import tell
 from holdfast.cli.values import CARD
+
+if TYPE_CHECKING:
+    from holdfast.domain.events.card import CardStatus
 
 
 @click.command("promote")
@@ -21,6 +25,6 @@ from holdfast.cli.values import CARD
 )
 @shared_options
 @pass_cli
-def command(cli: Cli, card: str, status: str) -> None:
+def command(cli: Cli, card: str, status: CardStatus) -> None:
     """Put CARD into `ready`, so that it is started as soon as nothing blocks it; or into another column."""
-    tell(cli, card, "/move", {"status": status}, done=f"is in {status} now")
+    cli.accepted(cli.client.move(card, status), f"is in {status} now")

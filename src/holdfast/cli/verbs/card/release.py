@@ -6,7 +6,6 @@ import click
 
 from holdfast.cli.cards import find, workspace_outcome
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.told import command as give
 from holdfast.cli.values import CARD
 
 
@@ -19,11 +18,11 @@ def command(cli: Cli, card: str) -> None:
 
     For a worktree: after its branch was merged or pushed. The branch itself stays. Exit code 1 if it is kept.
     """
-    released = give(cli.client, card, "/release", {})
+    released = cli.client.release_card(card)
     if cli.json:
-        cli.print_json(released)
+        cli.print_json({"card": released.card, "kept": released.kept})
     else:
-        outcome = workspace_outcome(find(cli.client, released["card"]), released["kept"])
-        click.echo(f"{released['card']}: {outcome}")
-    if released["kept"]:
+        outcome = workspace_outcome(find(cli.client, released.card), released.kept)
+        click.echo(f"{released.card}: {outcome}")
+    if released.kept:
         click.get_current_context().exit(1)

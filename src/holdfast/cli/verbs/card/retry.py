@@ -6,9 +6,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import program
-from holdfast.cli.told import tell
 from holdfast.cli.values import CARD, TEXT
-from holdfast.client.http import Json
 
 
 @click.command("retry")
@@ -19,6 +17,6 @@ from holdfast.client.http import Json
 @pass_cli
 def command(cli: Cli, card: str, text: str | None, fresh: bool) -> None:
     """Let CARD be tried once more: blocked, done, in review, cooling down or archived. It resumes like `unblock`."""
-    body: Json = {"fresh": fresh} | ({"text": text} if text is not None else {})
     how = "is tried once more with a fresh session" if fresh else "is tried once more"
-    tell(cli, card, "/retry", body, done=f"{how}; what it does now: {program()} card why {card}")
+    done = f"{how}; what it does now: {program()} card why {card}"
+    cli.accepted(cli.client.retry(card, text, fresh=fresh), done)

@@ -6,7 +6,6 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import program
-from holdfast.cli.told import tell
 from holdfast.cli.values import CARD
 
 
@@ -17,5 +16,5 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str, reason: str | None) -> None:
     """End the run of CARD; it is blocked until somebody lets it go on. What was done stays."""
-    body = {"reason": reason} if reason is not None else {}
-    tell(cli, card, "/stop", body, done=f"stopped and blocked; {program()} card unblock {card} lets it go on")
+    done = f"stopped and blocked; {program()} card unblock {card} lets it go on"
+    cli.accepted(cli.client.stop_card(card, reason=reason), done)

@@ -6,9 +6,7 @@ import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import program
-from holdfast.cli.told import tell
 from holdfast.cli.values import CARD, TEXT
-from holdfast.client.http import Json
 
 
 @click.command("unblock")
@@ -23,6 +21,6 @@ def command(cli: Cli, card: str, text: str | None, fresh: bool) -> None:
     The worker is resumed in the session of its last run and your words are its next turn; with --fresh, or where the
     card, its profile or [board] say `fresh`, it begins a new session with them.
     """
-    body: Json = {"fresh": fresh} | ({"text": text} if text is not None else {})
     how = "may go on with a fresh session" if fresh else "may go on"
-    tell(cli, card, "/unblock", body, done=f"{how}; what it does now: {program()} card why {card}")
+    done = f"{how}; what it does now: {program()} card why {card}"
+    cli.accepted(cli.client.unblock(card, text, fresh=fresh), done)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.cards import find
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.told import tell
 from holdfast.cli.values import CARD
 
 
@@ -17,5 +15,5 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str, parent: str) -> None:
     """Do not let CARD wait for PARENT any more."""
-    parent = str(find(cli.client, parent)["card"]["id"])
-    tell(cli, card, "/unlink", {"parent": parent}, done=f"does not wait for {parent} any more")
+    parent = cli.client.card(parent).card.id
+    cli.accepted(cli.client.unlink(card, parent), f"does not wait for {parent} any more")

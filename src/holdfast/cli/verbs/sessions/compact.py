@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.commands import tell
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import program
 from holdfast.cli.values import SESSION, TEXT
@@ -20,6 +19,5 @@ def command(cli: Cli, session: str, instructions: str | None) -> None:
 
     INSTRUCTIONS tell the model what matters. The originals stay in the log and in the search.
     """
-    body = {"instructions": instructions} if instructions else {}
     done = f"a summary was asked for; `{program()} why` says what becomes of it, `sessions context` what the model sees"
-    tell(cli, "POST", session, "/compact", body, done=done)
+    cli.accepted(cli.client.compact(session, instructions=instructions or ""), done)

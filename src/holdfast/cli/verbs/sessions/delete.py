@@ -6,13 +6,12 @@ import sys
 
 import click
 
-from holdfast.cli.commands import tell
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import FAILED, USAGE, CliError
 from holdfast.cli.running import choose, running_option
 from holdfast.cli.screen import one_line, plural
 from holdfast.cli.values import SESSION
-from holdfast.client.http import quote
+from holdfast.client.sessions import WhatRuns
 
 OUTPUTS = "the outputs of the commands that it waited for"
 """They are stored in the results of its calls, and nowhere else."""
@@ -24,19 +23,19 @@ OUTPUTS = "the outputs of the commands that it waited for"
 @click.option("--yes", is_flag=True, help="Do not ask; while something runs it needs --running.")
 @shared_options
 @pass_cli
-def command(cli: Cli, session: str, running: str | None, yes: bool) -> None:
+def command(cli: Cli, session: str, running: WhatRuns | None, yes: bool) -> None:
     """Delete SESSION with all its events, for good. A session that is at work is refused.
 
     The outputs of the commands that it waited for go with it; those of background commands stay with their tasks.
 
     While commands of it run, it shows them and asks: keep, stop, cancel.
     """
-    row = cli.client.get(f"/v1/sessions/{quote(session)}")["session"]
-    what = f"{row['id']} “{one_line(row['title'])}” with {plural(row['version'], 'event')} and {OUTPUTS}"
-    body = choose(cli, row, running, ask=not yes)
+    row = cli.client.session(session).session
+    what = f"{row.id} “{one_line(row.title)}” with {plural(row.version, 'event')} and {OUTPUTS}"
+    chosen = choose(cli, row, running, ask=not yes)
     if not yes:
         _confirm(f"Delete {what}, for good?")
-    tell(cli, "DELETE", row["id"], "", body or None, done=f"deleted “{one_line(row['title'])}”")
+    cli.accepted(cli.client.delete(row.id, running=chosen), f"deleted “{one_line(row.title)}”")
 
 
 def _confirm(question: str) -> None:

@@ -10,7 +10,6 @@ import click
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.screen import clean, escaped_json
 from holdfast.cli.values import SESSION
-from holdfast.client.http import quote
 
 
 @click.command("export")
@@ -30,7 +29,7 @@ from holdfast.client.http import quote
 @pass_cli
 def command(cli: Cli, session: str, form: str, output: Path | None) -> None:
     """Write the conversation of SESSION to a file or to standard output."""
-    id = str(cli.client.get(f"/v1/sessions/{quote(session)}")["session"]["id"])
+    id = cli.client.session(session).session.id
     content = cli.client.text(f"/v1/sessions/{id}/export", format=form)
     result: dict[str, object] = {"session": id, "format": form, "bytes": len(content)}
     if output is not None:

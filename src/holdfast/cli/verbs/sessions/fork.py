@@ -7,7 +7,6 @@ import click
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import program
 from holdfast.cli.values import SESSION, TEXT
-from holdfast.client.http import quote
 
 
 @click.command("fork")
@@ -18,10 +17,9 @@ from holdfast.client.http import quote
 @pass_cli
 def command(cli: Cli, session: str, version: int | None, title: str | None) -> None:
     """Begin a new session that knows everything in SESSION; both go their own ways."""
-    body = {key: value for key, value in {"version": version, "title": title}.items() if value is not None}
-    accepted = cli.client.command("POST", f"/v1/sessions/{quote(session)}/fork", body)
+    accepted = cli.client.fork(session, version=version, title=title)
     if cli.json:
-        cli.print_json({key: accepted[key] for key in ("session", "version", "seq")})
+        cli.accepted(accepted, "")
     else:
-        click.echo(accepted["session"])
-        click.echo(f"go on with: {program()} chat {accepted['session']}", err=True)
+        click.echo(accepted.session)
+        click.echo(f"go on with: {program()} chat {accepted.session}", err=True)

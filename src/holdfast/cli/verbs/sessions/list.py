@@ -7,7 +7,7 @@ import click
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, ago, dim, table, unique_length
-from holdfast.client.http import Json
+from holdfast.schemas.sessions import SessionView
 
 COLUMNS = (
     Column("ID"),
@@ -26,15 +26,15 @@ COLUMNS = (
 @pass_cli
 def command(cli: Cli, archived: bool, limit: int, before: str | None) -> None:
     """List the sessions, newest first."""
-    page = cli.client.get("/v1/sessions", archived=str(archived).lower(), limit=limit, before=before)
-    rows = page["sessions"]
     if cli.json:
-        cli.print_json(page)
-    elif rows:
-        click.echo(table(COLUMNS, _cells(rows)))
-        if page["next"]:
+        cli.print_json(cli.client.get("/v1/sessions", archived=archived, limit=limit, before=before))
+        return
+    page = cli.client.sessions(archived=archived, limit=limit, before=before or "")
+    if page.sessions:
+        click.echo(table(COLUMNS, _cells(page.sessions)))
+        if page.next:
             flag = " --archived" if archived else ""
-            click.echo(dim(f"more: {program()} sessions list{flag} --before {page['next']}"), err=True)
+            click.echo(dim(f"more: {program()} sessions list{flag} --before {page.next}"), err=True)
     elif archived:
         click.echo("No session is archived.")
     elif before:
@@ -43,15 +43,11 @@ def command(cli: Cli, archived: bool, limit: int, before: str | None) -> None:
         click.echo(f'No sessions yet. Try: {program()} run --profile demo "say hello"')
 
 
-def state_word(row: Json) -> str:
+def state_word(row: SessionView) -> str:
     """Its state; when it rests, how its last turn ended."""
-    state = row["turn_state"] if row["state"] == "idle" and row["turn_state"] else row["state"]
-    return str(state)
+    return row.turn_state if row.state == "idle" and row.turn_state else row.state
 
 
-def _cells(rows: list[Json]) -> list[list[str]]:
-    length = unique_length([row["id"] for row in rows])
-    return [
-        [row["id"][:length], state_word(row), str(row["message_count"]), ago(row["updated_at"]), row["title"]]
-        for row in rows
-    ]
+def _cells(rows: list[SessionView]) -> list[list[str]]:
+    length = unique_length([row.id for row in rows])
+    return [[row.id[:length], state_word(row), str(row.message_count), ago(row.updated_at), row.title] for row in rows]

@@ -10,7 +10,8 @@ from holdfast.cli.chapters import RULES, RUNNING, outlook, outlook_facts, rule_c
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.screen import dim, facts, table
 from holdfast.cli.values import SESSION
-from holdfast.client.http import Json, quote
+from holdfast.client.http import Json
+from holdfast.schemas.sessions import SessionView
 
 
 @click.command("policy")
@@ -36,25 +37,25 @@ def command(cli: Cli, /, session: str, clear: bool, **chosen: Any) -> None:
 
     With options: choose it for this session alone. What is not named stays as it was chosen before.
     """
-    row = cli.client.get(f"/v1/sessions/{quote(session)}")["session"]
+    row = cli.client.session(session).session
     given = {name: value for name, value in chosen.items() if value is not None}
     if given or clear:
-        before = {} if clear else outlook(cli.client, row["id"])["policy"] or {}
+        before = {} if clear else outlook(cli.client, row.id)["policy"] or {}
         body = {"policy": before | given}
-        accepted = cli.client.command("POST", f"/v1/sessions/{row['id']}/reset/policy", body)
+        accepted = cli.client.command("POST", f"/v1/sessions/{row.id}/reset/policy", body)
         if cli.json:
             cli.print_json({key: accepted[key] for key in ("session", "version", "seq")})
             return
-    found = outlook(cli.client, row["id"])
+    found = outlook(cli.client, row.id)
     if cli.json:
-        cli.print_json({"session": row["id"]} | found)
+        cli.print_json({"session": row.id} | found)
     else:
         _show(found, row)
 
 
-def _show(found: Json, row: Json) -> None:
-    click.echo(facts([("session", f"{row['id']} “{row['title']}”"), *outlook_facts(found)]))
-    click.echo(f"\n{table(RULES, rule_cells(found, row['profile']))}")
+def _show(found: Json, row: SessionView) -> None:
+    click.echo(facts([("session", f"{row.id} “{row.title}”"), *outlook_facts(found)]))
+    click.echo(f"\n{table(RULES, rule_cells(found, row.profile))}")
     if found["running"]:
         click.echo(f"\n{dim('running in the background')}")
         click.echo(table(RUNNING, running_cells(found["running"])))

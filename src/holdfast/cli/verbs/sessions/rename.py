@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.commands import tell
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.values import SESSION, TEXT
 
@@ -16,4 +15,4 @@ from holdfast.cli.values import SESSION, TEXT
 @pass_cli
 def command(cli: Cli, session: str, title: str) -> None:
     """Give SESSION another TITLE."""
-    tell(cli, "PATCH", session, "", {"title": title}, done=f"renamed to “{title}”")
+    cli.accepted(cli.client.rename(session, title), f"renamed to “{title}”")

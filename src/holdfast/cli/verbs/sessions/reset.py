@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.chapters import NOTE_SECONDS, what_became
+from holdfast.cli.chapters import what_became
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import program
 from holdfast.cli.running import choose, running_option
 from holdfast.cli.screen import SHORT_ID, dim, terminal_width, wrap
 from holdfast.cli.values import SESSION
-from holdfast.client.http import quote
+from holdfast.client.sessions import WhatRuns
 
 
 @click.command("reset")
@@ -20,21 +20,20 @@ from holdfast.client.http import quote
 @click.option("--yes", is_flag=True, help="Do not ask; while something runs it needs --running.")
 @shared_options
 @pass_cli
-def command(cli: Cli, session: str, running: str | None, note: bool, yes: bool) -> None:
+def command(cli: Cli, session: str, running: WhatRuns | None, note: bool, yes: bool) -> None:
     """Open a new chapter of SESSION: what the model sees begins anew.
 
     Id, link and log stay, and nothing is deleted; `sessions undo-reset` takes it back. While commands of it
     run, it shows them and asks: keep, stop, cancel.
     """
-    row = cli.client.get(f"/v1/sessions/{quote(session)}")["session"]
-    id = str(row["id"])
-    body = choose(cli, row, running, ask=not yes) | {"note": note}
-    accepted = cli.client.command("POST", f"/v1/sessions/{id}/reset", body, seconds=NOTE_SECONDS)
-    page = cli.client.get(f"/v1/sessions/{id}/events", after=accepted["version"] - 1, limit=1)
+    row = cli.client.session(session).session
+    id = row.id
+    accepted = cli.client.reset(id, running=choose(cli, row, running, ask=not yes), note=note)
+    page = cli.client.get(f"/v1/sessions/{id}/events", after=accepted.version - 1, limit=1)
     event = page["events"][0]["event"]
     if cli.json:
         tasks = {word: [one["task"] for one in event[word]] for word in ("kept", "stopped")}
-        kept = {key: accepted[key] for key in ("session", "version", "seq")}
+        kept = {"session": accepted.session, "version": accepted.version, "seq": accepted.seq}
         cli.print_json(kept | tasks | {"chapter": event["chapter"]})
         return
     click.echo(f"{id}: chapter {event['chapter']} begins")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.commands import tell
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.values import SESSION
 
@@ -15,4 +14,4 @@ from holdfast.cli.values import SESSION
 @pass_cli
 def command(cli: Cli, session: str) -> None:
     """Bring an archived SESSION back to the list."""
-    tell(cli, "POST", session, "/restore", {}, done="back in the list")
+    cli.accepted(cli.client.restore(session), "back in the list")

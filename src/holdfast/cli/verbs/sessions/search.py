@@ -25,22 +25,21 @@ WHO = {"user": "you"}
 @pass_cli
 def command(cli: Cli, text: str, limit: int) -> None:
     """Find TEXT in any session, newest first."""
-    found = cli.client.get("/v1/search", q=text, limit=limit)
     if cli.json:
-        cli.print_json(found)
+        cli.print_json(cli.client.get("/v1/search", q=text, limit=limit))
         return
-    hits = found["hits"]
+    hits = cli.client.search(text, limit=limit).hits
     if not hits:
         click.echo("Nothing found. The search is for the text as it is; fewer letters find more.")
         return
-    length = unique_length([hit["session"] for hit in hits])
+    length = unique_length([hit.session for hit in hits])
     cells = [
         [
-            hit["session"][:length],
-            str(hit["version"]),
-            WHO.get(hit["role"], hit["role"]),
-            ago(hit["at"]),
-            hit["snippet"],
+            hit.session[:length],
+            str(hit.version),
+            WHO.get(hit.role, hit.role),
+            ago(hit.at),
+            hit.snippet,
         ]
         for hit in hits
     ]

@@ -10,7 +10,9 @@ from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, dim, duration, moment, pairs, plural, table, when
 from holdfast.cli.values import SESSION
 from holdfast.cli.verbs.sessions.list import state_word
-from holdfast.client.http import Json, quote
+from holdfast.client.http import quote
+from holdfast.client.lenient import convert
+from holdfast.schemas.sessions import SessionDetail, SessionView, TurnView
 
 TURNS = (
     Column("TURN", right=True),
@@ -35,46 +37,47 @@ def command(cli: Cli, session: str) -> None:
     if cli.json:
         cli.print_json(found)
         return
-    row = found["session"]
-    reset = outlook(cli.client, row["id"])
-    plain = reset["rules"]["mode"] == "none" and row["chapter"] == 1
+    detail = convert(found, SessionDetail)
+    row = detail.session
+    reset = outlook(cli.client, row.id)
+    plain = reset["rules"]["mode"] == "none" and row.chapter == 1
     click.echo(pairs([*_facts(row), *([] if plain else outlook_facts(reset))]))
     click.echo()
-    if found["turns"]:
-        click.echo(table(TURNS, [_turn(turn) for turn in found["turns"]]))
+    if detail.turns:
+        click.echo(table(TURNS, [_turn(turn) for turn in detail.turns]))
     else:
-        click.echo(f'No turns yet. Try: {program()} send {row["id"]} "say hello"')
-    if found["queue"]:
+        click.echo(f'No turns yet. Try: {program()} send {row.id} "say hello"')
+    if detail.queue:
         click.echo(f"\n{dim('waiting in the queue')}")
-        cells = [[item["mode"], when(item["at"]), item["by"], item["text"]] for item in found["queue"]]
+        cells = [[item.mode, when(item.at), item.by, item.text] for item in detail.queue]
         click.echo(table(QUEUE, cells))
 
 
-def _facts(row: Json) -> list[tuple[str, str]]:
-    archived = ", archived" if row["archived"] else ""
-    task = [("task", f"{row['task']} ({program()} tasks show {row['task'][:8]})")] if row["task"] else []
+def _facts(row: SessionView) -> list[tuple[str, str]]:
+    archived = ", archived" if row.archived else ""
+    task = [("task", f"{row.task} ({program()} tasks show {row.task[:8]})")] if row.task else []
     return [
-        ("session", row["id"]),
-        ("title", row["title"]),
+        ("session", row.id),
+        ("title", row.title),
         ("state", state_word(row) + archived),
         *task,
-        ("profile", row["profile"]),
-        ("directory", row["cwd"]),
-        ("created", moment(row["created_at"])),
-        ("updated", moment(row["updated_at"])),
-        ("holds", f"{plural(row['message_count'], 'message')}, {plural(row['version'], 'event')}"),
+        ("profile", row.profile),
+        ("directory", row.cwd),
+        ("created", moment(row.created_at)),
+        ("updated", moment(row.updated_at)),
+        ("holds", f"{plural(row.message_count, 'message')}, {plural(row.version, 'event')}"),
     ]
 
 
-def _turn(turn: Json) -> list[str]:
-    ended = turn["finished_at"]
+def _turn(turn: TurnView) -> list[str]:
+    ended = turn.finished_at
     return [
-        str(turn["turn"]),
-        turn["state"],
-        when(turn["started_at"]),
-        duration(ended - turn["started_at"]) if ended is not None else "",
-        str(turn["steps"]),
-        str(turn["resumes"]),
-        f"{turn['input_tokens'] + turn['output_tokens']:,}",
-        turn["reason"],
+        str(turn.turn),
+        turn.state,
+        when(turn.started_at),
+        duration(ended - turn.started_at) if ended is not None else "",
+        str(turn.steps),
+        str(turn.resumes),
+        f"{turn.input_tokens + turn.output_tokens:,}",
+        turn.reason,
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.commands import tell
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.values import SESSION
 
@@ -18,4 +17,5 @@ def command(cli: Cli, session: str) -> None:
 
     It stays in the log, and what it did to files is not taken back.
     """
-    tell(cli, "POST", session, "/undo", {}, done="the model does not see the last turn any more; it stays in the log")
+    done = "the model does not see the last turn any more; it stays in the log"
+    cli.accepted(cli.client.undo(session), done)

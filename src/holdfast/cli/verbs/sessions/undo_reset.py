@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.commands import tell
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.values import SESSION
 
@@ -19,4 +18,4 @@ def command(cli: Cli, session: str) -> None:
     What the reset stopped stays stopped.
     """
     done = "the model sees the chapter before again, and what was said since"
-    tell(cli, "POST", session, "/reset/undo", {}, done=done)
+    cli.accepted(cli.client.undo_reset(session), done)
