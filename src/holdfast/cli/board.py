@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import click
+import msgspec
 
-from holdfast.cli.cards import STATUSES, WARNING, in_short, listed, since
+from holdfast.cli.cards import STATUSES, WARNING, in_short, listed_rows, since
 from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.screen import STATE_COLORS, UNLIMITED, dim, one_line, pad, plural, shorten, width, wrap
 from holdfast.client.client import Client
 from holdfast.client.http import Json
+from holdfast.client.lenient import convert
+from holdfast.schemas.cards import BoardView, CardView
 
 WIDE = 100
 """Terminals that are narrower show a list."""
@@ -24,13 +27,13 @@ EMPTY = 'holdfast card add "Say hello" --body "say hello" --profile demo'
 
 def look(client: Client, name: str | None) -> Json:
     """A board with its cards by column; the others by name. Without a name `default`, else the oldest."""
-    boards: list[Json] = client.get("/v1/boards", archived="true")["boards"]
+    boards: list[Json] = client.get("/v1/boards", archived=True)["boards"]
     there = [board for board in boards if not board["archived"]]
     wanted = [board for board in boards if board["id"] == name] if name else []
     chosen = next(iter(wanted or [board for board in there if board["id"] == "default"] or there), None)
     if name and not wanted and (name != "default" or boards):
         raise CliError(f"There is no board {name!r}.", hint=f"`holdfast board create {name}` makes it.", code=NOT_FOUND)
-    cards, whys = listed(client, board=chosen["id"]) if chosen is not None else ([], {})
+    cards, whys = listed_rows(client, board=chosen["id"]) if chosen is not None else ([], {})
     columns = [_column(status, [card for card in cards if card["status"] == status]) for status in STATUSES]
     shown = [card for column in columns for card in column["cards"][: _most(column["status"])]]
     for card in shown:
@@ -53,13 +56,36 @@ def _most(status: str) -> int:
     return SHOWN.get(status, MOST)
 
 
+class ShownCard(CardView, frozen=True, kw_only=True):
+    """A card with why it stands there, if it is among the first of its column."""
+
+    why: str
+
+
+class BoardColumn(msgspec.Struct, frozen=True):
+    """A column, with all of its cards."""
+
+    status: str
+    count: int
+    cards: list[ShownCard]
+
+
+class BoardPicture(msgspec.Struct, frozen=True):
+    """What `look` found."""
+
+    board: BoardView | None
+    columns: list[BoardColumn]
+    others: list[BoardView]
+
+
 def picture(found: Json, columns: int) -> list[str]:
     """The lines for a terminal of that width."""
-    board = found["board"]
-    used = [column for column in found["columns"] if column["count"]]
-    lines = [*_heading(board, columns), *_counts(found["columns"], columns), ""]
+    shown = convert(found, BoardPicture)
+    board = shown.board
+    used = [column for column in shown.columns if column.count]
+    lines = [*_heading(board, columns), *_counts(shown.columns, columns), ""]
     if not used:
-        name = "" if board is None or board["id"] == "default" else f" --board {board['id']}"
+        name = "" if board is None or board.id == "default" else f" --board {board.id}"
         lines += [
             "There is no card here yet. Try:",
             f"  {with_home(EMPTY)}{name}",
@@ -69,7 +95,7 @@ def picture(found: Json, columns: int) -> list[str]:
         lines += _side_by_side(used, columns)
     else:
         lines += _stacked(used, columns)
-    others = [f"{one['id']} ({plural(one['cards'], 'card')})" for one in found["others"]]
+    others = [f"{one.id} ({plural(one.cards, 'card')})" for one in shown.others]
     if others:
         lines += ["", dim(shorten(f"other boards: {', '.join(others)}", columns))]
     while lines[-1] == "":
@@ -77,26 +103,26 @@ def picture(found: Json, columns: int) -> list[str]:
     return lines
 
 
-def _heading(board: Json | None, room: int) -> list[str]:
+def _heading(board: BoardView | None, room: int) -> list[str]:
     """What it is; and, in a line of its own, that nothing on it is started."""
     if board is None:
         return [click.style("default", bold=True)]
-    title = f" “{one_line(board['title'])}”" if board["title"] not in ("Board", board["id"]) else ""
-    archived = f"{DOT}archived" if board["archived"] else ""
-    rest = shorten(f"{title}{DOT}{plural(board['cards'], 'card')}{archived}", room - len(board["id"]))
-    lines = [click.style(board["id"], bold=True) + rest]
-    if board["paused_by"]:
-        said = f"paused by {one_line(board['paused_by'])}: nothing is started ({program()} board resume {board['id']})"
+    title = f" “{one_line(board.title)}”" if board.title not in ("Board", board.id) else ""
+    archived = f"{DOT}archived" if board.archived else ""
+    rest = shorten(f"{title}{DOT}{plural(board.cards, 'card')}{archived}", room - len(board.id))
+    lines = [click.style(board.id, bold=True) + rest]
+    if board.paused_by:
+        said = f"paused by {one_line(board.paused_by)}: nothing is started ({program()} board resume {board.id})"
         lines += [click.style(line, fg="yellow") for line in wrap(said, room)]
     return lines
 
 
-def _counts(columns: list[Json], room: int) -> list[str]:
+def _counts(columns: list[BoardColumn], room: int) -> list[str]:
     """Every column with its number, in as few lines as fit."""
     lines, taken = [""], 0
     for column in columns:
-        text = f"{column['status']} {column['count']}"
-        shown = _colored(column["status"], text) if column["count"] else dim(text)
+        text = f"{column.status} {column.count}"
+        shown = _colored(column.status, text) if column.count else dim(text)
         if taken and taken + len(DOT) + len(text) > room:
             lines, taken = [*lines, ""], 0
         lines[-1] += (DOT if taken else "") + shown
@@ -112,49 +138,49 @@ def _colored(status: str, text: str) -> str:
 # --- below each other -----------------------------------------------------------------------------
 
 
-def _stacked(used: list[Json], columns: int) -> list[str]:
+def _stacked(used: list[BoardColumn], columns: int) -> list[str]:
     lines: list[str] = []
     for column in used:
-        lines.append(_colored(column["status"], f"{column['status'].upper()} {column['count']}"))
-        for card in column["cards"][: _most(column["status"])]:
+        lines.append(_colored(column.status, f"{column.status.upper()} {column.count}"))
+        for card in column.cards[: _most(column.status)]:
             lines += _row(card, columns)
         lines += [*_rest(column, columns), ""]
     return lines
 
 
-def _row(card: Json, columns: int) -> list[str]:
+def _row(card: ShownCard, columns: int) -> list[str]:
     """One line for what it is, and below it why it stands there."""
-    mark = click.style(f"{WARNING} ", fg="yellow") if card["warning"] else ""
-    head = f"  {card['id']}  "
-    profile = shorten(one_line(card["profile"]), max(4, columns // 5))
+    mark = click.style(f"{WARNING} ", fg="yellow") if card.warning else ""
+    head = f"  {card.id}  "
+    profile = shorten(one_line(card.profile), max(4, columns // 5))
     tail = "  ".join(filter(None, (profile, since(card))))
     room = columns - width(head) - 2 * bool(mark) - len(GAP) - width(tail)
-    title = one_line(card["title"])
+    title = one_line(card.title)
     if columns < UNLIMITED:
         title = pad(shorten(title, room), room)
-    lines = [f"{_colored(card['status'], head)}{mark}{title}{GAP}{dim(tail)}"]
+    lines = [f"{_colored(card.status, head)}{mark}{title}{GAP}{dim(tail)}"]
     for text in _below(card):
         lines += [" " * len(head) + dim(line) for line in _clipped(text, columns - len(head), REASON_LINES)]
     return lines
 
 
-def _below(card: Json) -> list[str]:
-    anew = f"{WARNING} began anew: {one_line(card['warning'])}" if card["warning"] else ""
-    return [text for text in (in_short(card, card["why"]), anew) if text]
+def _below(card: ShownCard) -> list[str]:
+    anew = f"{WARNING} began anew: {one_line(card.warning)}" if card.warning else ""
+    return [text for text in (in_short(card, card.why), anew) if text]
 
 
-def _rest(column: Json, columns: int) -> list[str]:
-    more = column["count"] - _most(column["status"])
+def _rest(column: BoardColumn, columns: int) -> list[str]:
+    more = column.count - _most(column.status)
     if more <= 0:
         return []
-    said = f"… {more} more: {program()} card list --status {column['status']}"
+    said = f"… {more} more: {program()} card list --status {column.status}"
     return [dim(said if columns == UNLIMITED else pad(shorten(said, columns), columns))]
 
 
 # --- side by side ---------------------------------------------------------------------------------
 
 
-def _side_by_side(used: list[Json], columns: int) -> list[str]:
+def _side_by_side(used: list[BoardColumn], columns: int) -> list[str]:
     """In bands of as many columns as are wide enough to be read."""
     most = max(1, (columns + len(GAP)) // (NARROWEST + len(GAP)))
     bands = -(-len(used) // most)
@@ -172,23 +198,23 @@ def _side_by_side(used: list[Json], columns: int) -> list[str]:
     return lines
 
 
-def _drawn(column: Json, room: int) -> list[str]:
+def _drawn(column: BoardColumn, room: int) -> list[str]:
     """One column; every line is as wide as its room, so that the next one stands straight."""
-    status = column["status"]
-    lines = [_colored(status, pad(f"{status.upper()} {column['count']}", room)), dim("─" * room)]
-    for card in column["cards"][: _most(status)]:
+    status = column.status
+    lines = [_colored(status, pad(f"{status.upper()} {column.count}", room)), dim("─" * room)]
+    for card in column.cards[: _most(status)]:
         lines += [*_box(card, room), " " * room]
     return [*lines, *_rest(column, room)]
 
 
-def _box(card: Json, room: int) -> list[str]:
-    mark = f" {WARNING}" if card["warning"] else ""
-    left, right = f"{card['id']}{mark}", since(card)
+def _box(card: ShownCard, room: int) -> list[str]:
+    mark = f" {WARNING}" if card.warning else ""
+    left, right = f"{card.id}{mark}", since(card)
     gap = " " * (room - width(left) - width(right))
-    lines = [f"{_colored(card['status'], left)}{gap}{dim(right)}"]
-    lines += [pad(line, room) for line in _clipped(one_line(card["title"]), room, TITLE_LINES)]
-    if card["profile"]:
-        lines.append(dim(pad(shorten(one_line(card["profile"]), room), room)))
+    lines = [f"{_colored(card.status, left)}{gap}{dim(right)}"]
+    lines += [pad(line, room) for line in _clipped(one_line(card.title), room, TITLE_LINES)]
+    if card.profile:
+        lines.append(dim(pad(shorten(one_line(card.profile), room), room)))
     for text in _below(card):
         lines += [dim(pad(line, room)) for line in _clipped(text, room, REASON_LINES)]
     return lines

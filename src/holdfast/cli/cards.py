@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 
 from holdfast.cli.hints import program
 from holdfast.cli.screen import (
@@ -25,7 +24,9 @@ from holdfast.cli.screen import (
     when,
 )
 from holdfast.client.client import Client
-from holdfast.client.http import Json, quote
+from holdfast.client.http import Json
+from holdfast.client.lenient import convert
+from holdfast.schemas.cards import CardDetail, CardView, RunView
 
 STATUSES = ("triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done")
 """The columns of a board, from left to right."""
@@ -57,47 +58,50 @@ RUNS = (
 _COMMAND = re.compile(r"\s*\(`holdfast [^`]*`\)|\s*`holdfast [^`]*`[^.]*\.")
 
 
-def find(client: Client, id: str) -> Json:
+def find(client: Client, id: str) -> CardDetail:
     """All that is known of one card, by its id or a unique prefix."""
-    found: Json = client.get(f"/v1/cards/{quote(id)}")
-    return found
+    return client.card(id)
 
 
-def listed(client: Client, **wanted: object) -> tuple[list[Json], dict[str, str]]:
+def listed(client: Client, **wanted: object) -> tuple[list[CardView], dict[str, str]]:
     """Every card that fits, most urgent first; and by their ids, why those that could be started are not."""
-    pages = list(_pages(client, why="true", **wanted))
-    whys = {id: str(why) for page in pages for id, why in page["why"].items()}
-    return [card for page in pages for card in page["cards"]], whys
+    rows, whys = listed_rows(client, **wanted)
+    return convert(rows, list[CardView]), whys
 
 
-def _pages(client: Client, **wanted: object) -> Iterator[Json]:
+def listed_rows(client: Client, **wanted: object) -> tuple[list[Json], dict[str, str]]:
+    """The same as the gateway sends it."""
+    rows: list[Json] = []
+    whys: dict[str, str] = {}
     offset: int | None = 0
     while offset is not None:
-        page: Json = client.get("/v1/cards", limit=PAGE, offset=offset, **wanted)
-        yield page
+        page = client.get("/v1/cards", limit=PAGE, offset=offset, why=True, **wanted)
+        rows += page["cards"]
+        whys |= page["why"]
         offset = page["next"]
+    return rows, whys
 
 
 # --- in a few words -------------------------------------------------------------------------------
 
 
-def in_short(card: Json, why: str = "") -> str:
+def in_short(card: CardView, why: str = "") -> str:
     """Why it stands where it stands; `why` is what the gateway says about its not being started."""
-    match card["status"]:
+    match card.status:
         case "blocked":
-            return f"{str(card['block_kind']).replace('_', ' ')}: {one_line(card['reason'])}"
+            return f"{card.block_kind.replace('_', ' ')}: {one_line(card.reason)}"
         case "scheduled":
-            return f"at {when(card['scheduled_at'])}" if card["scheduled_at"] is not None else ""
-        case "ready" if card["again_at"] is not None and card["again_at"] > now():
-            return f"cools down until {clock(card['again_at'])}: {one_line(card['reason'])}"
+            return f"at {when(card.scheduled_at)}" if card.scheduled_at is not None else ""
+        case "ready" if card.retry_at is not None and card.retry_at > now():
+            return f"cools down until {clock(card.retry_at)}: {one_line(card.reason)}"
         case "todo" | "ready" if why:
             return without_commands(why).removeprefix("It ")
         case "running":
-            return f"run {card['run']}"
+            return f"run {card.run}"
         case "triage":
             return ""
         case _:
-            return one_line(card["reason"])
+            return one_line(card.reason)
 
 
 def without_commands(why: str) -> str:
@@ -105,9 +109,9 @@ def without_commands(why: str) -> str:
     return one_line(_COMMAND.sub("", why)).rstrip(".")
 
 
-def since(card: Json) -> str:
+def since(card: CardView) -> str:
     """How long it has been there."""
-    return age(now() - card["moved_at"])
+    return age(now() - card.moved_at)
 
 
 def now() -> int:
@@ -115,134 +119,134 @@ def now() -> int:
     return int(time.time() * 1000)
 
 
-def marked(card: Json) -> str:
+def marked(card: CardView) -> str:
     """Its title, marked when its worker began anew where it could have been expected to go on."""
-    return f"{WARNING} {card['title']}" if card["warning"] else str(card["title"])
+    return f"{WARNING} {card.title}" if card.warning else card.title
 
 
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def card_cells(cards: list[Json], whys: dict[str, str]) -> list[list[str]]:
+def card_cells(cards: list[CardView], whys: dict[str, str]) -> list[list[str]]:
     """For CARDS."""
     return [
         [
-            card["id"],
-            card["status"],
-            card["board"],
-            card["profile"] or "-",
-            str(card["priority"]),
+            card.id,
+            card.status,
+            card.board,
+            card.profile or "-",
+            str(card.priority),
             since(card),
             marked(card),
-            in_short(card, whys.get(card["id"], "")),
+            in_short(card, whys.get(card.id, "")),
         ]
         for card in cards
     ]
 
 
-def run_cells(runs: list[Json]) -> list[list[str]]:
+def run_cells(runs: list[RunView]) -> list[list[str]]:
     """For RUNS."""
     return [
         [
-            str(run["run"]),
-            run["outcome"] or "running",
-            run["failure"].replace("_", " ") or "-",
-            run["session"][:SHORT_ID],
-            f"resumes {run['resumes']}" if run["resumes"] else "fresh",
-            f"{run['input_tokens'] + run['output_tokens']:,}",
-            "-" if run["cost"] is None else f"${run['cost']:.4f}",
-            duration((run["finished_at"] or now()) - run["started_at"]),
+            str(run.run),
+            run.outcome or "running",
+            run.failure.replace("_", " ") or "-",
+            run.session[:SHORT_ID],
+            f"resumes {run.resumes}" if run.resumes else "fresh",
+            f"{run.input_tokens + run.output_tokens:,}",
+            "-" if run.cost is None else f"${run.cost:.4f}",
+            duration((run.finished_at or now()) - run.started_at),
             _about(run),
         ]
         for run in runs
     ]
 
 
-def _about(run: Json) -> str:
-    anew = f"{WARNING} began anew: {run['fresh_because']}" if run["fresh_because"] else ""
-    cost = "an attempt is used up" if run["counts"] else ""
-    return "; ".join(filter(None, (anew, run["reason"] or run["note"], cost)))
+def _about(run: RunView) -> str:
+    anew = f"{WARNING} began anew: {run.fresh_because}" if run.fresh_because else ""
+    cost = "an attempt is used up" if run.counts else ""
+    return "; ".join(filter(None, (anew, run.reason or run.note, cost)))
 
 
 # --- all of it ------------------------------------------------------------------------------------
 
 
-def all_facts(found: Json) -> list[tuple[str, str]]:
+def all_facts(found: CardDetail) -> list[tuple[str, str]]:
     """Names and values for a person."""
-    card = found["card"]
+    card = found.card
     rows = [
-        ("card", card["id"]),
-        ("title", one_line(card["title"])),
-        ("board", card["board"]),
+        ("card", card.id),
+        ("title", one_line(card.title)),
+        ("board", card.board),
         ("status", _status(card)),
-        ("profile", card["profile"] or f"none: {program()} card assign {card['id']} PROFILE"),
+        ("profile", card.profile or f"none: {program()} card assign {card.id} PROFILE"),
         ("workspace", _workspace(found)),
-        ("priority", str(card["priority"])),
-        ("resume", found["resume"] or "as the profile and [board] say"),
+        ("priority", str(card.priority)),
+        ("resume", found.resume or "as the profile and [board] say"),
         ("attempts", _attempts(found)),
     ]
-    if found["max_runtime_ms"] is not None:
-        rows.append(("max runtime", duration(found["max_runtime_ms"])))
-    if card["warning"]:
-        rows.append(("warning", f"{WARNING} its worker began anew: {card['warning']}"))
-    rows.append(("created", f"{moment(card['created_at'])} by {card['created_by']}"))
-    if found["followers"]:
-        rows.append(("told", "session " + ", ".join(found["followers"])))
-    rows += [("waits for", _named(parent)) for parent in found["parents"]]
-    rows += [("needed by", _named(child)) for child in found["children"]]
-    if card["status"] == "done" and found["summary"]:
-        rows.append(("summary", clean(found["summary"]).strip()))
-    rows += [(clean(name), clean(value)) for name, value in found["metadata"].items()]
-    if found["artifacts"]:
-        rows.append(("artifacts", ", ".join(found["artifacts"])))
-    rows += [("limits", limit) for limit in found["limits"]]
-    if found["why"] and card["status"] not in ("running", "done", "archived"):
-        rows.append(("why", found["why"]))
+    if found.max_runtime_ms is not None:
+        rows.append(("max runtime", duration(found.max_runtime_ms)))
+    if card.warning:
+        rows.append(("warning", f"{WARNING} its worker began anew: {card.warning}"))
+    rows.append(("created", f"{moment(card.created_at)} by {card.created_by}"))
+    if found.followers:
+        rows.append(("told", "session " + ", ".join(found.followers)))
+    rows += [("waits for", _named(parent)) for parent in found.parents]
+    rows += [("needed by", _named(child)) for child in found.children]
+    if card.status == "done" and found.summary:
+        rows.append(("summary", clean(found.summary).strip()))
+    rows += [(clean(name), clean(value)) for name, value in found.metadata.items()]
+    if found.artifacts:
+        rows.append(("artifacts", ", ".join(found.artifacts)))
+    rows += [("limits", limit) for limit in found.limits]
+    if found.why and card.status not in ("running", "done", "archived"):
+        rows.append(("why", found.why))
     return rows
 
 
-def _status(card: Json) -> str:
-    kind = f" ({card['block_kind']})" if card["block_kind"] else ""
-    run = f", run {card['run']} in session {card['session']}" if card["status"] == "running" else ""
-    return f"{card['status']}{kind} since {moment(card['moved_at'])}{run}"
+def _status(card: CardView) -> str:
+    kind = f" ({card.block_kind})" if card.block_kind else ""
+    run = f", run {card.run} in session {card.session}" if card.status == "running" else ""
+    return f"{card.status}{kind} since {moment(card.moved_at)}{run}"
 
 
-def workspace_outcome(found: Json, kept: str) -> str:
+def workspace_outcome(found: CardDetail, kept: str) -> str:
     """What became of the workspace of an archived card, and why."""
-    kind = str(found["card"]["workspace"])
+    kind = found.card.workspace
     if kept:
-        release = f"`{program()} card release {found['card']['id']}`"
+        release = f"`{program()} card release {found.card.id}`"
         return f"its workspace was kept, since this would be lost: {one_line(kept)}. Save it, then {release}"
     if kind.startswith("dir:"):
         return f"its workspace {kind.removeprefix('dir:')} is yours and stays"
-    if not found["runs"]:
+    if not found.runs:
         return "it never had a workspace"
-    return f"its workspace {found['runs'][-1]['workspace']} was removed: nothing is lost with it"
+    return f"its workspace {found.runs[-1].workspace} was removed: nothing is lost with it"
 
 
-def _workspace(found: Json) -> str:
+def _workspace(found: CardDetail) -> str:
     """What it is; where it is, once a run had it; what of it was kept, once the card is archived."""
-    where = str(found["runs"][-1]["workspace"]) if found["runs"] else ""
-    words = str(found["card"]["workspace"]) + (f", {where}" if where else "")
-    if found["card"]["status"] != "archived":
+    where = found.runs[-1].workspace if found.runs else ""
+    words = found.card.workspace + (f", {where}" if where else "")
+    if found.card.status != "archived":
         return words
-    return f"{words}; kept, since this would be lost: {found['kept']}" if found["kept"] else words
+    return f"{words}; kept, since this would be lost: {found.kept}" if found.kept else words
 
 
-def _attempts(found: Json) -> str:
-    of = f" of {found['max_attempts']}" if found["max_attempts"] is not None else ""
-    return f"{found['attempts']}{of} used up, {plural(len(found['runs']), 'run')}"
+def _attempts(found: CardDetail) -> str:
+    of = f" of {found.max_attempts}" if found.max_attempts is not None else ""
+    return f"{found.attempts}{of} used up, {plural(len(found.runs), 'run')}"
 
 
-def _named(card: Json) -> str:
-    return f"{card['id']} “{one_line(card['title'])}” ({card['status']})"
+def _named(card: CardView) -> str:
+    return f"{card.id} “{one_line(card.title)}” ({card.status})"
 
 
-def comment_lines(found: Json) -> list[tuple[str, str]]:
+def comment_lines(found: CardDetail) -> list[tuple[str, str]]:
     """Who said what when."""
-    return [(f"{one_line(one['by'])}, {ago(one['at'])}", clean(one["text"])) for one in found["comments"]]
+    return [(f"{one_line(one.by)}, {ago(one.at)}", clean(one.text)) for one in found.comments]
 
 
-def runs_table(found: Json) -> str:
+def runs_table(found: CardDetail) -> str:
     """Its runs; not called without any."""
-    return table(RUNS, run_cells(found["runs"]))
+    return table(RUNS, run_cells(found.runs))

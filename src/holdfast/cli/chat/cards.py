@@ -22,7 +22,6 @@ from holdfast.cli.hints import program
 from holdfast.cli.screen import clean, dim, facts, terminal_width, wrap
 from holdfast.cli.sentences import in_lines
 from holdfast.client.client import Client
-from holdfast.client.http import Json
 from holdfast.schemas.cards import CardAccepted
 
 TITLE = 80
@@ -84,20 +83,20 @@ def _list(client: Client) -> list[Block]:
 
 def _look(client: Client, asked: Asked) -> list[str]:
     found = find(client, asked.card)
-    id = str(found["card"]["id"])
+    id = found.card.id
     match asked.verb:
         case "why":
             return in_lines(client.get(f"/v1/cards/{id}/why")["sentences"])
         case "context":
-            told: Json = client.get(f"/v1/cards/{id}/context")
-            return wrap(clean(f"{told['note']}\n\n{told['text']}"), terminal_width())
+            told = client.card_context(id)
+            return wrap(clean(f"{told.note}\n\n{told.text}"), terminal_width())
         case "runs":
-            return runs_table(found).split("\n") if found["runs"] else [f"No run yet. {found['why']}".rstrip()]
+            return runs_table(found).split("\n") if found.runs else [f"No run yet. {found.why}".rstrip()]
         case _:
             lines = facts(all_facts(found)).split("\n")
-            body = wrap(clean(found["body"]).rstrip(), terminal_width()) if found["body"].strip() else []
-            comments = facts(comment_lines(found)).split("\n") if found["comments"] else []
-            runs = runs_table(found).split("\n") if found["runs"] else []
+            body = wrap(clean(found.body).rstrip(), terminal_width()) if found.body.strip() else []
+            comments = facts(comment_lines(found)).split("\n") if found.comments else []
+            runs = runs_table(found).split("\n") if found.runs else []
             return [*lines, *(["", *body] if body else []), *(["", *comments] if comments else []), *runs]
 
 
@@ -117,7 +116,7 @@ def _add(client: Client, place: Place, view: View, text: str) -> list[Block]:
 def _now(client: Client, accepted: CardAccepted) -> str:
     """How it stands after that."""
     found = find(client, accepted.card)
-    status, why = found["card"]["status"], without_commands(found["why"])
+    status, why = found.card.status, without_commands(found.why)
     kept = f"; its workspace was kept (nothing goes that would be lost): {accepted.kept}" if accepted.kept else ""
     known = why if status in ("todo", "ready") and why else f"It is {status}"
     return f"card {accepted.card}: {known}{kept}"

@@ -15,6 +15,7 @@ from holdfast.cli.screen import clean
 from holdfast.cli.values import BOARD, CARD, SESSION, TEXT, UNTIL
 from holdfast.cli.verbs.card.options import card_options, given
 from holdfast.client.http import Json
+from holdfast.schemas.cards import CardDetail
 from holdfast.settings import span_ms
 
 KEY = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
@@ -70,9 +71,8 @@ def command(
     click.echo(_where(accepted, find(cli.client, accepted["card"])), err=True)
 
 
-def _where(accepted: Json, found: Json) -> str:
+def _where(accepted: Json, found: CardDetail) -> str:
     """Where it stands, why it is not started if it is not, and how to look."""
-    card = found["card"]
     known = "it was there already; " if accepted["duplicate"] else ""
-    stands = clean(found["why"]) or "It is started now."
-    return f"{known}{stands}\nlook: {program()} card log {card['id']} --follow"
+    stands = clean(found.why) or "It is started now."
+    return f"{known}{stands}\nlook: {program()} card log {found.card.id} --follow"

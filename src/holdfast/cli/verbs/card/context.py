@@ -7,7 +7,8 @@ import click
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.screen import clean, dim
 from holdfast.cli.values import CARD
-from holdfast.client.http import Json, quote
+from holdfast.client.http import quote
+from holdfast.schemas.cards import CardContext
 
 
 @click.command("context")
@@ -16,19 +17,19 @@ from holdfast.client.http import Json, quote
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """Show what the next worker of CARD would be told, and whose session it would go on with."""
-    found = cli.client.get(f"/v1/cards/{quote(card)}/context")
     if cli.json:
-        cli.print_json(found)
+        cli.print_json(cli.client.get(f"/v1/cards/{quote(card)}/context"))
         return
+    found = cli.client.card_context(card)
     click.echo(_whose(found))
-    click.echo(f"\n{dim('note from the board')}\n{clean(found['note'])}")
-    click.echo(f"\n{dim('its next turn')}\n{clean(found['text'])}")
+    click.echo(f"\n{dim('note from the board')}\n{clean(found.note)}")
+    click.echo(f"\n{dim('its next turn')}\n{clean(found.text)}")
 
 
-def _whose(found: Json) -> str:
-    if found["refused"]:
-        return f"It would be blocked: its policy is `resume`, and that cannot be: {found['refused']}."
-    if found["resumes"]:
-        return f"The next run goes on in the session of run {found['resumes']}: {found['session']}."
-    because = f": {found['fresh_because']}" if found["fresh_because"] else ""
+def _whose(found: CardContext) -> str:
+    if found.refused:
+        return f"It would be blocked: its policy is `resume`, and that cannot be: {found.refused}."
+    if found.resumes:
+        return f"The next run goes on in the session of run {found.resumes}: {found.session}."
+    because = f": {found.fresh_because}" if found.fresh_because else ""
     return f"The next run begins with a fresh session{because}."

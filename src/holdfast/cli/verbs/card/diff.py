@@ -16,8 +16,7 @@ from holdfast.client.http import quote
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """Show what is different in the workspace of CARD from where it began, as far as git knows."""
-    found = cli.client.get(f"/v1/cards/{quote(card)}/diff")
     if cli.json:
-        cli.print_json(found)
+        cli.print_json(cli.client.get(f"/v1/cards/{quote(card)}/diff"))
     else:
-        click.echo(clean(found["diff"]) or "No changes (or not a git repository).")
+        click.echo(clean(cli.client.card_diff(card).diff) or "No changes (or not a git repository).")

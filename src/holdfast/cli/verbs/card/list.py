@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.cards import CARDS, STATUSES, card_cells, listed
+from holdfast.cli.cards import CARDS, STATUSES, card_cells, listed_rows
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import program
 from holdfast.cli.screen import table
 from holdfast.cli.values import BOARD
+from holdfast.client.lenient import convert
+from holdfast.schemas.cards import CardView
 
 
 @click.command("list")
@@ -23,12 +25,11 @@ def command(
     cli: Cli, board: str | None, status: str | None, profile: str | None, text: str | None, archived: bool
 ) -> None:
     """List the cards of all boards, most urgent first, each with why it stands where it stands."""
-    kept = str(archived).lower()
-    cards, whys = listed(cli.client, board=board, status=status, profile=profile, text=text, archived=kept)
+    cards, whys = listed_rows(cli.client, board=board, status=status, profile=profile, text=text, archived=archived)
     if cli.json:
         cli.print_json({"cards": cards})
     elif cards:
-        click.echo(table(CARDS, card_cells(cards, whys)))
+        click.echo(table(CARDS, card_cells(convert(cards, list[CardView]), whys)))
     elif any((board, status, profile, text, archived)):
         click.echo(f"No card fits. `{program()} card list` lists all of them.")
     else:

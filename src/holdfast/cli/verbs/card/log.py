@@ -21,8 +21,8 @@ from holdfast.cli.verbs.sessions.log import stored
 from holdfast.client.board_watcher import BoardWatcher
 from holdfast.client.errors import ApiError
 from holdfast.client.events import RecordItem, RecordReceived, TextDelta, follow_records
-from holdfast.client.http import Json
 from holdfast.client.reconnect import Disconnected, Reconnected, wait_until_reachable
+from holdfast.schemas.cards import CardDetail, RunView
 
 LOOK_SECONDS = 30.0
 
@@ -40,14 +40,14 @@ def command(cli: Cli, card: str, number: int | None, stay: bool, patience: float
     With --json the stored records, one a line.
     """
     found = find(cli.client, card)
-    runs = [run for run in found["runs"] if number in (None, run["run"])]
+    runs = [run for run in found.runs if number in (None, run.run)]
     if number is not None and not runs:
-        hint = f"`{program()} card runs {found['card']['id']}` lists them."
-        raise CliError(f"Card {found['card']['id']} has no run {number}.", hint=hint, code=NOT_FOUND)
-    reader = Reader(cli, str(found["card"]["id"]), patience)
+        hint = f"`{program()} card runs {found.card.id}` lists them."
+        raise CliError(f"Card {found.card.id} has no run {number}.", hint=hint, code=NOT_FOUND)
+    reader = Reader(cli, found.card.id, patience)
     if not stay:
         if not runs:
-            click.echo(f"No run yet. {clean(found['why'])}".rstrip(), err=True)
+            click.echo(f"No run yet. {clean(found.why)}".rstrip(), err=True)
         for run in runs:
             reader.show(run, live=False)
         return
@@ -72,27 +72,27 @@ class Reader:
         with BoardWatcher(self._cli.client, patience=self._patience) as changes:
             while True:
                 found = self._look()
-                for run in found["runs"][shown:]:
+                for run in found.runs[shown:]:
                     self.show(run, live=True)
-                    shown = int(run["run"])
+                    shown = run.run
                     if only is not None:
                         return
                 found = self._look()
-                if len(found["runs"]) > shown:
+                if len(found.runs) > shown:
                     continue
-                if found["card"]["status"] in ("done", "archived"):
-                    self._remark(f"card {self._card} is {found['card']['status']}")
+                if found.card.status in ("done", "archived"):
+                    self._remark(f"card {self._card} is {found.card.status}")
                     return
                 self._stands(found)
                 changes.wait(LOOK_SECONDS)
 
-    def _look(self) -> Json:
+    def _look(self) -> CardDetail:
         """The card as it is; a gateway that went away is waited for."""
         return wait_until_reachable(partial(find, self._cli.client, self._card), patience=self._patience)
 
-    def _stands(self, found: Json) -> None:
+    def _stands(self, found: CardDetail) -> None:
         """Why nothing comes, once."""
-        why = without_commands(found["why"])
+        why = without_commands(found.why)
         if why and why != self._told:
             self._told = why
             self._remark(f"{why}; Ctrl-C leaves")
@@ -100,21 +100,21 @@ class Reader:
     def _remark(self, text: str) -> None:
         click.echo(click.style(text, dim=True), err=True)
 
-    def show(self, run: Json, *, live: bool) -> None:
+    def show(self, run: RunView, *, live: bool) -> None:
         """One run: its heading, then its part of the session."""
         if not self._cli.json:
             click.echo(click.style(_heading(run), bold=True))
-        session = str(run["session"])
+        session = run.session
         seen: Iterator[RecordItem] = stored(self._cli.client, session, after=0)
         if live:
             seen = follow_records(self._cli.client, session, after=0, patience=self._patience)
         printer = LogPrinter(live=live and sys.stdout.isatty())
         try:
-            self._print(part(seen, int(run["run"]), self._card), printer, live=live)
+            self._print(part(seen, run.run, self._card), printer, live=live)
         except ApiError as error:
             if not error.is_not_found:
                 raise
-            self._remark(f"{error.message} What run {run['run']} said and did is gone with it.")
+            self._remark(f"{error.message} What run {run.run} said and did is gone with it.")
             return
         if not self._cli.json:
             printer.end()
@@ -163,8 +163,8 @@ def part(seen: Iterator[RecordItem], run: int, card: str) -> Iterator[RecordItem
             return
 
 
-def _heading(run: Json) -> str:
-    how = f"resumes run {run['resumes']}" if run["resumes"] else "a fresh session"
-    because = f" ({run['fresh_because']})" if run["fresh_because"] else ""
-    end = f"{run['outcome']}{' (' + run['failure'] + ')' if run['failure'] else ''}" if run["outcome"] else "running"
-    return f"run {run['run']} · {moment(run['started_at'])} · {how}{because} · session {run['session']} · {end}"
+def _heading(run: RunView) -> str:
+    how = f"resumes run {run.resumes}" if run.resumes else "a fresh session"
+    because = f" ({run.fresh_because})" if run.fresh_because else ""
+    end = f"{run.outcome}{' (' + run.failure + ')' if run.failure else ''}" if run.outcome else "running"
+    return f"run {run.run} · {moment(run.started_at)} · {how}{because} · session {run.session} · {end}"

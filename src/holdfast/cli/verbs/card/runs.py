@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.cards import find, runs_table
+from holdfast.cli.cards import runs_table
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.screen import clean
 from holdfast.cli.values import CARD
+from holdfast.client.http import quote
 
 
 @click.command("runs")
@@ -16,10 +17,9 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """List the runs of CARD: how each ended, whether it resumed, its session, tokens, cost and duration."""
-    found = find(cli.client, card)
     if cli.json:
-        cli.print_json({"card": found["card"]["id"], "runs": found["runs"]})
-    elif found["runs"]:
-        click.echo(runs_table(found))
-    else:
-        click.echo(f"No run yet. {clean(found['why'])}".rstrip())
+        body = cli.client.get(f"/v1/cards/{quote(card)}")
+        cli.print_json({"card": body["card"]["id"], "runs": body["runs"]})
+        return
+    found = cli.client.card(card)
+    click.echo(runs_table(found) if found.runs else f"No run yet. {clean(found.why)}".rstrip())
