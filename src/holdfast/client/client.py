@@ -15,7 +15,6 @@ from holdfast import __version__
 from holdfast.client.cards import CardMethods
 from holdfast.client.events import StreamItem, follow_events, follow_records
 from holdfast.client.http import Address, quote
-from holdfast.client.lenient import decode_record
 from holdfast.client.reconnect import PATIENCE_SECONDS
 from holdfast.client.sessions import SessionMethods
 from holdfast.client.tasks import TaskMethods
@@ -66,10 +65,12 @@ class Client(SessionMethods, TaskMethods, CardMethods):
 
     def events(self, session: str, *, after: int = 0) -> Iterator[Record]:
         """The events of a session that are stored now."""
+        from holdfast.domain.events.lenient import lenient_record
+
         more = True
         while more:
             page = self.get(f"/v1/sessions/{quote(session)}/events", after=after, limit=PAGE)
-            yield from (record for found in page["events"] if (record := decode_record(found)) is not None)
+            yield from (record for found in page["events"] if (record := lenient_record(found)) is not None)
             after, more = page["cursor"], page["more"]
 
     def run(self, text: str, *, profile: str | None = None, cwd: str | None = None) -> TurnResult:

@@ -6,22 +6,21 @@ the gateway, as long as its patience lasts, and goes on at its cursor.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from holdfast.client.errors import ConnectionLost, UnexpectedResponse
-from holdfast.client.http import HttpClient, Json, Row
+from holdfast.client.http import HttpClient, Json, parsed
 from holdfast.client.reconnect import PATIENCE_SECONDS, UNREACHABLE, Disconnected, Reconnect, Reconnected
 
 if TYPE_CHECKING:
     from holdfast.domain.events import AnyEvent, Record
 
 
-@dataclass(frozen=True, slots=True)
-class EventReceived:
+class EventReceived(msgspec.Struct, frozen=True):
     """An event, with the record that says when and where."""
 
     record: Record
@@ -37,8 +36,7 @@ class EventReceived:
         return self.record.version
 
 
-@dataclass(frozen=True, slots=True)
-class RecordReceived:
+class RecordReceived(msgspec.Struct, frozen=True):
     """A record of the log as it was sent, for those who pass it on."""
 
     record: Json
@@ -51,8 +49,7 @@ class RecordReceived:
         return event
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(msgspec.Struct, frozen=True):
     """A piece of an answer that is still being spoken: text and thinking, each with its place in the whole."""
 
     turn: int
@@ -69,12 +66,12 @@ RecordItem = RecordReceived | TextDelta | Disconnected | Reconnected
 
 def follow_events(items: Iterator[RecordItem]) -> Iterator[StreamItem]:
     """The items with typed events. Kinds that this version does not know are skipped; the cursor moves all the same."""
-    from holdfast.client.lenient import decode_record
+    from holdfast.domain.events.lenient import lenient_record
 
     for item in items:
         if not isinstance(item, RecordReceived):
             yield item
-        elif (record := decode_record(item.record)) is not None:
+        elif (record := lenient_record(item.record)) is not None:
             yield EventReceived(record)
 
 
@@ -129,7 +126,7 @@ def _stream(client: HttpClient, session: str, after: int) -> Iterator[RecordRece
 
 def _item(kind: str, data: bytes, after: int) -> RecordReceived | TextDelta | None:
     try:
-        found = json.loads(data, object_hook=Row)
+        found = parsed(data)
         match kind:
             case "delta":
                 thinking = (found.get("thinking_offset", 0), found.get("thinking", ""))

@@ -6,15 +6,15 @@ Not here: typed methods (`client.py`), starting a gateway (`launch.py`), followi
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from holdfast import __version__
 from holdfast.client.errors import (
@@ -41,8 +41,7 @@ ID_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """Where a gateway says that it listens."""
 
     pid: int
@@ -94,6 +93,8 @@ class Row(Json):
 
 def parsed(body: bytes) -> Any:
     """An answer of the gateway."""
+    import json
+
     return json.loads(body, object_hook=Row)
 
 
@@ -110,18 +111,18 @@ class HttpClient:
     def address(self) -> Address | None:
         """Where it listens, if it looks as if it were running."""
         try:
-            found = json.loads(self.home.address.read_bytes())
+            found = msgspec.json.decode(self.home.address.read_bytes())
             host, _, port = str(found["url"]).removeprefix("http://").rpartition(":")
             address = Address(int(found["pid"]), host, int(port), tuple(found.get("public_urls", ())))
-        except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+        except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, msgspec.DecodeError):
             return None
         return address if alive(address.pid) else None
 
     def started_at(self) -> int:
         """When the gateway that wrote the address started, by its own clock; 0 where there is none."""
         try:
-            return int(json.loads(self.home.address.read_bytes())["started_at"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return int(msgspec.json.decode(self.home.address.read_bytes())["started_at"])
+        except (OSError, ValueError, KeyError, TypeError, msgspec.DecodeError):
             return 0
 
     def healthy(self) -> Address | None:
@@ -199,7 +200,7 @@ class HttpClient:
         data = b""
         if body is not None:
             headers["Content-Type"] = "application/json"
-            data = json.dumps(body, ensure_ascii=False).encode("utf-8")
+            data = msgspec.json.encode(body)
         lost: ConnectionLost | None = None
         for tries_left in reversed(range(TRIES)):
             try:
@@ -295,10 +296,10 @@ def _probe(address: Address) -> Literal["healthy", "silent", "gone"]:
     try:
         with ClientConnection(address.host, address.port, timeout=HEALTH_SECONDS) as connection:
             response = connection.send(Request("GET", "/healthz", {}))
-            found = json.loads(response.body())
+            found = msgspec.json.decode(response.body())
     except TimeoutError:
         return "silent"
-    except (OSError, ValueError):
+    except (OSError, ValueError, msgspec.DecodeError):
         return "gone"
     is_ours = response.headers.get("holdfast-version") is not None and isinstance(found, dict)
     return "healthy" if is_ours and found.get("pid", address.pid) == address.pid else "gone"
@@ -306,9 +307,9 @@ def _probe(address: Address) -> Literal["healthy", "silent", "gone"]:
 
 def _error_of(body: bytes) -> tuple[str, str]:
     try:
-        error = json.loads(body)["error"]
+        error = msgspec.json.decode(body)["error"]
         return str(error["message"]), str(error.get("hint") or "")
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (msgspec.DecodeError, ValueError, KeyError, TypeError, AttributeError):
         return "", ""
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from holdfast.client.http import HttpClient, Json
 from holdfast.client.reconnect import PATIENCE_SECONDS, Disconnected, Reconnected, retry_until_reachable
@@ -19,8 +20,7 @@ LIMIT = 1 << 20
 POLL_SECONDS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class OutputPiece:
+class OutputPiece(msgspec.Struct, frozen=True):
     """A part of an output: what was dropped before it, then what is there."""
 
     offset: int

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import TypeVar
+
+import msgspec
 
 from holdfast.client.errors import ConnectionLost, GatewayAway, GatewayNotRunning
 
@@ -21,15 +22,13 @@ UNREACHABLE = (ConnectionLost, GatewayNotRunning)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Disconnected:
+class Disconnected(msgspec.Struct, frozen=True):
     """The gateway cannot be reached; it is waited for up to so many seconds."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Reconnected:
+class Reconnected(msgspec.Struct, frozen=True):
     """It answers again."""
 
 

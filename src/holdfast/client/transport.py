@@ -9,9 +9,10 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from io import BufferedReader
 from select import select
+
+import msgspec
 
 LINE_LIMIT = 65_536
 SILENT_SECONDS = 1.0
@@ -21,8 +22,7 @@ class ProtocolError(ConnectionError):
     """The connection ended in the middle of an answer, or what came is not HTTP."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What is asked."""
 
     method: str
