@@ -365,6 +365,16 @@ def test_a_rule_is_not_about_the_time_before_it_was_set() -> None:
     assert len(world.reset_service) == 1
 
 
+def test_a_merged_policy_keeps_what_was_chosen_before() -> None:
+    """Two people who choose different things at the same time both get what they chose."""
+    world = Situation(ResetRules(), HOUR)
+    world.book.tell(SetResetPolicy(policy=ResetPolicy(mode="daily", notify=False)))
+    world.book.tell(SetResetPolicy(policy=ResetPolicy(max_postpone="0s"), merge=True))
+    assert world.book.session.policy == ResetPolicy(mode="daily", notify=False, max_postpone="0s")
+    world.book.tell(SetResetPolicy(policy=ResetPolicy(mode="idle")))
+    assert world.book.session.policy == ResetPolicy(mode="idle")
+
+
 def test_a_fork_is_as_fresh_as_the_moment_of_its_making() -> None:
     """Else the daily hour that its parent has lived through would reset it at once."""
     world = Situation(ResetRules(mode="daily"), HOUR)

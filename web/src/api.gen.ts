@@ -1265,6 +1265,7 @@ export interface SessionView {
 export interface SetResetPolicy {
   readonly command?: "SetResetPolicy";
   readonly policy: ResetPolicy;
+  readonly merge?: boolean;
 }
 
 export interface ShownArgument {

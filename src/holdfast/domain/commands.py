@@ -133,9 +133,13 @@ class UndoReset(Command, frozen=True):
 
 
 class SetResetPolicy(Command, frozen=True):
-    """When this session is reset, whatever its profile says; what is null is left to that."""
+    """When this session is reset, whatever its profile says; what is null is left to that.
+
+    With `merge`, what is null stays as it was chosen for this session before.
+    """
 
     policy: ResetPolicy
+    merge: bool = False
 
 
 class CompactSession(Command, frozen=True):

@@ -31,6 +31,7 @@ from holdfast.domain.events import AnyEvent, Record
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import (
     ChapterRejoined,
+    ResetPolicy,
     ResetPolicySet,
     ResetPostponed,
     SummaryFailed,
@@ -207,8 +208,8 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
             return [SessionRestored(by=by)]
         case UndoReset():
             return [_rejoin(session, by)]
-        case SetResetPolicy(policy=policy):
-            return [ResetPolicySet(policy=policy, by=by)]
+        case SetResetPolicy(policy=policy, merge=merge):
+            return [ResetPolicySet(policy=_merged(session.policy, policy) if merge else policy, by=by)]
         case CompactSession(instructions=instructions):
             return [_compact(session, instructions, by)]
         case PinSession(pinned=pinned):
@@ -217,6 +218,11 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
             return [SessionPinned(pinned=pinned, by=by)]
         case _ as never:
             assert_never(never)
+
+
+def _merged(before: ResetPolicy, chosen: ResetPolicy) -> ResetPolicy:
+    named = {name: value for name, value in msgspec.structs.asdict(chosen).items() if value is not None}
+    return msgspec.structs.replace(before, **named)
 
 
 def _dismiss(session: Session, by: Actor) -> FailureDismissed:

@@ -11,7 +11,7 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.screen import dim, facts, table
 from holdfast.cli.values import SESSION
 from holdfast.client.http import Json
-from holdfast.schemas.sessions import SessionView
+from holdfast.schemas.sessions import Accepted, SessionView
 
 
 @click.command("policy")
@@ -40,11 +40,9 @@ def command(cli: Cli, /, session: str, clear: bool, **chosen: Any) -> None:
     row = cli.client.session(session).session
     given = {name: value for name, value in chosen.items() if value is not None}
     if given or clear:
-        before = {} if clear else outlook(cli.client, row.id)["policy"] or {}
-        body = {"policy": before | given}
-        accepted = cli.client.command("POST", f"/v1/sessions/{row.id}/reset/policy", body)
+        accepted = cli.client.post(Accepted, f"/v1/sessions/{row.id}/reset/policy", policy=given, merge=not clear)
         if cli.json:
-            cli.print_json({key: accepted[key] for key in ("session", "version", "seq")})
+            cli.accepted(accepted, "")
             return
     found = outlook(cli.client, row.id)
     if cli.json:
