@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from holdfast.cli.hints import with_home
 from holdfast.cli.screen import clean, dim, moment, terminal_width, wrap
-from holdfast.client.http import Json
+from holdfast.schemas.gateway import Statement
 
 
-def in_lines(sentences: list[Json]) -> list[str]:
+def in_lines(sentences: list[Statement]) -> list[str]:
     """As they are printed."""
     lines: list[str] = []
     for sentence in sentences:
-        first, *more = wrap(clean(with_home(sentence["text"])), max(20, terminal_width() - 2))
-        where = f"{sentence['stream']} {sentence['version']}" if sentence["version"] else sentence["stream"]
-        lines += [first, *(f"  {line}" for line in more), dim(f"  {where}, {moment(sentence['at'])}")]
+        first, *more = wrap(clean(with_home(sentence.text)), max(20, terminal_width() - 2))
+        where = f"{sentence.stream} {sentence.version}" if sentence.version else sentence.stream
+        lines += [first, *(f"  {line}" for line in more), dim(f"  {where}, {moment(sentence.at)}")]
     return lines

@@ -86,7 +86,7 @@ def _look(client: Client, asked: Asked) -> list[str]:
     id = found.card.id
     match asked.verb:
         case "why":
-            return in_lines(client.get(f"/v1/cards/{id}/why")["sentences"])
+            return in_lines(client.why(card=id).sentences)
         case "context":
             told = client.card_context(id)
             return wrap(clean(f"{told.note}\n\n{told.text}"), terminal_width())

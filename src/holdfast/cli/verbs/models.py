@@ -8,6 +8,8 @@ from holdfast.cli.agents import models
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import with_home
 from holdfast.cli.screen import Column, table
+from holdfast.client.lenient import convert
+from holdfast.schemas.gateway import ModelList
 
 COLUMNS = (Column("PROVIDER"), Column("BECAUSE"), Column("MODELS", flexible=True))
 NOTHING = """No model was found, so the demo agent answers. To get a real one, either
@@ -23,8 +25,8 @@ def command(cli: Cli) -> None:
     found = models(cli)
     if cli.json:
         cli.print_json(found)
-    elif found["detected"]:
-        rows = [[known["provider"], known["how"], ", ".join(known["models"])] for known in found["detected"]]
+    elif detected := convert(found, ModelList).detected:
+        rows = [[known.provider, known.how, ", ".join(known.models)] for known in detected]
         click.echo(table(COLUMNS, rows))
     else:
         click.echo(with_home(NOTHING))

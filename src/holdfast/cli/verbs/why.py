@@ -14,6 +14,7 @@ from holdfast.cli.tasks import all_facts
 from holdfast.cli.values import SESSION
 from holdfast.client.http import Json
 from holdfast.client.lenient import convert
+from holdfast.schemas.gateway import Statement
 from holdfast.schemas.tasks import TaskView
 
 
@@ -35,7 +36,7 @@ def command(cli: Cli, id: str | None, verbose: bool) -> None:
         return
     if not found["sentences"]:
         click.echo("Nothing is at work, and nothing waits." if id is None else "Nothing has happened here yet.")
-    for line in in_lines(found["sentences"]):
+    for line in in_lines(convert(found["sentences"], list[Statement])):
         click.echo(line)
     if "reset" in found:
         for block in in_full(found["reset"], found["opened"]):

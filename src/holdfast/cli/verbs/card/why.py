@@ -16,9 +16,8 @@ from holdfast.client.http import quote
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """Say why CARD is where it is, what would move it, and how its last runs ended."""
-    found = cli.client.get(f"/v1/cards/{quote(card)}/why")
     if cli.json:
-        cli.print_json(found)
+        cli.print_json(cli.client.get(f"/v1/cards/{quote(card)}/why"))
         return
-    for line in in_lines(found["sentences"]):
+    for line in in_lines(cli.client.why(card=card).sentences):
         click.echo(line)

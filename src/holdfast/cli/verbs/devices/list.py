@@ -7,6 +7,7 @@ import click
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, ago, table
+from holdfast.schemas.devices import DeviceList, DeviceView
 
 COLUMNS = (Column("ID"), Column("NAME", flexible=True), Column("SIGNED IN"), Column("SEEN"), Column("OPEN", right=True))
 
@@ -16,15 +17,13 @@ COLUMNS = (Column("ID"), Column("NAME", flexible=True), Column("SIGNED IN"), Col
 @pass_cli
 def command(cli: Cli) -> None:
     """List the browsers that are signed in, when they were here last, and how many streams they have open."""
-    found = cli.client.get("/v1/devices")
     if cli.json:
-        cli.print_json(found)
-    elif found["devices"]:
-        click.echo(table(COLUMNS, [_cells(device) for device in found["devices"]]))
+        cli.print_json(cli.client.get("/v1/devices"))
+    elif devices := cli.client.read(DeviceList, "/v1/devices").devices:
+        click.echo(table(COLUMNS, [_cells(device) for device in devices]))
     else:
         click.echo(f"No browser is signed in. Try: {program()} open")
 
 
-def _cells(device: dict[str, object]) -> list[str]:
-    times = [ago(int(str(device[name]))) for name in ("created_at", "seen_at")]
-    return [str(device["id"]), str(device["name"]), *times, str(device["connected"])]
+def _cells(device: DeviceView) -> list[str]:
+    return [device.id, device.name, ago(device.created_at), ago(device.seen_at), str(device.connected)]

@@ -7,6 +7,8 @@ import click
 from holdfast.cli.agents import profiles
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.screen import Column, clean, table
+from holdfast.client.lenient import convert
+from holdfast.schemas.gateway import ProfileList
 
 COLUMNS = (Column("NAME"), Column("MODEL", flexible=True), Column("FROM"), Column(""))
 
@@ -20,9 +22,8 @@ def command(cli: Cli) -> None:
     if cli.json:
         cli.print_json(found)
         return
-    rows = [[p["name"], p["model"], p["origin"], "default" if p["default"] else ""] for p in found["profiles"]]
+    known = convert(found, ProfileList)
+    rows = [[one.name, one.model, one.origin, "default" if one.default else ""] for one in known.profiles]
     click.echo(table(COLUMNS, rows))
-    if found["problem"]:
-        click.echo(
-            f"config.toml has an error, the last good settings are in force: {clean(found['problem'])}", err=True
-        )
+    if known.problem:
+        click.echo(f"config.toml has an error, the last good settings are in force: {clean(known.problem)}", err=True)
