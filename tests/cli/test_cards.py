@@ -6,10 +6,13 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from holdfast.cli.context import Cli
 from holdfast.cli.screen import width
+from holdfast.cli.verbs.card.log import Reader
 from holdfast.client.board_watcher import BoardWatcher
 from holdfast.client.client import Client
 from holdfast.config import Home
@@ -155,6 +158,43 @@ def test_every_verb_that_moves_a_card(cli: CommandLine) -> None:
     assert "stopped by cli: enough" in cli.ok("card", "why", card)
     assert cli.ok("card", "complete", card, "-m", "done by hand") == f"{card}: done\n"
     assert cli.json("card", "show", card)["summary"] == "done by hand"
+
+
+class NotingClient(Client):
+    """Notes after which version the events of sessions are read."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home, patience=0)
+        self.read_after: list[object] = []
+
+    def get(self, target: str, **query: object) -> Any:
+        if target.endswith("/events"):
+            self.read_after.append(query["after"])
+        return super().get(target, **query)
+
+
+def test_the_log_reads_a_session_once_for_all_runs_in_it(
+    cli: CommandLine, gateway: GatewayProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = add(cli, "twice", body="block which?")
+    status(cli, card, "blocked")
+    cli.ok("card", "unblock", card, "-m", "complete this")
+    status(cli, card, "done")
+    client = NotingClient(gateway.home)
+    call = Cli(str(gateway.home))
+    call.__dict__["client"] = client
+    reader = Reader(call, card, 0.0)
+    first, second = client.card(card).runs
+    assert first.session == second.session
+    reader.show(first, live=False)
+    shown = capsys.readouterr().out
+    reader.show(second, live=False)
+    again = capsys.readouterr().out
+    assert "which?" in shown
+    assert "this" in again
+    start, after = client.read_after
+    assert start == 0
+    assert isinstance(after, int) and after > 0
 
 
 def test_links_profiles_and_followers(cli: CommandLine) -> None:

@@ -65,6 +65,8 @@ class Reader:
         self._card = card
         self._patience = patience
         self._told = ""
+        self._read: dict[str, int] = {}
+        """By session, the version up to which its runs are shown: the next one begins after it."""
 
     def stay(self, only: int | None) -> None:
         """Every run there is and comes, until the card is done or that one run is over."""
@@ -105,9 +107,10 @@ class Reader:
         if not self._cli.json:
             click.echo(click.style(_heading(run), bold=True))
         session = run.session
-        seen: Iterator[RecordItem] = stored(self._cli.client, session, after=0)
+        after = self._read.get(session, 0)
+        seen: Iterator[RecordItem] = stored(self._cli.client, session, after=after)
         if live:
-            seen = follow_records(self._cli.client, session, after=0, patience=self._patience)
+            seen = follow_records(self._cli.client, session, after=after, patience=self._patience)
         printer = LogPrinter(live=live and sys.stdout.isatty())
         try:
             self._print(part(seen, run.run, self._card), printer, live=live)
@@ -124,6 +127,8 @@ class Reader:
         for piece in pieces:
             match piece:
                 case RecordReceived(record=record):
+                    if piece.event["kind"] == "TurnFinished":
+                        self._read[record["stream"].removeprefix("session/")] = record["version"]
                     if self._cli.json:
                         print(json.dumps(record, ensure_ascii=False, separators=(",", ":")), flush=live)
                     else:
