@@ -158,7 +158,7 @@ def test_an_answer_without_an_expected_key_is_an_error_with_a_remedy(tmp_path: P
         finally:
             server.kill()
     assert done.returncode == 1
-    assert "The answer of the gateway has no '" in done.stderr
+    assert "The answer of the gateway does not fit (Object missing required field" in done.stderr
     assert "`holdfast restart`" in done.stderr
 
 
