@@ -22,6 +22,8 @@ from holdfast.client.reconnect import UNREACHABLE, Reconnect
 from holdfast.domain.errors import HoldfastError
 
 DISK_FULL = 507
+TRY_SECONDS = 1.0
+"""Longer than a client looks for a gateway where none runs."""
 FULL_SECONDS = 60.0
 """How long a message is offered to a gateway whose disk is full, before it is given back."""
 Kind = Literal["message", "answer", "stop"]
@@ -89,19 +91,22 @@ class Outbox:
         self._closed = False
         self._tried_since: dict[str, float] = {}
         """When each letter was refused or unheard for the first time, by its id."""
+        self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
         self.in_doubt = ""
         """The id of the letter that was sent and not acknowledged: it may have arrived."""
 
     def start(self) -> None:
         """Begin. The thread never keeps the process alive."""
-        threading.Thread(target=self._run, name="outbox", daemon=True).start()
+        self._thread.start()
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Send nothing more. A try that is under way gets a moment to end: then it is known whether it arrived."""
         with self._something:
             self._closed = True
             self._something.notify()
         self._again.set()
+        if self._thread.is_alive():
+            self._thread.join(TRY_SECONDS)
 
     def drain(self, seconds: float) -> None:
         """Give what was typed last a moment to arrive."""
