@@ -16,7 +16,7 @@ run: $(UV)
 	@$(PY) hatch_build.py || echo "Going on without the dashboard."
 	$(RUN) --no-dev holdfast serve --open
 
-test: $(UV)
+test: setup  # first: installing may build the dashboard, and two builds at once get in each other's way
 	@$(MAKE) --no-print-directory --jobs 2 check web-test
 	$(RUN) pytest -q -n $(WORKERS) --dist worksteal
 
