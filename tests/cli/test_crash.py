@@ -35,7 +35,7 @@ def test_run_through_kill_9_ends_with_the_whole_answer(gateway: GatewayProcess) 
     gateway.start_and_let_go()
     out, err = rest_of(running)
     assert (running.returncode, out) == (0, WHOLE)
-    assert err.count("the gateway is away") == 1
+    assert err.count("the gateway is away") <= 1  # none if it is back before anybody asks for it
     records = gateway.events(session)
     check_whole(records)
     assert len(of_kind(records, "InputReceived")) == 1

@@ -7,6 +7,7 @@ from typing import Any
 import click
 import pytest
 
+from holdfast.cli.hints import program
 from holdfast.cli.transcript import LogPrinter
 from tests.records import record_json
 
@@ -115,7 +116,7 @@ def test_a_chapter_says_why_what_became_of_what_ran_and_how_to_undo_it(printed: 
         "Kept: aaaaaaaa serve (serving in use, for 2 min 0 s)",
         "Stopped: bbbbbbbb watch (its lifetime is the chapter)",
         "Digest, made by a rule: all is well",
-        "undo: holdfast sessions undo-reset cccccccc",
+        f"undo: {program()} sessions undo-reset cccccccc",
     ]
 
 

@@ -140,7 +140,7 @@ async def test_promise_3_a_keeper_that_comes_late_does_not_run_a_command_that_wa
 
     async def stopped() -> int:
         found = (one.pid for one in table().values() if one.state == "T")
-        return next((pid for pid in found if str(stopping) in Path(f"/proc/{pid}/cmdline").read_text()), 0)
+        return next((pid for pid in found if str(tmp_path) in Path(f"/proc/{pid}/cmdline").read_text()), 0)
 
     keeper = await eventually(stopped)
     await house.supervisor.attach(command.id)
