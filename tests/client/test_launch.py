@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -28,6 +32,29 @@ def test_a_start_that_timed_out_leaves_no_process_behind(tmp_path: Path) -> None
     with pytest.raises(StartFailed, match="did not answer within 0 s"):
         start(Client(home), seconds=0.0)
     assert gateways_of(home) == []
+
+
+def test_a_gateway_that_is_still_starting_is_left_to_it(alone: CommandLine) -> None:
+    """The first start of a new version may migrate the home for minutes."""
+    frozen: list[int] = []
+
+    def freeze() -> None:
+        while not frozen:
+            with contextlib.suppress(OSError, ValueError):
+                pid = int((alone.home / "run" / "lock").read_text())
+                os.kill(pid, signal.SIGSTOP)
+                frozen.append(pid)
+
+    freezing = threading.Thread(target=freeze)
+    freezing.start()
+    client = Client(alone.home)
+    with pytest.raises(StartFailed, match=r"is still starting after 5 s"):
+        start(client, seconds=5.0)
+    freezing.join()
+    assert gateways_of(alone.home) == frozen
+    os.kill(frozen[0], signal.SIGCONT)
+    assert client.start_gateway().pid == frozen[0]
+    stop(client)
 
 
 def test_a_gateway_is_started_once_and_stopped(alone: CommandLine) -> None:

@@ -67,7 +67,6 @@ def start(client: HttpClient, *, port: int | None = None, seconds: float = START
     umask = _prepare(client.home)
     log_from = _log_size(client.home)
     child = _spawn(client.home, port, umask)
-    address: Address | None = None
     try:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -80,12 +79,17 @@ def start(client: HttpClient, *, port: int | None = None, seconds: float = START
             elif code not in (None, CONFLICT_EXIT):
                 raise _failed(client.home, log_from, f"it ended with exit code {code}", exit_code=code)
             time.sleep(POLL_SECONDS)
+        if _owner(client.home) == child.pid:
+            raise StartFailed(
+                f"The gateway (pid {child.pid}) is still starting after {seconds:.0f} s.",
+                hint="the first start of a new version migrates the home; `holdfast logs` shows how far it is.",
+            )
         raise _failed(client.home, log_from, f"it did not answer within {seconds:.0f} s")
     finally:
-        if address is not None and address.pid == child.pid:
+        if _owner(client.home) == child.pid:
             threading.Thread(target=child.wait, daemon=True).start()  # while we live, it does not become a zombie
         else:
-            _end(child)  # another gateway was quicker, or this one never answered: nobody will use it
+            _end(child)  # another gateway was quicker, or this one has not even begun: nobody will use it
 
 
 def stop(client: HttpClient) -> Address:
@@ -163,10 +167,16 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 def _owned(home: Home) -> bool:
     """Whether the process that took the lock last is still there: about to answer, or about to end."""
+    return _owner(home) is not None
+
+
+def _owner(home: Home) -> int | None:
+    """The process that took the lock of the home last, if it is still there."""
     try:
-        return alive(int(home.lock.read_text("ascii")))
+        pid = int(home.lock.read_text("ascii"))
     except (OSError, ValueError):
-        return False
+        return None
+    return pid if alive(pid) else None
 
 
 def _log_size(home: Home) -> int:
