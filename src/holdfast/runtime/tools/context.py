@@ -136,6 +136,10 @@ class ToolContext:
         raise ToolFailed(f"{name} lies outside of the working directory {cwd}.")
 
 
+DELETED = " (deleted)"
+"""What the kernel adds to the name of a file that was removed or replaced after it was opened."""
+
+
 def real_path(path: Path) -> str:
     """The path after all links are followed; a part that does not exist stays as it is.
 
@@ -149,7 +153,9 @@ def real_path(path: Path) -> str:
         found = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - see above
     finally:
         os.close(descriptor)
-    return found if found.startswith("/") else str(path.resolve())
+    if not found.startswith("/") or found.endswith(DELETED):
+        return str(path.resolve())
+    return found
 
 
 def _is_in(path: str, directory: str) -> bool:
