@@ -184,7 +184,7 @@ def test_the_log_reads_a_session_once_for_all_runs_in_it(
     call = Cli(str(gateway.home))
     call.__dict__["client"] = client
     reader = Reader(call, card, 0.0)
-    first, second = client.card(card).runs
+    first, second = client.cards.get(card).runs
     assert first.session == second.session
     reader.show(first, live=False)
     shown = capsys.readouterr().out

@@ -13,7 +13,7 @@ from holdfast.domain.events.session import ModelResponded, TurnFinished
 
 
 async def test_a_turn_is_followed(client: Client) -> None:
-    sent = await asyncio.to_thread(client.create, "say hello", profile="demo")
+    sent = await asyncio.to_thread(client.sessions.create, "say hello", profile="demo")
     texts = []
     async for item in follow(client, sent.session, after=sent.version):
         match item:

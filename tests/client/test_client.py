@@ -18,7 +18,7 @@ DEMO = "demo"
 def test_run_returns_the_text_of_the_turn(client: Client) -> None:
     result = client.run("say hello", profile=DEMO)
     assert (result.text, result.outcome, result.turn, result.model) == ("hello", "done", 1, "demo")
-    assert client.session(result.session).session.version == result.version
+    assert client.sessions.get(result.session).session.version == result.version
 
 
 def test_a_failed_turn_is_a_result_and_no_exception(client: Client) -> None:
@@ -29,20 +29,20 @@ def test_a_failed_turn_is_a_result_and_no_exception(client: Client) -> None:
 
 def test_a_message_is_answered_in_its_session(client: Client) -> None:
     session = client.run("say one", profile=DEMO).session
-    answer = client.wait_for_turn(client.send(session, "say two"))
+    answer = client.wait_for_turn(client.sessions.send(session, "say two"))
     assert (answer.session, answer.turn, answer.text) == (session, 2, "two")
-    assert [turn.state for turn in client.session(session[:6]).turns] == ["done", "done"]
+    assert [turn.state for turn in client.sessions.get(session[:6]).turns] == ["done", "done"]
 
 
 def test_who_did_it_is_the_api_and_not_the_command_line(client: Client) -> None:
-    session = client.create("say x", profile=DEMO).session
+    session = client.sessions.create("say x", profile=DEMO).session
     said = next(record.event for record in client.events(session) if isinstance(record.event, InputReceived))
     assert said.by == PersonActor(client="api")
 
 
 def test_a_command_whose_response_was_lost_is_carried_out_once(gateway: GatewayProcess) -> None:
     with Proxy(gateway, drop_answers=2) as proxy:
-        accepted = Client(proxy.home).create("say once", profile=DEMO)
+        accepted = Client(proxy.home).sessions.create("say once", profile=DEMO)
         assert proxy.posts == 3
     assert len(of_kind(gateway.events(accepted.session), "InputReceived")) == 1
 
@@ -57,7 +57,7 @@ def test_follow_begins_after_a_version(client: Client) -> None:
 
 
 def test_a_question_is_answered_from_the_inbox(client: Client) -> None:
-    accepted = client.create('call question {"text": "Which colour?"}', profile=DEMO)
+    accepted = client.sessions.create('call question {"text": "Which colour?"}', profile=DEMO)
     waits = (item.event for item in client.follow(accepted.session) if isinstance(item, EventReceived))
     wait = next(event.wait for event in waits if isinstance(event, WaitOpened))
     assert wait in [entry.id for entry in client.inbox().entries]
@@ -68,72 +68,72 @@ def test_a_question_is_answered_from_the_inbox(client: Client) -> None:
 
 
 def test_sessions_are_listed_changed_and_deleted(client: Client) -> None:
-    id = client.create(profile=DEMO, title="first title").session
-    client.rename(id, "a title to look for")
-    assert [row.id for row in client.sessions(text="title to look").sessions] == [id]
-    copy = client.fork(id, title="a copy").session
-    client.archive(id)
-    assert id in [row.id for page in client.all_sessions(archived=True) for row in page.sessions]
-    client.restore(id)
-    client.delete(copy)
+    id = client.sessions.create(profile=DEMO, title="first title").session
+    client.sessions.rename(id, "a title to look for")
+    assert [row.id for row in client.sessions.list(text="title to look").sessions] == [id]
+    copy = client.sessions.fork(id, title="a copy").session
+    client.sessions.archive(id)
+    assert id in [row.id for page in client.sessions.pages(archived=True) for row in page.sessions]
+    client.sessions.restore(id)
+    client.sessions.delete(copy)
     with pytest.raises(ApiError) as gone:
-        client.session(copy)
+        client.sessions.get(copy)
     assert gone.value.is_not_found
     assert client.why(session=id).sentences
 
 
 def test_a_command_is_started_followed_and_pinned(client: Client, tmp_path: Path) -> None:
-    task = client.start_command("echo one; echo two; exit 3", cwd=str(tmp_path), name="two lines").task
-    pieces = [item for item in client.follow_output(task) if isinstance(item, OutputPiece)]
+    task = client.tasks.start_command("echo one; echo two; exit 3", cwd=str(tmp_path), name="two lines").task
+    pieces = [item for item in client.tasks.follow_output(task) if isinstance(item, OutputPiece)]
     assert b"".join(piece.data for piece in pieces) == b"one\ntwo\n"
-    ended = client.wait_for_task(task)
+    ended = client.tasks.wait(task)
     assert (ended.state, ended.exit_code, ended.title) == ("failed", 3, "two lines")
-    assert b"".join(piece.data for piece in client.task_output(task, tail=1)) == b"two\n"
-    client.pin_task(task)
-    assert client.task(task[:8]).pinned
-    assert task in [row.id for row in client.tasks(state="failed").tasks]
+    assert b"".join(piece.data for piece in client.tasks.output(task, tail=1)) == b"two\n"
+    client.tasks.pin(task)
+    assert client.tasks.get(task[:8]).pinned
+    assert task in [row.id for row in client.tasks.list(state="failed").tasks]
     assert client.why(task=task).sentences
 
 
 def test_words_are_a_command_without_a_shell(client: Client, tmp_path: Path) -> None:
-    task = client.start_command(["printf", "%s", "$HOME"], cwd=str(tmp_path)).task
-    client.wait_for_task(task)
-    assert b"".join(piece.data for piece in client.task_output(task, raw=True)) == b"$HOME"
+    task = client.tasks.start_command(["printf", "%s", "$HOME"], cwd=str(tmp_path)).task
+    client.tasks.wait(task)
+    assert b"".join(piece.data for piece in client.tasks.output(task, raw=True)) == b"$HOME"
 
 
 def test_a_command_that_reads_is_written_to_and_stopped(client: Client, tmp_path: Path) -> None:
-    task = client.start_command(["cat"], cwd=str(tmp_path), stdin=True).task
-    until(lambda: client.task(task).pid, "it runs")
-    assert client.write_task(task, "typed\n").bytes == 6
-    until(lambda: any(piece.data for piece in client.task_output(task)), "it was echoed")
-    client.stop_task(task, force=True)
-    assert client.wait_for_task(task).state == "stopped"
+    task = client.tasks.start_command(["cat"], cwd=str(tmp_path), stdin=True).task
+    until(lambda: client.tasks.get(task).pid, "it runs")
+    assert client.tasks.write(task, "typed\n").bytes == 6
+    until(lambda: any(piece.data for piece in client.tasks.output(task)), "it was echoed")
+    client.tasks.stop(task, force=True)
+    assert client.tasks.wait(task).state == "stopped"
 
 
 def test_cards_are_written_commented_and_moved(client: Client) -> None:
-    client.create_board("typed", title="Typed")
-    assert "typed" in [board.id for board in client.boards().boards]
-    client.pause_board("typed")
-    first = client.create_card("first", board="typed", profile=DEMO, body="complete it").card
-    second = client.create_card("second", board="typed", profile=DEMO, parents=[first], priority=5).card
-    client.comment(second, "a word")
-    client.edit_card(second, title="second, renamed", priority=7)
-    detail = client.card(second)
+    client.boards.create("typed", title="Typed")
+    assert "typed" in [board.id for board in client.boards.list().boards]
+    client.boards.pause("typed")
+    first = client.cards.create("first", board="typed", profile=DEMO, body="complete it").card
+    second = client.cards.create("second", board="typed", profile=DEMO, parents=[first], priority=5).card
+    client.cards.comment(second, "a word")
+    client.cards.edit(second, title="second, renamed", priority=7)
+    detail = client.cards.get(second)
     assert (detail.card.title, detail.card.priority) == ("second, renamed", 7)
     assert [comment.text for comment in detail.comments] == ["a word"]
     assert [card.id for card in detail.parents] == [first]
-    page = client.cards(board="typed", why=True)
+    page = client.cards.list(board="typed", why=True)
     assert {card.id for card in page.cards} == {first, second}
     assert page.why[first]
-    client.complete(first, summary="done by hand")
-    assert client.card(first).card.status == "done"
-    client.archive_card(second)
-    assert client.cards(board="typed", status="archived", archived=True).cards[0].id == second
+    client.cards.complete(first, summary="done by hand")
+    assert client.cards.get(first).card.status == "done"
+    client.cards.archive(second)
+    assert client.cards.list(board="typed", status="archived", archived=True).cards[0].id == second
 
 
 def test_a_gateway_that_never_ran_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(GatewayNotRunning):
-        Client(tmp_path / "nowhere").sessions()
+        Client(tmp_path / "nowhere").sessions.list()
 
 
 def test_a_gateway_that_restarts_is_waited_for(gateway: GatewayProcess) -> None:
@@ -141,5 +141,5 @@ def test_a_gateway_that_restarts_is_waited_for(gateway: GatewayProcess) -> None:
     assert client.status().pid == gateway.pid
     gateway.kill9()
     gateway.launch()
-    assert client.sessions().sessions == []
+    assert client.sessions.list().sessions == []
     gateway.wait_until_up()

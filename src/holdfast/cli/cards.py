@@ -60,7 +60,7 @@ _COMMAND = re.compile(r"\s*\(`holdfast [^`]*`\)|\s*`holdfast [^`]*`[^.]*\.")
 
 def find(client: Client, id: str) -> CardDetail:
     """All that is known of one card, by its id or a unique prefix."""
-    return client.card(id)
+    return client.cards.get(id)
 
 
 def listed(client: Client, **wanted: object) -> tuple[list[CardView], dict[str, str]]:

@@ -18,8 +18,8 @@ PATIENCE_SECONDS = 12
 def ended(client: Client, id: str, *, force: bool) -> tuple[TaskAccepted, TaskView]:
     """Want its end and wait a while for it: what was accepted, and the task as it is then."""
     task = find(client, id)
-    accepted = client.stop_task(task.id, force=force)
-    return accepted, client.wait_for_task(task.id, seconds=PATIENCE_SECONDS)
+    accepted = client.tasks.stop(task.id, force=force)
+    return accepted, client.tasks.wait(task.id, seconds=PATIENCE_SECONDS)
 
 
 def how_it_ended(task: TaskView) -> str:
@@ -46,5 +46,5 @@ def end(cli: Cli, id: str, *, force: bool) -> None:
 
 def pin(cli: Cli, id: str, *, pinned: bool) -> None:
     """Keep it whatever is pruned, or not any more."""
-    accepted = cli.client.pin_task(find(cli.client, id).id, pinned=pinned)
+    accepted = cli.client.tasks.pin(find(cli.client, id).id, pinned=pinned)
     cli.accepted(accepted, "kept whatever is pruned" if pinned else "a prune may take it again")

@@ -60,7 +60,7 @@ def _found(client: Client, target: str, part: str) -> str:
 
 def _task(client: Client, id: str) -> TaskView | None:
     try:
-        return client.task(id)
+        return client.tasks.get(id)
     except ApiError as error:
         if not error.is_not_found:
             raise

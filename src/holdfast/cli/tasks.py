@@ -67,7 +67,7 @@ NOTHING_RUNS = "Nothing runs in the background."
 
 def find(client: Client, id: str) -> TaskView:
     """One task by id or unique prefix."""
-    return client.task(id)
+    return client.tasks.get(id)
 
 
 def running(

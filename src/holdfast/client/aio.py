@@ -1,7 +1,7 @@
 """A client in asyncio, without a second client that would have to be kept in step with the first.
 
-Methods: `await asyncio.to_thread(client.send, session, "hello")`, which keeps their types. Iterators: `follow` and
-`iterate`. A thread reads and hands over; when nobody iterates any more it ends at the next sign of life.
+Methods: `await asyncio.to_thread(client.sessions.send, session, "hello")`, which keeps their types. Iterators: `follow`
+and `iterate`. A thread reads and hands over; when nobody iterates any more it ends at the next sign of life.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ async def follow(client: Client, session: str, *, after: int = 0) -> AsyncGenera
 
 
 async def iterate(items: Iterator[T]) -> AsyncGenerator[T, None]:
-    """The items of an iterator that blocks, such as `client.follow_output(task)`."""
+    """The items of an iterator that blocks, such as `client.tasks.follow_output(task)`."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[tuple[T] | Exception | None] = asyncio.Queue()
     room = threading.Semaphore(AHEAD)

@@ -44,30 +44,40 @@ class NewCard(CardDetails, total=False):
     session: str | None
 
 
-class CardMethods(TypedClient):
-    """What can be asked and told about boards and cards. Ids may be shortened to a unique prefix of 4 characters."""
+class BoardApi:
+    """What can be asked and told about boards."""
 
-    def boards(self, *, archived: bool = False) -> BoardList:
+    def __init__(self, client: TypedClient) -> None:
+        self._client = client
+
+    def list(self, *, archived: bool = False) -> BoardList:
         """All boards."""
-        return self.read(BoardList, "/v1/boards", archived=archived)
+        return self._client.read(BoardList, "/v1/boards", archived=archived)
 
-    def create_board(self, board: str, *, title: str | None = None) -> BoardAccepted:
+    def create(self, board: str, *, title: str | None = None) -> BoardAccepted:
         """Make a board."""
-        return self.post(BoardAccepted, "/v1/boards", board=board, title=title)
+        return self._client.post(BoardAccepted, "/v1/boards", board=board, title=title)
 
-    def pause_board(self, board: str) -> BoardAccepted:
+    def pause(self, board: str) -> BoardAccepted:
         """Start nothing on it; what runs goes on."""
-        return self.post(BoardAccepted, f"/v1/boards/{quote(board)}/pause")
+        return self._client.post(BoardAccepted, f"/v1/boards/{quote(board)}/pause")
 
-    def resume_board(self, board: str) -> BoardAccepted:
+    def resume(self, board: str) -> BoardAccepted:
         """Start cards again; an archived one comes back into the list."""
-        return self.post(BoardAccepted, f"/v1/boards/{quote(board)}/resume")
+        return self._client.post(BoardAccepted, f"/v1/boards/{quote(board)}/resume")
 
-    def archive_board(self, board: str) -> BoardAccepted:
+    def archive(self, board: str) -> BoardAccepted:
         """Take it out of the list; nothing on it may run."""
-        return self.post(BoardAccepted, f"/v1/boards/{quote(board)}/archive")
+        return self._client.post(BoardAccepted, f"/v1/boards/{quote(board)}/archive")
 
-    def cards(
+
+class CardApi:
+    """What can be asked and told about cards. Ids may be shortened to a unique prefix of 4 characters."""
+
+    def __init__(self, client: TypedClient) -> None:
+        self._client = client
+
+    def list(
         self,
         *,
         board: str = "",
@@ -79,7 +89,7 @@ class CardMethods(TypedClient):
         offset: int = 0,
     ) -> CardPage:
         """Cards, most urgent first; with `why` also why those that wait are not started."""
-        return self.read(
+        return self._client.read(
             CardPage,
             "/v1/cards",
             board=board or None,
@@ -91,73 +101,73 @@ class CardMethods(TypedClient):
             offset=offset,
         )
 
-    def card(self, id: str) -> CardDetail:
+    def get(self, id: str) -> CardDetail:
         """A card with its comments, links and runs."""
-        return self.read(CardDetail, _path(id))
+        return self._client.read(CardDetail, _path(id))
 
-    def create_card(self, title: str, **details: Unpack[NewCard]) -> CardAccepted:
+    def create(self, title: str, **details: Unpack[NewCard]) -> CardAccepted:
         """Write work down. A card without parents is ready, unless it is put into triage."""
-        return self.post(CardAccepted, "/v1/cards", title=title, **details)
+        return self._client.post(CardAccepted, "/v1/cards", title=title, **details)
 
-    def edit_card(self, card: str, *, title: str | None = None, **details: Unpack[CardDetails]) -> CardAccepted:
+    def edit(self, card: str, *, title: str | None = None, **details: Unpack[CardDetails]) -> CardAccepted:
         """Change what it says; what is left out stays. Not while it runs, but for its priority and its limits."""
-        return self.post(CardAccepted, _path(card), method="PATCH", title=title, **details)
+        return self._client.post(CardAccepted, _path(card), method="PATCH", title=title, **details)
 
     def comment(self, card: str, text: str) -> CardAccepted:
         """Say something: a worker hears it at its next step, else the next one as its next turn."""
-        return self.post(CardAccepted, f"{_path(card)}/comments", text=text)
+        return self._client.post(CardAccepted, f"{_path(card)}/comments", text=text)
 
     def link(self, card: str, parent: str) -> CardAccepted:
         """Let it wait for another card."""
-        return self.post(CardAccepted, f"{_path(card)}/links", parent=parent)
+        return self._client.post(CardAccepted, f"{_path(card)}/links", parent=parent)
 
     def unlink(self, card: str, parent: str) -> CardAccepted:
         """Do not let it wait for that card any more."""
-        return self.post(CardAccepted, f"{_path(card)}/unlink", parent=parent)
+        return self._client.post(CardAccepted, f"{_path(card)}/unlink", parent=parent)
 
-    def follow_card(self, card: str, session: str, *, following: bool = True) -> CardAccepted:
+    def follow(self, card: str, session: str, *, following: bool = True) -> CardAccepted:
         """Tell a session of its blocks, failures and end, once each; or not any more."""
-        return self.post(CardAccepted, f"{_path(card)}/follow", session=session, following=following)
+        return self._client.post(CardAccepted, f"{_path(card)}/follow", session=session, following=following)
 
     def move(self, card: str, status: CardStatus, *, at: int | None = None) -> CardAccepted:
         """Put it into another column. A running one is stopped."""
-        return self.post(CardAccepted, f"{_path(card)}/move", status=status, at=at)
+        return self._client.post(CardAccepted, f"{_path(card)}/move", status=status, at=at)
 
     def block(self, card: str, reason: str, *, kind: BlockKind = "needs_input") -> CardAccepted:
         """It cannot go on without somebody. A running one is stopped."""
-        return self.post(CardAccepted, f"{_path(card)}/block", reason=reason, kind=kind)
+        return self._client.post(CardAccepted, f"{_path(card)}/block", reason=reason, kind=kind)
 
     def unblock(self, card: str, text: str | None = None, *, fresh: bool = False) -> CardAccepted:
         """Let it go on in the session of its last run, with a comment if there is one."""
-        return self.post(CardAccepted, f"{_path(card)}/unblock", text=text, fresh=fresh)
+        return self._client.post(CardAccepted, f"{_path(card)}/unblock", text=text, fresh=fresh)
 
     def retry(self, card: str, text: str | None = None, *, fresh: bool = False) -> CardAccepted:
         """Once more, whatever became of it: blocked, done, in review or cooling down."""
-        return self.post(CardAccepted, f"{_path(card)}/retry", text=text, fresh=fresh)
+        return self._client.post(CardAccepted, f"{_path(card)}/retry", text=text, fresh=fresh)
 
-    def stop_card(self, card: str, *, reason: str | None = None) -> CardAccepted:
+    def stop(self, card: str, *, reason: str | None = None) -> CardAccepted:
         """End its run; it is blocked until somebody lets it go on."""
-        return self.post(CardAccepted, f"{_path(card)}/stop", reason=reason)
+        return self._client.post(CardAccepted, f"{_path(card)}/stop", reason=reason)
 
     def complete(self, card: str, *, summary: str = "") -> CardAccepted:
         """Say that it is done. A running one is stopped."""
-        return self.post(CardAccepted, f"{_path(card)}/complete", summary=summary)
+        return self._client.post(CardAccepted, f"{_path(card)}/complete", summary=summary)
 
-    def archive_card(self, card: str) -> CardAccepted:
+    def archive(self, card: str) -> CardAccepted:
         """Take it off the board; `kept` says what of its workspace was not removed."""
-        return self.post(CardAccepted, f"{_path(card)}/archive")
+        return self._client.post(CardAccepted, f"{_path(card)}/archive")
 
-    def release_card(self, card: str) -> CardReleased:
+    def release(self, card: str) -> CardReleased:
         """Remove the workspace that an archived card kept, unless something would be lost with it."""
-        return self.post(CardReleased, f"{_path(card)}/release")
+        return self._client.post(CardReleased, f"{_path(card)}/release")
 
-    def card_context(self, card: str) -> CardContext:
+    def context(self, card: str) -> CardContext:
         """What the next worker would be told."""
-        return self.read(CardContext, f"{_path(card)}/context")
+        return self._client.read(CardContext, f"{_path(card)}/context")
 
-    def card_diff(self, card: str) -> CardDiff:
+    def diff(self, card: str) -> CardDiff:
         """What is different in its workspace, as far as git knows."""
-        return self.read(CardDiff, f"{_path(card)}/diff")
+        return self._client.read(CardDiff, f"{_path(card)}/diff")
 
 
 def _path(card: str) -> str:

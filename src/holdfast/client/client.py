@@ -1,6 +1,6 @@
 """The client: all that can be asked of a gateway and told to it, typed.
 
-It may be used from several threads. From asyncio: `await asyncio.to_thread(client.sessions)` keeps the types, and
+It may be used from several threads. From asyncio: `await asyncio.to_thread(client.sessions.list)` keeps the types, and
 `aio.py` has the one thing that needs more, an iterator such as `follow`.
 """
 
@@ -12,26 +12,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast import __version__
-from holdfast.client.cards import CardMethods
+from holdfast.client.cards import BoardApi, CardApi
 from holdfast.client.events import StreamItem, follow_events, follow_records
 from holdfast.client.http import Address, quote
 from holdfast.client.reconnect import PATIENCE_SECONDS
-from holdfast.client.sessions import SessionMethods
-from holdfast.client.tasks import TaskMethods
+from holdfast.client.sessions import SessionApi
+from holdfast.client.tasks import TaskApi
+from holdfast.client.typed import TypedClient
 from holdfast.config import Home, find_home
 from holdfast.schemas.gateway import ModelList, ProfileList, Status, Why
+from holdfast.schemas.sessions import Accepted
 
 if TYPE_CHECKING:
     from holdfast.client.turn import TurnResult
     from holdfast.domain.events import Record
     from holdfast.schemas.inbox import Inbox, WaitDetail
-    from holdfast.schemas.sessions import Accepted
 
 USER_AGENT = f"holdfast-python/{__version__}"
 PAGE = 1_000
 
 
-class Client(SessionMethods, TaskMethods, CardMethods):
+class Client(TypedClient):
     """A client of the gateway of a home, by default `$HOLDFAST_HOME` or `~/.holdfast`.
 
     `patience`: for how many seconds a gateway that went away is waited for.
@@ -47,6 +48,10 @@ class Client(SessionMethods, TaskMethods, CardMethods):
         if not isinstance(home, Home):
             home = find_home(str(home) if home is not None else None)
         super().__init__(home, user_agent=user_agent, patience=patience)
+        self.sessions = SessionApi(self)
+        self.tasks = TaskApi(self)
+        self.cards = CardApi(self)
+        self.boards = BoardApi(self)
 
     def start_gateway(self) -> Address:
         """Start a gateway in the background, unless one runs."""
@@ -75,7 +80,7 @@ class Client(SessionMethods, TaskMethods, CardMethods):
 
     def run(self, text: str, *, profile: str | None = None, cwd: str | None = None) -> TurnResult:
         """Begin a session with a message and wait for the end of its turn."""
-        return self.wait_for_turn(self.create(text, profile=profile, cwd=cwd))
+        return self.wait_for_turn(self.sessions.create(text, profile=profile, cwd=cwd))
 
     def wait_for_turn(self, accepted: Accepted) -> TurnResult:
         """Wait for the end of the turn that takes a message which was accepted."""
@@ -84,7 +89,7 @@ class Client(SessionMethods, TaskMethods, CardMethods):
         after = accepted.version if accepted.stream.startswith("session/") else 0  # else it is a comment on a card
         return turn_of(accepted.session, accepted.input or "", self.follow(accepted.session, after=after))
 
-    # --- the gateway ------------------------------------------------------------------------------
+    # --- what waits, and the gateway ------------------------------------------------------------------------------
 
     def status(self) -> Status:
         """The gateway about itself."""
@@ -101,6 +106,10 @@ class Client(SessionMethods, TaskMethods, CardMethods):
         from holdfast.schemas.inbox import WaitDetail
 
         return self.read(WaitDetail, f"/v1/inbox/{quote(id)}")
+
+    def answer(self, wait: str, answer: str, *, note: str = "", id: str | None = None) -> Accepted:
+        """Answer what a turn waits for: an approval by `allow`, `call`, `session`, `always` or `deny`."""
+        return self.post(Accepted, "/v1/answers", id=id, wait=wait, answer=answer, note=note)
 
     def why(self, *, session: str = "", task: str = "", card: str = "") -> Why:
         """What something does or waits for, for how long and at whose request; by default everything at work."""

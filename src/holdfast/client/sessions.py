@@ -19,10 +19,13 @@ NOTE_SECONDS = 3_700.0
 """An agent may take its time for a note before a reset; `summary_timeout` ends it before."""
 
 
-class SessionMethods(TypedClient):
+class SessionApi:
     """What can be asked and told about sessions. Ids may be shortened to a unique prefix of 4 characters."""
 
-    def sessions(
+    def __init__(self, client: TypedClient) -> None:
+        self._client = client
+
+    def list(
         self,
         *,
         text: str = "",
@@ -33,7 +36,7 @@ class SessionMethods(TypedClient):
         before: str = "",
     ) -> SessionPage:
         """A page of the list, pinned ones first, then newest first; `before` is `next` of the page before."""
-        return self.read(
+        return self._client.read(
             SessionPage,
             "/v1/sessions",
             text=text or None,
@@ -44,9 +47,9 @@ class SessionMethods(TypedClient):
             before=before or None,
         )
 
-    def session(self, id: str) -> SessionDetail:
+    def get(self, id: str) -> SessionDetail:
         """One session with its turns and its queue."""
-        return self.read(SessionDetail, _path(id))
+        return self._client.read(SessionDetail, _path(id))
 
     def create(
         self,
@@ -58,81 +61,77 @@ class SessionMethods(TypedClient):
         id: str | None = None,
     ) -> Accepted:
         """Begin a session, at once with its first message if there is a text."""
-        return self.post(Accepted, "/v1/sessions", id=id, text=text, profile=profile, cwd=cwd, title=title)
+        return self._client.post(Accepted, "/v1/sessions", id=id, text=text, profile=profile, cwd=cwd, title=title)
 
     def send(self, session: str, text: str, *, mode: InputMode = "queue", id: str | None = None) -> Accepted:
         """Say something. While a turn runs it waits (`queue`), joins it (`steer`) or stops it (`interrupt`)."""
-        return self.post(Accepted, f"{_path(session)}/messages", id=id, text=text, mode=mode)
+        return self._client.post(Accepted, f"{_path(session)}/messages", id=id, text=text, mode=mode)
 
     def stop(self, session: str, *, turn: int | None = None) -> Accepted:
         """End the running turn, or only that one; queued messages stay."""
-        return self.post(Accepted, f"{_path(session)}/stop", turn=turn)
-
-    def answer(self, wait: str, answer: str, *, note: str = "", id: str | None = None) -> Accepted:
-        """Answer what a turn waits for: an approval by `allow`, `call`, `session`, `always` or `deny`."""
-        return self.post(Accepted, "/v1/answers", id=id, wait=wait, answer=answer, note=note)
+        return self._client.post(Accepted, f"{_path(session)}/stop", turn=turn)
 
     def choose_agent(self, session: str, *, profile: str | None = None, model: str | None = None) -> Accepted:
         """Go on with another profile, or with another model of it."""
-        return self.post(Accepted, f"{_path(session)}/agent", profile=profile, model=model)
+        return self._client.post(Accepted, f"{_path(session)}/agent", profile=profile, model=model)
 
     def rename(self, session: str, title: str) -> Accepted:
         """Give it another title."""
-        return self.post(Accepted, _path(session), method="PATCH", title=title)
+        return self._client.post(Accepted, _path(session), method="PATCH", title=title)
 
     def fork(self, session: str, *, version: int | None = None, title: str | None = None) -> Accepted:
         """Begin a new session with everything up to a version of this one, by default all of it."""
-        return self.post(Accepted, f"{_path(session)}/fork", version=version, title=title)
+        return self._client.post(Accepted, f"{_path(session)}/fork", version=version, title=title)
 
     def undo(self, session: str) -> Accepted:
         """Take the last turn out of what the model sees; it stays in the log."""
-        return self.post(Accepted, f"{_path(session)}/undo")
+        return self._client.post(Accepted, f"{_path(session)}/undo")
 
     def archive(self, session: str, *, running: WhatRuns | None = None) -> Accepted:
         """Take it out of the list; nothing is deleted. `running` says what becomes of what still runs."""
-        return self.post(Accepted, f"{_path(session)}/archive", running=running)
+        return self._client.post(Accepted, f"{_path(session)}/archive", running=running)
 
     def restore(self, session: str) -> Accepted:
         """Bring an archived session back."""
-        return self.post(Accepted, f"{_path(session)}/restore")
+        return self._client.post(Accepted, f"{_path(session)}/restore")
 
     def delete(self, session: str, *, running: WhatRuns | None = None) -> Accepted:
         """Delete the session with all its events, for good."""
-        return self.post(Accepted, _path(session), method="DELETE", running=running)
+        return self._client.post(Accepted, _path(session), method="DELETE", running=running)
 
     def compact(self, session: str, *, instructions: str = "") -> Accepted:
         """Make the context shorter now: a summary takes the place of its oldest turns."""
-        return self.post(Accepted, f"{_path(session)}/compact", instructions=instructions)
+        return self._client.post(Accepted, f"{_path(session)}/compact", instructions=instructions)
 
     def reset(self, session: str, *, running: WhatRuns | None = None, note: bool = False) -> Accepted:
         """Open a new chapter: the model's context begins anew, nothing is deleted."""
-        return self.post(Accepted, f"{_path(session)}/reset", seconds=NOTE_SECONDS, running=running, note=note)
+        return self._client.post(Accepted, f"{_path(session)}/reset", seconds=NOTE_SECONDS, running=running, note=note)
 
     def undo_reset(self, session: str) -> Accepted:
         """Let the model see the chapter before again, too."""
-        return self.post(Accepted, f"{_path(session)}/reset/undo")
+        return self._client.post(Accepted, f"{_path(session)}/reset/undo")
 
-    def reset_outlook(self, session: str) -> ResetOutlook:
+    def reset_status(self, session: str) -> ResetOutlook:
         """When it is reset by itself, and what stands in the way."""
         from holdfast.schemas.chapters import ResetOutlook
 
-        return self.read(ResetOutlook, f"{_path(session)}/reset")
+        return self._client.read(ResetOutlook, f"{_path(session)}/reset")
 
     def context(self, session: str, *, texts: bool = True) -> ModelContext:
         """What the model sees, and how large it is."""
         from holdfast.schemas.context import ModelContext
 
-        return self.read(ModelContext, f"{_path(session)}/context", texts=texts)
+        return self._client.read(ModelContext, f"{_path(session)}/context", texts=texts)
 
     def search(self, text: str, *, limit: int = 50) -> SearchPage:
         """Where a text was said, newest first."""
-        return self.read(SearchPage, "/v1/search", q=text, limit=limit)
+        return self._client.read(SearchPage, "/v1/search", q=text, limit=limit)
 
-    def all_sessions(self, *, archived: bool = False) -> Iterator[SessionPage]:
+    def pages(self, *, archived: bool = False) -> Iterator[SessionPage]:
         """Every page of the list."""
         before = ""
         while True:
-            page = self.sessions(archived=archived, limit=200, before=before)
+            page = self.list(archived=archived, limit=200, before=before)
             yield page
             if page.next is None:
                 return

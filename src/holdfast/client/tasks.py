@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 20
 
 
-class TaskMethods(TypedClient):
+class TaskApi:
     """What can be asked and told about tasks. Ids may be shortened to a unique prefix of 4 characters."""
 
-    def tasks(
+    def __init__(self, client: TypedClient) -> None:
+        self._client = client
+
+    def list(
         self,
         *,
         state: str = "",
@@ -34,7 +37,7 @@ class TaskMethods(TypedClient):
         before: str = "",
     ) -> TaskPage:
         """A page of all tasks, newest first; with `foreground` also commands that a turn waits or waited for."""
-        return self.read(
+        return self._client.read(
             TaskPage,
             "/v1/tasks",
             state=state or None,
@@ -46,9 +49,9 @@ class TaskMethods(TypedClient):
             before=before or None,
         )
 
-    def task(self, id: str) -> TaskView:
+    def get(self, id: str) -> TaskView:
         """One task."""
-        return self.read(TaskView, _path(id))
+        return self._client.read(TaskView, _path(id))
 
     def start_command(
         self,
@@ -63,7 +66,7 @@ class TaskMethods(TypedClient):
     ) -> TaskAccepted:
         """Run a command that outlives the gateway: a text for the shell, or its words."""
         words = None if isinstance(command, str) else list(command)
-        return self.post(
+        return self._client.post(
             TaskAccepted,
             "/v1/tasks",
             shell=command if words is None else None,
@@ -86,7 +89,7 @@ class TaskMethods(TypedClient):
         session: str | None = None,
     ) -> TaskAccepted:
         """Let an agent work on something in the background, in a session of its own that has the task's id."""
-        return self.post(
+        return self._client.post(
             TaskAccepted,
             "/v1/tasks/agents",
             prompt=prompt,
@@ -98,47 +101,49 @@ class TaskMethods(TypedClient):
 
     def detach(self, session: str) -> TaskAccepted:
         """Make the running turn of a session a task; 409 when none runs."""
-        return self.post(TaskAccepted, f"/v1/sessions/{quote(session)}/detach")
+        return self._client.post(TaskAccepted, f"/v1/sessions/{quote(session)}/detach")
 
-    def task_output(self, id: str, *, raw: bool = False, offset: int = 0, tail: int = 0) -> Iterator[OutputPiece]:
+    def output(self, id: str, *, raw: bool = False, offset: int = 0, tail: int = 0) -> Iterator[OutputPiece]:
         """The output so far, from an offset on or the last lines: clean text, or the bytes as they were written."""
-        return stored_output(self, quote(id), raw=raw, offset=offset, tail=tail)
+        return stored_output(self._client, quote(id), raw=raw, offset=offset, tail=tail)
 
     def follow_output(self, id: str, *, raw: bool = False, offset: int = 0, tail: int = 0) -> Iterator[OutputItem]:
         """The output so far and what comes, until the task has ended; a gateway that is away is waited for."""
-        return follow_output(self, quote(id), raw=raw, offset=offset, tail=tail, patience=self.patience)
+        return follow_output(self._client, quote(id), raw=raw, offset=offset, tail=tail, patience=self._client.patience)
 
-    def wait_for_task(self, id: str, *, seconds: float = math.inf) -> TaskView:
+    def wait(self, id: str, *, seconds: float = math.inf) -> TaskView:
         """The task when it has ended, or as it is after so many seconds; a gateway that is away is waited for."""
         deadline = time.monotonic() + seconds
         while True:
             left = math.ceil(max(0.0, min(WAIT_SECONDS, deadline - time.monotonic())))
-            task = self.read(TaskView, f"{_path(id)}/wait", seconds=left)
+            task = self._client.read(TaskView, f"{_path(id)}/wait", seconds=left)
             if task.state != "running" or time.monotonic() >= deadline:
                 return task
 
-    def stop_task(self, id: str, *, force: bool = False) -> TaskAccepted:
+    def stop(self, id: str, *, force: bool = False) -> TaskAccepted:
         """Ask it to end, after 5 s by force; with `force` at once."""
-        return self.post(TaskAccepted, f"{_path(id)}/stop", force=force)
+        return self._client.post(TaskAccepted, f"{_path(id)}/stop", force=force)
 
-    def write_task(self, id: str, text: str, *, close: bool = False) -> WriteResult:
+    def write(self, id: str, text: str, *, close: bool = False) -> WriteResult:
         """Type something into a command that keeps its input open."""
         # Not tried again after a restart of the gateway, which has forgotten what was typed under this id.
-        return decode(self.command_body("POST", f"{_path(id)}/write", {"text": text, "close": close}), WriteResult)
+        return decode(
+            self._client.command_body("POST", f"{_path(id)}/write", {"text": text, "close": close}), WriteResult
+        )
 
-    def pin_task(self, id: str, *, pinned: bool = True) -> TaskAccepted:
+    def pin(self, id: str, *, pinned: bool = True) -> TaskAccepted:
         """Keep it whatever is pruned, or not any more."""
-        return self.post(TaskAccepted, f"{_path(id)}/pin", pinned=pinned)
+        return self._client.post(TaskAccepted, f"{_path(id)}/pin", pinned=pinned)
 
-    def stale_tasks(self) -> TaskPage:
+    def stale(self) -> TaskPage:
         """What runs and is at no work that anybody waits for."""
-        return self.read(TaskPage, "/v1/tasks/stale")
+        return self._client.read(TaskPage, "/v1/tasks/stale")
 
-    def search_output(self, text: str, *, limit: int = 50) -> OutputHits:
+    def search(self, text: str, *, limit: int = 50) -> OutputHits:
         """In which outputs a text was found, newest first."""
-        return self.read(OutputHits, "/v1/tasks/search", q=text, limit=limit)
+        return self._client.read(OutputHits, "/v1/tasks/search", q=text, limit=limit)
 
-    def prune_tasks(
+    def prune(
         self,
         *,
         older_than_ms: int | None = None,
@@ -148,7 +153,7 @@ class TaskMethods(TypedClient):
         confirm: bool = False,
     ) -> PruneResult:
         """Delete ended tasks for which all conditions hold; without `confirm` only say which."""
-        return self.post(
+        return self._client.post(
             PruneResult,
             "/v1/tasks/prune",
             older_than_ms=older_than_ms,

@@ -161,16 +161,16 @@ def _choose(running: list[Json], slash: Slash, hint: str) -> Choose:
 def _fork(client: Client, cursors: Cursors, session: str, version: str) -> Done:
     if version and not (version.isascii() and version.isdecimal()):
         return [Remark(f"{version!r} is not a version; `{program()} sessions log` shows them.", "warning")]
-    fork = client.fork(session, version=int(version) if version else None)
+    fork = client.sessions.fork(session, version=int(version) if version else None)
     return attach.attach(client, fork.session, cursors)
 
 
 def _detach(client: Client, session: str) -> str:
     """The task that the turn is from now on, or was before; without a turn there is none, and no harm."""
     try:
-        return client.detach(session).task
+        return client.tasks.detach(session).task
     except ApiError as error:
         if error.status != 409:
             raise
-    found = client.tasks(kind="agent", state="running", session=session).tasks
+    found = client.tasks.list(kind="agent", state="running", session=session).tasks
     return next((task.id for task in found if task.worker == session), "")

@@ -54,19 +54,19 @@ def _give(client: Client, asked: Asked) -> CardAccepted:
     """One of the verbs that change a card."""
     match asked.verb:
         case "comment":
-            return client.comment(asked.card, asked.text)
+            return client.cards.comment(asked.card, asked.text)
         case "block":
-            return client.block(asked.card, asked.text)
+            return client.cards.block(asked.card, asked.text)
         case "unblock":
-            return client.unblock(asked.card, asked.text or None)
+            return client.cards.unblock(asked.card, asked.text or None)
         case "retry":
-            return client.retry(asked.card, asked.text or None)
+            return client.cards.retry(asked.card, asked.text or None)
         case "stop":
-            return client.stop_card(asked.card, reason=asked.text or None)
+            return client.cards.stop(asked.card, reason=asked.text or None)
         case "complete":
-            return client.complete(asked.card, summary=asked.text)
+            return client.cards.complete(asked.card, summary=asked.text)
         case "archive":
-            return client.archive_card(asked.card)
+            return client.cards.archive(asked.card)
         case verb:
             raise AssertionError(verb)
 
@@ -88,7 +88,7 @@ def _look(client: Client, asked: Asked) -> list[str]:
         case "why":
             return in_lines(client.why(card=id).sentences)
         case "context":
-            told = client.card_context(id)
+            told = client.cards.context(id)
             return wrap(clean(f"{told.note}\n\n{told.text}"), terminal_width())
         case "runs":
             return runs_table(found).split("\n") if found.runs else [f"No run yet. {found.why}".rstrip()]
@@ -109,7 +109,7 @@ def _add(client: Client, place: Place, view: View, text: str) -> list[Block]:
             begin(client, place)
     title = " ".join(text.split("\n", 1)[0].split())
     title = title if len(title) <= TITLE else title[: TITLE - 1] + "…"
-    accepted = client.create_card(title, body=text, session=place.session, profile=view.profile or None)
+    accepted = client.cards.create(title, body=text, session=place.session, profile=view.profile or None)
     return [Remark(f"{_now(client, accepted)}; this session is told of its blocks and its end", "plain")]
 
 

@@ -45,7 +45,7 @@ def start(client: Client, place: Place, view: View, prompt: str) -> list[Block]:
     with place.lock:
         if not place.session:
             begin(client, place)
-    task = client.start_agent(prompt, session=place.session, cwd=view.cwd, profile=view.profile or None).task
+    task = client.tasks.start_agent(prompt, session=place.session, cwd=view.cwd, profile=view.profile or None).task
     return [
         Remark(f"task {task[:SHORT_ID]} is at work; this session is told of its end (/tasks show {task[:SHORT_ID]})")
     ]
@@ -66,7 +66,7 @@ def going_on(client: Client, session: str) -> list[Block]:
 
 def stale(client: Client) -> list[Block]:
     """What runs and nobody waits for."""
-    found = client.stale_tasks().tasks
+    found = client.tasks.stale().tasks
     if not found:
         return [Remark(tasks.NOTHING_STALE)]
     hint = f"/tasks stop ID ends one, /tasks pin ID keeps it; all of them: {program()} tasks stale --stop"
@@ -77,7 +77,7 @@ def stop_commands(client: Client, found: list[Json]) -> list[Block]:
     """Ask commands to end; they get their 5 s while somebody goes on talking."""
     for task in found:
         if task["kind"] == "process":
-            client.stop_task(task["task"])
+            client.tasks.stop(task["task"])
     named = ", ".join(
         f"{task['task'][:SHORT_ID]} {one_line(task['title'])}" for task in found if task["kind"] == "process"
     )
@@ -92,7 +92,7 @@ def _running(client: Client) -> list[Block]:
 
 
 def _history(client: Client) -> list[Block]:
-    page = client.tasks(limit=LISTED)
+    page = client.tasks.list(limit=LISTED)
     if not page.tasks:
         return [Remark("No tasks yet. /bg PROMPT starts an agent in the background.")]
     more = f"; more: {program()} tasks history" if page.next else ""
@@ -100,14 +100,14 @@ def _history(client: Client) -> list[Block]:
 
 
 def _search(client: Client, text: str) -> list[Block]:
-    hits = client.search_output(text, limit=LISTED).hits
+    hits = client.tasks.search(text, limit=LISTED).hits
     if not hits:
         return [Remark("Nothing found in the output of any task.")]
     return [listing(HITS, tasks.hit_cells(hits), "/tasks log ID reads one")]
 
 
 def _prune(client: Client, *, yes: bool) -> list[Block]:
-    told = client.prune_tasks(older_than_ms=WEEK, confirm=yes)
+    told = client.tasks.prune(older_than_ms=WEEK, confirm=yes)
     if not told.count:
         return [Remark(f"No task ended more than 7 days ago; `{program()} tasks prune --help` has other conditions.")]
     what = f"{plural(told.count, 'task')} that ended more than 7 days ago"
@@ -130,7 +130,7 @@ def _about_one(client: Client, verb: str, task: TaskView) -> list[Block]:
             _, task = ending.ended(client, task.id, force=verb == "kill")
             return [Remark(f"task {short} {ending.how_it_ended(task)}", "plain")]
         case "pin" | "unpin":
-            client.pin_task(task.id, pinned=verb == "pin")
+            client.tasks.pin(task.id, pinned=verb == "pin")
             return [Remark(f"task {short}: " + ("kept whatever is pruned" if verb == "pin" else "a prune may take it"))]
         case _:
             raise AssertionError(verb)

@@ -22,11 +22,11 @@ from holdfast.schemas.tasks import TaskView
 def command(cli: Cli, session: str) -> None:
     """End the turn that SESSION is in, with the command that it waits for; queued messages and tasks stay."""
     try:
-        id = cli.client.session(session).session.id
+        id = cli.client.sessions.get(session).session.id
     except ApiError as error:
         raise _perhaps_a_task(cli, session, error) from error
     tasks = running(cli.client, foreground=True, session=id)
-    accepted = cli.client.stop(id)
+    accepted = cli.client.sessions.stop(id)
     ends = [task for task in tasks if task.foreground or task.worker == id]
     goes_on = [task for task in tasks if task not in ends]
     if cli.json:

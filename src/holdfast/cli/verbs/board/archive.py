@@ -18,4 +18,4 @@ def command(cli: Cli, board: str) -> None:
     `resume` brings it back.
     """
     done = f"archived; its cards stay ({program()} board resume {board} brings it back)"
-    cli.accepted(cli.client.archive_board(board), done)
+    cli.accepted(cli.client.boards.archive(board), done)

@@ -26,7 +26,7 @@ def command(cli: Cli, archived: bool) -> None:
     """List the boards, oldest first."""
     if cli.json:
         cli.print_json(cli.client.get("/v1/boards", archived=archived))
-    elif boards := cli.client.boards(archived=archived).boards:
+    elif boards := cli.client.boards.list(archived=archived).boards:
         click.echo(table(COLUMNS, [_cells(board) for board in boards]))
     else:
         click.echo(f'No board yet; the first card makes one. Try: {program()} card add "Say hello" --profile demo')

@@ -14,4 +14,4 @@ from holdfast.cli.values import BOARD
 @pass_cli
 def command(cli: Cli, board: str) -> None:
     """Start nothing on BOARD until somebody resumes it; what runs goes on."""
-    cli.accepted(cli.client.pause_board(board), "paused: nothing is started; what runs goes on")
+    cli.accepted(cli.client.boards.pause(board), "paused: nothing is started; what runs goes on")

@@ -14,4 +14,4 @@ from holdfast.cli.values import BOARD
 @pass_cli
 def command(cli: Cli, board: str) -> None:
     """Start the cards of BOARD again; one that was archived comes back into the list."""
-    cli.accepted(cli.client.resume_board(board), "cards are started again")
+    cli.accepted(cli.client.boards.resume(board), "cards are started again")

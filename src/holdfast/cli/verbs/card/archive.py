@@ -15,7 +15,7 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str) -> None:
     """Take CARD off the board. Its workspace is removed only if nothing would be lost with it."""
-    accepted = cli.client.archive_card(card)
+    accepted = cli.client.cards.archive(card)
     if cli.json:
         keys = ("card", "version", "seq", "kept")
         cli.print_json({key: getattr(accepted, key) for key in keys})

@@ -15,4 +15,4 @@ from holdfast.cli.values import CARD, TEXT
 @pass_cli
 def command(cli: Cli, card: str, profile: str) -> None:
     """Let PROFILE work on CARD from its next run on."""
-    cli.accepted(cli.client.edit_card(card, profile=profile), f"{profile} works on it")
+    cli.accepted(cli.client.cards.edit(card, profile=profile), f"{profile} works on it")

@@ -22,4 +22,4 @@ if TYPE_CHECKING:
 @pass_cli
 def command(cli: Cli, card: str, reason: str, kind: BlockKind) -> None:
     """Say that CARD cannot go on without somebody, and why. One that runs is stopped."""
-    cli.accepted(cli.client.block(card, reason, kind=kind), f"blocked ({kind}); unblock lets it go on")
+    cli.accepted(cli.client.cards.block(card, reason, kind=kind), f"blocked ({kind}); unblock lets it go on")

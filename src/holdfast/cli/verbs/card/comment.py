@@ -18,4 +18,4 @@ def command(cli: Cli, card: str, text: str) -> None:
 
     A worker that runs hears it at its next step, else the next one hears it first of all.
     """
-    cli.accepted(cli.client.comment(card, text), "commented; its worker hears it")
+    cli.accepted(cli.client.cards.comment(card, text), "commented; its worker hears it")

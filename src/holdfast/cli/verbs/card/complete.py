@@ -15,4 +15,4 @@ from holdfast.cli.values import CARD, TEXT
 @pass_cli
 def command(cli: Cli, card: str, summary: str | None) -> None:
     """Say that CARD is done. One that runs is stopped; what waits for it may begin."""
-    cli.accepted(cli.client.complete(card, summary=summary or ""), "done")
+    cli.accepted(cli.client.cards.complete(card, summary=summary or ""), "done")

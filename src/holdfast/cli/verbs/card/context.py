@@ -20,7 +20,7 @@ def command(cli: Cli, card: str) -> None:
     if cli.json:
         cli.print_json(cli.client.get(f"/v1/cards/{quote(card)}/context"))
         return
-    found = cli.client.card_context(card)
+    found = cli.client.cards.context(card)
     click.echo(_whose(found))
     click.echo(f"\n{dim('note from the board')}\n{clean(found.note)}")
     click.echo(f"\n{dim('its next turn')}\n{clean(found.text)}")

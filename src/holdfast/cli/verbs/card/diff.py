@@ -19,4 +19,4 @@ def command(cli: Cli, card: str) -> None:
     if cli.json:
         cli.print_json(cli.client.get(f"/v1/cards/{quote(card)}/diff"))
     else:
-        click.echo(clean(cli.client.card_diff(card).diff) or "No changes (or not a git repository).")
+        click.echo(clean(cli.client.cards.diff(card).diff) or "No changes (or not a git repository).")

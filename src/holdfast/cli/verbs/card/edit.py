@@ -22,4 +22,4 @@ def command(cli: Cli, /, card: str, **wanted: object) -> None:
     if not body:
         raise CliError("There is nothing to change.", hint="`holdfast card edit --help` shows what can be.", code=USAGE)
     done = f"changed: {', '.join(name.removesuffix('_ms') for name in body)}"
-    cli.accepted(cli.client.edit_card(card, **body), done)
+    cli.accepted(cli.client.cards.edit(card, **body), done)

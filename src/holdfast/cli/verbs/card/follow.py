@@ -17,4 +17,4 @@ from holdfast.cli.values import CARD, SESSION
 def command(cli: Cli, card: str, session: str, off: bool) -> None:
     """Notify SESSION of the blocks, failures and the end of CARD, once each; or stop that."""
     done = f"session {session} is {'no longer notified' if off else 'notified of its blocks, failures and end'}"
-    cli.accepted(cli.client.follow_card(card, session, following=not off), done)
+    cli.accepted(cli.client.cards.follow(card, session, following=not off), done)

@@ -15,4 +15,4 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str, parent: str) -> None:
     """Let CARD wait until PARENT is done."""
-    cli.accepted(cli.client.link(card, parent), f"waits until {parent} is done")
+    cli.accepted(cli.client.cards.link(card, parent), f"waits until {parent} is done")

@@ -27,4 +27,4 @@ if TYPE_CHECKING:
 @pass_cli
 def command(cli: Cli, card: str, status: CardStatus) -> None:
     """Put CARD into `ready`, so that it is started as soon as nothing blocks it; or into another column."""
-    cli.accepted(cli.client.move(card, status), f"is in {status} now")
+    cli.accepted(cli.client.cards.move(card, status), f"is in {status} now")

@@ -18,7 +18,7 @@ def command(cli: Cli, card: str) -> None:
 
     For a worktree: after its branch was merged or pushed. The branch itself stays. Exit code 1 if it is kept.
     """
-    released = cli.client.release_card(card)
+    released = cli.client.cards.release(card)
     if cli.json:
         cli.print_json({"card": released.card, "kept": released.kept})
     else:

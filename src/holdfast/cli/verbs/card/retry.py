@@ -19,4 +19,4 @@ def command(cli: Cli, card: str, text: str | None, fresh: bool) -> None:
     """Let CARD be tried once more: blocked, done, in review, cooling down or archived. It resumes like `unblock`."""
     how = "is tried once more with a fresh session" if fresh else "is tried once more"
     done = f"{how}; what it does now: {program()} card why {card}"
-    cli.accepted(cli.client.retry(card, text, fresh=fresh), done)
+    cli.accepted(cli.client.cards.retry(card, text, fresh=fresh), done)

@@ -21,5 +21,5 @@ def command(cli: Cli, card: str) -> None:
         body = cli.client.get(f"/v1/cards/{quote(card)}")
         cli.print_json({"card": body["card"]["id"], "runs": body["runs"]})
         return
-    found = cli.client.card(card)
+    found = cli.client.cards.get(card)
     click.echo(runs_table(found) if found.runs else f"No run yet. {clean(found.why)}".rstrip())

@@ -16,4 +16,4 @@ from holdfast.cli.values import CARD, UNTIL
 @pass_cli
 def command(cli: Cli, card: str, time: int) -> None:
     """Do not start CARD before TIME: a span like 2h, or a date like "2026-11-30 18:00"."""
-    cli.accepted(cli.client.move(card, "scheduled", at=time), f"becomes ready at {moment(time)}")
+    cli.accepted(cli.client.cards.move(card, "scheduled", at=time), f"becomes ready at {moment(time)}")

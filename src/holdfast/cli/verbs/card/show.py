@@ -20,7 +20,7 @@ def command(cli: Cli, card: str) -> None:
     if cli.json:
         cli.print_json(cli.client.get(f"/v1/cards/{quote(card)}"))
         return
-    found = cli.client.card(card)
+    found = cli.client.cards.get(card)
     click.echo(facts(all_facts(found)))
     if found.body.strip():
         click.echo(f"\n{dim('body')}\n{clean(found.body).rstrip()}")

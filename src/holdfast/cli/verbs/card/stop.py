@@ -17,4 +17,4 @@ from holdfast.cli.values import CARD
 def command(cli: Cli, card: str, reason: str | None) -> None:
     """End the run of CARD; it is blocked until somebody lets it go on. What was done stays."""
     done = f"stopped and blocked; {program()} card unblock {card} lets it go on"
-    cli.accepted(cli.client.stop_card(card, reason=reason), done)
+    cli.accepted(cli.client.cards.stop(card, reason=reason), done)

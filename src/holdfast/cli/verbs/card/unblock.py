@@ -23,4 +23,4 @@ def command(cli: Cli, card: str, text: str | None, fresh: bool) -> None:
     """
     how = "may go on with a fresh session" if fresh else "may go on"
     done = f"{how}; what it does now: {program()} card why {card}"
-    cli.accepted(cli.client.unblock(card, text, fresh=fresh), done)
+    cli.accepted(cli.client.cards.unblock(card, text, fresh=fresh), done)

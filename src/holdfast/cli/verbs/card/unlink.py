@@ -15,5 +15,5 @@ from holdfast.cli.values import CARD
 @pass_cli
 def command(cli: Cli, card: str, parent: str) -> None:
     """Do not let CARD wait for PARENT any more."""
-    parent = cli.client.card(parent).card.id
-    cli.accepted(cli.client.unlink(card, parent), f"does not wait for {parent} any more")
+    parent = cli.client.cards.get(parent).card.id
+    cli.accepted(cli.client.cards.unlink(card, parent), f"does not wait for {parent} any more")

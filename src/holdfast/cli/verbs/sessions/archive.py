@@ -21,6 +21,6 @@ def command(cli: Cli, session: str, running: WhatRuns | None) -> None:
 
     While commands of it run, it shows them and asks: keep, stop, cancel.
     """
-    row = cli.client.session(session).session
-    accepted = cli.client.archive(row.id, running=choose(cli, row, running))
+    row = cli.client.sessions.get(session).session
+    accepted = cli.client.sessions.archive(row.id, running=choose(cli, row, running))
     cli.accepted(accepted, f"archived; `{program()} sessions restore` brings it back")

@@ -20,4 +20,4 @@ def command(cli: Cli, session: str, instructions: str | None) -> None:
     INSTRUCTIONS tell the model what matters. The originals stay in the log and in the search.
     """
     done = f"a summary was asked for; `{program()} why` says what becomes of it, `sessions context` what the model sees"
-    cli.accepted(cli.client.compact(session, instructions=instructions or ""), done)
+    cli.accepted(cli.client.sessions.compact(session, instructions=instructions or ""), done)

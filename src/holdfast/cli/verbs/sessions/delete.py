@@ -30,12 +30,12 @@ def command(cli: Cli, session: str, running: WhatRuns | None, yes: bool) -> None
 
     While commands of it run, it shows them and asks: keep, stop, cancel.
     """
-    row = cli.client.session(session).session
+    row = cli.client.sessions.get(session).session
     what = f"{row.id} “{one_line(row.title)}” with {plural(row.version, 'event')} and {OUTPUTS}"
     chosen = choose(cli, row, running, ask=not yes)
     if not yes:
         _confirm(f"Delete {what}, for good?")
-    cli.accepted(cli.client.delete(row.id, running=chosen), f"deleted “{one_line(row.title)}”")
+    cli.accepted(cli.client.sessions.delete(row.id, running=chosen), f"deleted “{one_line(row.title)}”")
 
 
 def _confirm(question: str) -> None:

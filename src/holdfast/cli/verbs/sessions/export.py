@@ -29,7 +29,7 @@ from holdfast.cli.values import SESSION
 @pass_cli
 def command(cli: Cli, session: str, form: str, output: Path | None) -> None:
     """Write the conversation of SESSION to a file or to standard output."""
-    id = cli.client.session(session).session.id
+    id = cli.client.sessions.get(session).session.id
     content = cli.client.text(f"/v1/sessions/{id}/export", format=form)
     result: dict[str, object] = {"session": id, "format": form, "bytes": len(content)}
     if output is not None:

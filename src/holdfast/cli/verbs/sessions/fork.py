@@ -17,7 +17,7 @@ from holdfast.cli.values import SESSION, TEXT
 @pass_cli
 def command(cli: Cli, session: str, version: int | None, title: str | None) -> None:
     """Begin a new session that knows everything in SESSION; both go their own ways."""
-    accepted = cli.client.fork(session, version=version, title=title)
+    accepted = cli.client.sessions.fork(session, version=version, title=title)
     if cli.json:
         cli.accepted(accepted, "")
     else:

@@ -29,7 +29,7 @@ def command(cli: Cli, archived: bool, limit: int, before: str | None) -> None:
     if cli.json:
         cli.print_json(cli.client.get("/v1/sessions", archived=archived, limit=limit, before=before))
         return
-    page = cli.client.sessions(archived=archived, limit=limit, before=before or "")
+    page = cli.client.sessions.list(archived=archived, limit=limit, before=before or "")
     if page.sessions:
         click.echo(table(COLUMNS, _cells(page.sessions)))
         if page.next:

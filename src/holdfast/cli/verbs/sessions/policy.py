@@ -37,7 +37,7 @@ def command(cli: Cli, /, session: str, clear: bool, **chosen: Any) -> None:
 
     With options: choose it for this session alone. What is not named stays as it was chosen before.
     """
-    row = cli.client.session(session).session
+    row = cli.client.sessions.get(session).session
     given = {name: value for name, value in chosen.items() if value is not None}
     if given or clear:
         accepted = cli.client.post(Accepted, f"/v1/sessions/{row.id}/reset/policy", policy=given, merge=not clear)

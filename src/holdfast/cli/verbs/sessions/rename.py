@@ -15,4 +15,4 @@ from holdfast.cli.values import SESSION, TEXT
 @pass_cli
 def command(cli: Cli, session: str, title: str) -> None:
     """Give SESSION another TITLE."""
-    cli.accepted(cli.client.rename(session, title), f"renamed to “{title}”")
+    cli.accepted(cli.client.sessions.rename(session, title), f"renamed to “{title}”")

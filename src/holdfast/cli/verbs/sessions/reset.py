@@ -26,9 +26,9 @@ def command(cli: Cli, session: str, running: WhatRuns | None, note: bool, yes: b
     Id, link and log stay, and nothing is deleted; `sessions undo-reset` takes it back. While commands of it
     run, it shows them and asks: keep, stop, cancel.
     """
-    row = cli.client.session(session).session
+    row = cli.client.sessions.get(session).session
     id = row.id
-    accepted = cli.client.reset(id, running=choose(cli, row, running, ask=not yes), note=note)
+    accepted = cli.client.sessions.reset(id, running=choose(cli, row, running, ask=not yes), note=note)
     page = cli.client.get(f"/v1/sessions/{id}/events", after=accepted.version - 1, limit=1)
     event = page["events"][0]["event"]
     if cli.json:

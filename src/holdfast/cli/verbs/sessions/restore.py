@@ -14,4 +14,4 @@ from holdfast.cli.values import SESSION
 @pass_cli
 def command(cli: Cli, session: str) -> None:
     """Bring an archived SESSION back to the list."""
-    cli.accepted(cli.client.restore(session), "back in the list")
+    cli.accepted(cli.client.sessions.restore(session), "back in the list")

@@ -28,7 +28,7 @@ def command(cli: Cli, text: str, limit: int) -> None:
     if cli.json:
         cli.print_json(cli.client.get("/v1/search", q=text, limit=limit))
         return
-    hits = cli.client.search(text, limit=limit).hits
+    hits = cli.client.sessions.search(text, limit=limit).hits
     if not hits:
         click.echo("Nothing found. The search is for the text as it is; fewer letters find more.")
         return

@@ -18,4 +18,4 @@ def command(cli: Cli, session: str) -> None:
     It stays in the log, and what it did to files is not taken back.
     """
     done = "the model does not see the last turn any more; it stays in the log"
-    cli.accepted(cli.client.undo(session), done)
+    cli.accepted(cli.client.sessions.undo(session), done)

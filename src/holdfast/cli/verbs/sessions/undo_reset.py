@@ -18,4 +18,4 @@ def command(cli: Cli, session: str) -> None:
     What the reset stopped stays stopped.
     """
     done = "the model sees the chapter before again, and what was said since"
-    cli.accepted(cli.client.undo_reset(session), done)
+    cli.accepted(cli.client.sessions.undo_reset(session), done)

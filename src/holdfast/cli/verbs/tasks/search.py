@@ -20,7 +20,7 @@ def command(cli: Cli, text: str, limit: int) -> None:
     """Find TEXT in the output of all tasks, newest first; of a very long output in its beginning and its end."""
     if cli.json:
         cli.print_json(cli.client.get("/v1/tasks/search", q=text, limit=limit))
-    elif hits := cli.client.search_output(text, limit=limit).hits:
+    elif hits := cli.client.tasks.search(text, limit=limit).hits:
         click.echo(table(HITS, hit_cells(hits)))
         click.echo(dim(f"read one: {program()} tasks log ID"), err=True)
     else:

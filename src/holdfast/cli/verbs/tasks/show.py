@@ -20,4 +20,4 @@ def command(cli: Cli, task: str) -> None:
     if cli.json:
         cli.print_json(cli.client.get(f"/v1/tasks/{quote(task)}"))
     else:
-        click.echo(facts(all_facts(cli.client.task(task))))
+        click.echo(facts(all_facts(cli.client.tasks.get(task))))

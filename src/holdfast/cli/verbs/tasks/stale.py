@@ -47,11 +47,11 @@ def command(cli: Cli, stop: bool, yes: bool) -> None:
 def _end(cli: Cli, tasks: list[TaskView], *, yes: bool) -> None:
     if tasks and not yes:
         _confirm(f"Stop {plural(len(tasks), 'command')}?")
-    still = {task.id for task in cli.client.stale_tasks().tasks}  # the question may have stood there for long
+    still = {task.id for task in cli.client.tasks.stale().tasks}  # the question may have stood there for long
     ended = [task for task in tasks if task.id in still]
     for task in ended:
-        cli.client.stop_task(task.id)
-    after = [cli.client.wait_for_task(task.id, seconds=PATIENCE_SECONDS) for task in ended]
+        cli.client.tasks.stop(task.id)
+    after = [cli.client.tasks.wait(task.id, seconds=PATIENCE_SECONDS) for task in ended]
     if cli.json:
         keys = ("id", "state", "reason", "survivors")
         cli.print_json({"stopped": [{key: getattr(task, key) for key in keys} for task in after]})

@@ -29,7 +29,7 @@ def command(cli: Cli, task: str, text: str | None, close: bool) -> None:
     data = _text(text)
     taken = _write(cli.client, found.id, data)
     if close and taken == len(data.encode()):
-        cli.client.write_task(found.id, "", close=True)
+        cli.client.tasks.write(found.id, "", close=True)
     if cli.json:
         cli.print_json({"task": found.id, "bytes": taken, "of": len(data.encode())})
     elif taken == len(data.encode()):
@@ -58,7 +58,7 @@ def _write(client: Client, task: str, text: str) -> int:
     taken = 0
     for start in range(0, len(text), PIECE):
         piece = text[start : start + PIECE]
-        written = client.write_task(task, piece)
+        written = client.tasks.write(task, piece)
         taken += written.bytes
         if written.bytes < written.of:
             break
