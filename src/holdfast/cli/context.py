@@ -1,4 +1,4 @@
-"""What every verb is given: the home, the gateway, and how to answer. Also the options they share."""
+"""What every command is given: the home, the client, and how to print. Also the options that all commands have."""
 
 from __future__ import annotations
 
@@ -24,11 +24,33 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Cli:
-    """One call of the command line."""
+class Terminal:
+    """Where a command prints and asks: standard output and error. The chat has another one."""
 
-    def __init__(self, home: str | None = None) -> None:
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody is there who can answer."""
+        return sys.stdin.isatty()
+
+    def echo(self, text: str, *, nl: bool = True) -> None:
+        """Print what was asked for."""
+        click.echo(text, nl=nl)
+
+    def note(self, text: str) -> None:
+        """Print what is said beside it: hints, warnings, progress."""
+        click.echo(text, err=True)
+
+    def ask(self, question: str) -> bool:
+        """Ask for yes or no; no by default."""
+        return click.confirm(question, err=True)
+
+
+class Cli:
+    """One command: where it reads and writes. Commands print through this alone, so that the chat can run them too."""
+
+    def __init__(self, home: str | None = None, *, terminal: Terminal | None = None) -> None:
         self.chosen_home = home
+        self.terminal = terminal or Terminal()
         self.json = False
         if home:
             use_home(home)
@@ -64,19 +86,40 @@ class Cli:
 
         running = ensure(self.client)
         if running.is_new:
-            print(f"started a gateway (pid {running.address.pid})", file=sys.stderr)
+            self.note(f"started a gateway (pid {running.address.pid})")
         return running.address
 
-    def accepted(self, accepted: Accepted | TaskAccepted | CardAccepted | BoardAccepted, done: str) -> None:
-        """Say what was done, or with --json where it stands in the log."""
-        noun = next(noun for noun in ("card", "board", "task", "session") if hasattr(accepted, noun))
-        id = getattr(accepted, noun)
-        if self.json:
-            self.print_json({noun: id, "version": accepted.version, "seq": accepted.seq})
+    def echo(self, text: str = "", *, nl: bool = True) -> None:
+        """Print what was asked for."""
+        self.terminal.echo(text, nl=nl)
+
+    def note(self, text: str) -> None:
+        """Print a hint, a warning or progress, which is no part of the result."""
+        self.terminal.note(text)
+
+    def confirm(self, question: str, *, yes: bool, declined: str) -> None:
+        """Return if somebody agrees, or did with `--yes`; else the command ends with `declined`."""
+        if yes:
             return
+        if not self.terminal.can_ask:
+            raise CliError(question, hint="Nobody can be asked here: repeat it with --yes.", code=USAGE)
+        if not self.terminal.ask(question):
+            raise CliError(declined)
+
+    def result(self, text: str, **fields: object) -> None:
+        """Print the result: the text, or with --json the fields."""
+        if self.json:
+            self.print_json(fields)
+        else:
+            self.echo(text)
+
+    def accepted(self, accepted: Accepted | TaskAccepted | CardAccepted | BoardAccepted, done: str) -> None:
+        """Print what was done, or with --json where it is in the log."""
         from holdfast.cli.screen import clean
 
-        click.echo(f"{id}: {clean(done)}")
+        noun = next(noun for noun in ("card", "board", "task", "session") if hasattr(accepted, noun))
+        id = getattr(accepted, noun)
+        self.result(f"{id}: {clean(done)}", **{noun: id, "version": accepted.version, "seq": accepted.seq})
 
     @property
     def plain(self) -> bool:
@@ -86,15 +129,15 @@ class Cli:
         return no_color()
 
     def print_json(self, value: object) -> None:
-        """The answer for programs: one line, or indented when a person looks at it."""
+        """Print a value for programs: on one line, or indented on a terminal."""
         import json
 
         if not sys.stdout.isatty():
-            print(json.dumps(value, ensure_ascii=False, sort_keys=True))
+            self.echo(json.dumps(value, ensure_ascii=False, sort_keys=True))
             return
         from holdfast.cli.screen import escaped_json
 
-        print(escaped_json(json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2)))
+        self.echo(escaped_json(json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2)))
 
 
 def _set_home(ctx: click.Context, _: click.Parameter, value: str | None) -> None:

@@ -10,7 +10,7 @@ import click
 from holdfast import __version__
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import FAILED, USAGE, CliError, exit_code
-from holdfast.cli.lazy import LazyGroup
+from holdfast.cli.groups import RootGroup
 from holdfast.domain.errors import HoldfastError
 
 SECTIONS = {
@@ -45,13 +45,20 @@ SECTIONS = {
         "completion": "Print the completion script of a shell.",
     },
 }
+MODULES = {
+    "config": "settings",
+    "profiles": "settings",
+    "models": "settings",
+    "devices": "gateway",
+}
+"""In which module of `holdfast.cli.commands` each command is."""
 EPILOG = 'Try: holdfast run --profile demo "say hello". Ids may be shortened to a unique prefix (4 characters or more).'
 
 
 @click.group(
-    cls=LazyGroup,
-    package="holdfast.cli.verbs",
+    cls=RootGroup,
     sections=SECTIONS,
+    modules=MODULES,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
     subcommand_metavar="VERB …",

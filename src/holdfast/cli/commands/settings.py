@@ -1,0 +1,340 @@
+"""`holdfast config`, `profiles` and `models`: the settings of a home, its agents, and the models of this machine."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from holdfast.cli.context import Cli
+from holdfast.cli.errors import NOT_FOUND, USAGE, CliError, exit_code
+from holdfast.cli.groups import NounGroup, verb
+from holdfast.cli.hints import program, with_home
+from holdfast.cli.screen import Column, clean, dim, pairs, table
+from holdfast.cli.values import TEXT
+from holdfast.client.errors import GatewayNotRunning
+from holdfast.client.http import Json
+from holdfast.client.lenient import convert
+from holdfast.config import ConfigError, Home
+from holdfast.domain.errors import HoldfastError
+from holdfast.schemas.gateway import ModelList, ProfileList, ProfileView
+
+if TYPE_CHECKING:
+    from holdfast.settings import Settings
+
+CONFIG, DEFAULT, BUILT_IN, DETECTED = "config.toml", "default", "built in", "detected"
+LIMIT = f"{DEFAULT}: a quarter more than the threshold, if the model's window is not known"
+UNSET = (("default_profile",), ("compaction", "limit"))
+"""Here an empty value means that another one is taken."""
+Values = dict[str, Any]
+Keys = tuple[str, ...]
+PROFILES = (Column("NAME"), Column("MODEL", flexible=True), Column("FROM"), Column(""))
+MODELS = (Column("PROVIDER"), Column("BECAUSE"), Column("MODELS", flexible=True))
+NO_MODELS = """No model was found, so the demo agent answers. To get a real one, either
+  set OPENAI_API_KEY, ANTHROPIC_API_KEY or OPENROUTER_API_KEY and `holdfast restart`, or
+  start a local server (Ollama, LM Studio, llama-server, vLLM) on its usual port."""
+
+
+@click.group(cls=NounGroup, default="show")
+def config() -> None:
+    """Show or check the settings. Without a verb: show."""
+
+
+@config.verb("Verbs")
+def show(cli: Cli) -> None:
+    """Show the settings in force, as config.toml would have them, each with where it comes from."""
+    path = cli.home.config
+    values, origins = _in_force(cli)
+    home_from = "--home" if cli.chosen_home else "HOLDFAST_HOME" if _home_of_environment() else DEFAULT
+    if cli.json:
+        flat = {".".join(keys): origin for keys, origin in origins.items()}
+        home = {"home": str(cli.home.path), "home_from": home_from}
+        cli.print_json({"path": str(path), "exists": path.exists(), "settings": values, "origins": flat} | home)
+        return
+    cli.echo(dim(f"# home: {cli.home.path} ({home_from})"))
+    cli.echo(dim(f"# {path}" + ("" if path.exists() else " does not exist: these are the defaults")))
+    _print_table(cli, values, (), origins)
+
+
+@config.verb("Verbs")
+def path(cli: Cli) -> None:
+    """Print where the settings are, or would be."""
+    path = cli.home.config
+    cli.result(str(path), path=str(path), exists=path.exists())
+
+
+@config.verb("Verbs")
+def check(cli: Cli) -> int:
+    """Check the settings without starting anything; an error names the line.
+
+    Warnings name rules that allow more than they seem to, or that never apply; the settings are valid all the same.
+    """
+    path = cli.home.config
+    try:
+        settings = read_settings(cli.home)
+    except HoldfastError as error:
+        if not cli.json:
+            raise
+        cli.print_json({"path": str(path), "ok": False, "problem": error.message, "warnings": []})
+        return exit_code(error)
+    from holdfast.rules.warnings import rule_warnings
+
+    warnings = rule_warnings(settings)
+    valid = f"{path} is valid" if path.exists() else f"{path} does not exist, so the defaults are in force"
+    cli.result(valid, path=str(path), ok=True, problem="", warnings=warnings)
+    for warning in [] if cli.json else warnings:
+        cli.note(f"warning: {clean(warning)}")
+    return 0
+
+
+def read_settings(home: Home) -> Settings:
+    """Read and check the settings of a home."""
+    from holdfast.read_settings import load_settings
+
+    try:
+        return load_settings(home.config)
+    except ConfigError as error:
+        raise CliError(str(error), hint="`holdfast config check` checks again.", code=USAGE) from error
+
+
+def _home_of_environment() -> bool:
+    from holdfast.config import environment
+
+    return environment("HOLDFAST_HOME") is not None
+
+
+def _in_force(cli: Cli) -> tuple[Values, dict[Keys, str]]:
+    """Every value, with what takes the place of those that are not set; and where each comes from, by its keys."""
+    import tomllib
+    from dataclasses import asdict
+
+    from holdfast.settings import BUILT_IN_PROVIDERS, DEMO
+
+    settings = read_settings(cli.home)
+    path = cli.home.config
+    written = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    values: Values = asdict(settings)
+    origins: dict[Keys, str] = {}
+    for keys in _leaves(values, ()):
+        built_in = (keys[0] == "providers" and keys[1] in BUILT_IN_PROVIDERS) or keys[:2] == ("profiles", DEMO)
+        origins[keys] = CONFIG if _is_in(written, keys) else BUILT_IN if built_in else DEFAULT
+    for keys, (value, origin) in _instead(cli, values).items():
+        table = values
+        for key in keys[:-1]:
+            table = table[key]
+        if table[keys[-1]] is None or (keys in UNSET and not table[keys[-1]]):
+            table[keys[-1]] = value
+            origins[keys] = origin
+    return values, origins
+
+
+def _instead(cli: Cli, values: Values) -> dict[Keys, tuple[object, str]]:
+    """What holds where nothing is set, and who says so."""
+    from holdfast.app import DEFAULT_PORT
+    from holdfast.domain.reset import ResetRules
+
+    usual = ResetRules()
+    resets: Values = {
+        "mode": usual.mode,
+        "idle_minutes": usual.idle_ms // 60_000,
+        "at_hour": usual.at_hour,
+        "timezone": usual.timezone,
+        "max_postpone": f"{usual.max_postpone_ms // 3_600_000}h",
+        "process_max_age": f"{usual.process_max_age_ms // 3_600_000}h",
+        "on_live_process": usual.on_live_process,
+        "hand_over_note": usual.hand_over_note,
+        "notify": usual.notify,
+    }
+    threshold = values["compaction"]["threshold"]
+    default = next((one for one in known_profiles(cli)["profiles"] if one["default"]), None)
+    found: dict[Keys, tuple[object, str]] = {
+        ("gateway", "port"): (DEFAULT_PORT, f"{DEFAULT}, or any free port if it is taken"),
+        ("compaction", "limit"): (threshold + threshold // 4, LIMIT),
+    }
+    if default is not None:
+        found[("default_profile",)] = (default["name"], DETECTED if default["origin"] == "detected" else DEFAULT)
+    for name, value in resets.items():
+        found["session_reset", name] = (value, DEFAULT)
+    for profile in values["profiles"]:
+        found["profiles", profile, "resume"] = (values["board"]["resume"], "[board]")
+        for name, value in resets.items():
+            general = values["session_reset"][name]
+            inherited = value if general is None else general
+            found["profiles", profile, "session_reset", name] = (inherited, "[session_reset]")
+    return found
+
+
+def _leaves(values: Values, above: Keys) -> list[Keys]:
+    found: list[Keys] = []
+    for name, value in values.items():
+        found += _leaves(value, (*above, name)) if isinstance(value, dict) and value else [(*above, name)]
+    return found
+
+
+def _is_in(written: object, keys: Keys) -> bool:
+    for key in keys:
+        if not isinstance(written, dict) or key not in written:
+            return False
+        written = written[key]
+    return True
+
+
+def _print_table(cli: Cli, values: Values, keys: Keys, origins: dict[Keys, str]) -> None:
+    """The plain values first, then the tables, as TOML wants it. What a profile inherits is not repeated."""
+    tables = {name: value for name, value in values.items() if isinstance(value, dict)}
+    plain = {
+        name: value for name, value in values.items() if name not in tables and not origins[*keys, name].startswith("[")
+    }
+    if keys and plain:
+        cli.echo(f"\n[{'.'.join(map(_key, keys))}]")
+    for name, value in plain.items():
+        cli.echo(f"{_key(name)} = {json.dumps(value, ensure_ascii=False)}{dim(f'  # {origins[*keys, name]}')}")
+    for name, inner in tables.items():
+        _print_table(cli, inner, (*keys, name), origins)
+
+
+def _key(name: str) -> str:
+    """Bare where TOML allows it, else quoted."""
+    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else json.dumps(name)
+
+
+# --- profiles -------------------------------------------------------------------------------------
+
+
+@click.group(cls=NounGroup, default="list")
+def profiles() -> None:
+    """List, show and add profiles, and choose the default one. Without a verb: list."""
+
+
+@profiles.verb("Look", "list")
+def list_profiles(cli: Cli) -> None:
+    """List the profiles, with where they come from."""
+    found = _ask(cli, "profiles")
+    if cli.json:
+        cli.print_json(found)
+        return
+    known = convert(found, ProfileList)
+    rows = [[one.name, one.model, one.origin, "default" if one.default else ""] for one in known.profiles]
+    cli.echo(table(PROFILES, rows))
+    if known.problem:
+        cli.note(f"config.toml has an error, the last good settings are in force: {clean(known.problem)}")
+
+
+@profiles.verb("Look", "show")
+@click.argument("name")
+def show_profile(cli: Cli, name: str) -> None:
+    """Show all of the profile NAME."""
+    known = {profile["name"]: profile for profile in _ask(cli, "profiles")["profiles"]}
+    if name not in known:
+        raise CliError(f"There is no profile {name}.", hint=f"There is: {', '.join(known)}.", code=NOT_FOUND)
+    if cli.json:
+        cli.print_json(known[name])
+        return
+    profile = convert(known[name], ProfileView)
+    tools = ", ".join(f"{pattern} = {policy}" for pattern, policy in profile.tools.items())
+    limits = [f"{profile.max_steps} steps"]
+    limits += [f"{profile.max_tokens} tokens"] if profile.max_tokens else []
+    limits += [f"{profile.max_minutes} minutes"] if profile.max_minutes else []
+    rows = [
+        ("model", profile.model),
+        ("from", profile.origin),
+        ("directory", profile.cwd or "where the session is started"),
+        ("tools", tools or "what changes nothing is allowed, the rest is asked for"),
+        ("sandbox", profile.sandbox),
+        ("servers", ", ".join(profile.mcp) or "none"),
+        ("a turn", "at most " + ", ".join(limits)),
+        ("instructions", profile.instructions or "none"),
+    ]
+    cli.echo(pairs(rows))
+
+
+@profiles.verb("Change")
+@click.argument("name")
+@click.option("--model", required=True, help="demo, or PROVIDER:MODEL; `holdfast models` shows what is there.")
+@click.option("--instructions", type=TEXT, help="What the model is told before everything else.")
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True, resolve_path=True), help="Its working directory.")
+def add(cli: Cli, name: str, model: str, instructions: str | None, cwd: str | None) -> None:
+    """Add the profile NAME to config.toml; a running gateway takes it up at once."""
+    from holdfast.edit_settings import add_profile
+
+    values = {"model": model, "instructions": instructions or "", "cwd": cwd or ""}
+    chosen = {key: value for key, value in values.items() if value}
+    try:
+        cli.home.prepare()
+        add_profile(cli.home.config, name, chosen)
+    except ConfigError as error:
+        raise CliError(str(error), code=USAGE) from error
+    done = f"added {name} to {cli.home.config}; try: {program()} run --profile {name} …"
+    cli.result(done, profile=name, **chosen)
+
+
+@profiles.verb("Change")
+@click.argument("name")
+def default(cli: Cli, name: str) -> None:
+    """Make NAME the profile of new sessions."""
+    from holdfast.edit_settings import set_default
+
+    try:
+        cli.home.prepare()
+        set_default(cli.home.config, name)
+    except ConfigError as error:
+        raise CliError(str(error), code=USAGE) from error
+    cli.result(f"new sessions use the profile {name}", default_profile=name)
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+@verb()
+def models(cli: Cli) -> None:
+    """Show the models that can be used without configuration: by keys and by local servers."""
+    found = _ask(cli, "models")
+    if cli.json:
+        cli.print_json(found)
+    elif detected := convert(found, ModelList).detected:
+        rows = [[known.provider, known.how, ", ".join(known.models)] for known in detected]
+        cli.echo(table(MODELS, rows))
+    else:
+        cli.echo(with_home(NO_MODELS))
+
+
+def _ask(cli: Cli, what: str) -> Json:
+    """The profiles or models as the gateway knows them, or, when none runs, as one started from here would."""
+    try:
+        found: Json = cli.client.get(f"/v1/{what}")
+    except GatewayNotRunning:
+        found = _find_here(cli, what)
+        cli.note("no gateway is running; this is what one started from here would find")
+    return found
+
+
+def known_profiles(cli: Cli) -> Json:
+    """The same, without a note about the gateway."""
+    try:
+        found: Json = cli.client.get("/v1/profiles")
+    except GatewayNotRunning:
+        found = _find_here(cli, "profiles")
+    return found
+
+
+def _find_here(cli: Cli, what: str) -> Json:
+    import asyncio
+
+    import msgspec
+
+    from holdfast.gateway.routes.agents import model_list, profile_list
+    from holdfast.models.registry import ModelRegistry
+    from holdfast.profiles import Profiles
+    from holdfast.tasks.sandbox import SandboxBuilder
+
+    async def look() -> Any:
+        known = Profiles(cli.home.config)
+        models = await model_list(ModelRegistry(known))
+        return models if what == "models" else profile_list(known, SandboxBuilder(cli.home.path.absolute()))
+
+    try:
+        found: Json = msgspec.to_builtins(asyncio.run(look()))
+    except ConfigError as error:
+        raise CliError(str(error), hint="`holdfast config check` checks again.", code=USAGE) from error
+    return found

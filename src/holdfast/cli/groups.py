@@ -1,0 +1,143 @@
+"""How commands are grouped: the root imports a command's module when the command is used, a noun has its verbs in it.
+
+`@verb()` makes a function a command with the options that every command has, and gives it the `Cli`:
+
+    @click.group("devices", cls=NounGroup, default="list")
+    def devices() -> None:
+        "List the browsers that are signed in, and sign them out."
+
+    @devices.verb("Change")
+    @click.argument("device", type=TEXT)
+    def revoke(cli: Cli, device: str) -> None:
+        "Sign DEVICE out."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+from holdfast.cli.context import pass_cli, shared_options
+
+Function = Callable[..., Any]
+
+
+def verb(name: str | None = None) -> Callable[[Function], click.Command]:
+    """Make a function a command: by default with the function's own name."""
+
+    def decorate(function: Function) -> click.Command:
+        title = name or function.__name__.replace("_", "-")
+        return click.command(title)(shared_options(pass_cli(function)))
+
+    return decorate
+
+
+class CommandGroup(click.Group):
+    """Answers an unknown command with those that are spelt alike."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; raise if there is none."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.NoSuchCommand(args[0], possibilities=known, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def write_sections(self, formatter: click.HelpFormatter, sections: Mapping[str, Mapping[str, str]]) -> None:
+        """Write the commands of each section with what they do, all in the same columns."""
+        width = max(len(name) for section in sections.values() for name in section)
+        for title, section in sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in section.items()])
+
+
+class RootGroup(CommandGroup):
+    """All commands by section. Their one-line helps are in the table, so that `--help` imports none of them."""
+
+    def __init__(
+        self, *args: Any, sections: Mapping[str, Mapping[str, str]], modules: Mapping[str, str], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._sections = sections
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, in the order of the table."""
+        del ctx
+        return [name for section in self._sections.values() for name in section]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of the command."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        if cmd_name not in self._modules:
+            found = import_module(f"holdfast.cli.verbs.{cmd_name}").command
+        else:
+            found = getattr(import_module(f"holdfast.cli.commands.{self._modules[cmd_name]}"), cmd_name)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table, without importing anything."""
+        del ctx
+        self.write_sections(formatter, self._sections)
+
+
+class NounGroup(CommandGroup):
+    """The commands about one noun, by section; without a command the default one is meant."""
+
+    def __init__(self, *args: Any, default: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._default = default
+        self._sections: dict[str, list[str]] = {}
+
+    def verb(self, section: str, name: str | None = None) -> Callable[[Function], click.Command]:
+        """Make a function a command of this group; see `verb` above."""
+
+        def decorate(function: Function) -> click.Command:
+            command = verb(name)(function)
+            assert command.name is not None
+            self.add_command(command)
+            self._sections.setdefault(section, []).append(command.name)
+            return command
+
+        return decorate
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, in the order of the sections."""
+        del ctx
+        return [name for section in self._sections.values() for name in section]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take `--json` and `--home` also before the command, and the default command where none is named."""
+        args = self._verb_first(ctx, args)
+        bare = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
+        if bare and not ctx.resilient_parsing:
+            args = [self._default, *args]
+        return super().parse_args(ctx, args)
+
+    def _verb_first(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`--json show X` and `--home DIR show X` as `show --json X` and `show --home DIR X`."""
+        place = 0
+        while place < len(args) and (args[place] in ("--json", "--home") or args[place].startswith("--home=")):
+            place += 2 if args[place] == "--home" else 1
+        if 0 < place < len(args) and args[place] in self.list_commands(ctx):
+            return [args[place], *args[:place], *args[place + 1 :]]
+        return args
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each command with the first sentence of its docstring."""
+        del ctx
+        helps = {name: first_sentence(command.help or "") for name, command in self.commands.items()}
+        sections = {title: {name: helps[name] for name in names} for title, names in self._sections.items()}
+        self.write_sections(formatter, sections)
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a docstring, on one line."""
+    sentence, dot, _ = " ".join(text.split()).partition(". ")
+    return sentence + dot.rstrip()
