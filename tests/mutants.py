@@ -38,7 +38,7 @@ MODULES: dict[str, str] = {
     "domain/session_context.py": "domain",
     "domain/session_fold.py": "domain",
     "domain/session_rules.py": "domain gateway/test_queue.py",
-    "domain/summary_input.py": "domain",
+    "domain/summary.py": "domain",
     "domain/turn_fold.py": "domain",
     "board/cards.py": "board",
     "board/dispatcher.py": "board",

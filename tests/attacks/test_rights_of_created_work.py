@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.card_commands import CommentCard, UnblockCard
-from holdfast.domain.commands import AnswerWait, CreateSession, SendMessage
+from holdfast.domain.commands import AnswerWait, CommentCard, CreateSession, SendMessage, UnblockCard
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.session import ToolCallFinished
 from holdfast.domain.events.task import TaskStarted

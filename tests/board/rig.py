@@ -14,8 +14,7 @@ from holdfast.board.run_timer import RunTimer
 from holdfast.board.worker_tools import WorkerTools
 from holdfast.clock import SystemClock
 from holdfast.domain.card import Card
-from holdfast.domain.card_commands import CardCommand, CreateCard
-from holdfast.domain.commands import CreateSession, SessionCommand
+from holdfast.domain.commands import CardCommand, CreateCard, CreateSession, SessionCommand
 from holdfast.domain.events import AnyEvent, Record, card_stream, session_stream
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.card import RunStarted

@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 
 from holdfast.board.inbox import InboxReader
-from holdfast.domain.card_commands import ArchiveBoard, ArchiveCard, BlockCard, MoveCard, UnblockCard
-from holdfast.domain.commands import ArchiveSession, DismissFailure, ForkSession, SendMessage, UndoTurn
+from holdfast.domain.commands import (
+    ArchiveBoard,
+    ArchiveCard,
+    ArchiveSession,
+    BlockCard,
+    DismissFailure,
+    ForkSession,
+    MoveCard,
+    SendMessage,
+    UnblockCard,
+    UndoTurn,
+)
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events.card import RunStarted
 from tests.board.rig import BoardRig, Hand

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from holdfast.domain.card import Card, evolve_card
-from holdfast.domain.card_commands import (
+from holdfast.domain.card_rules import decide_card
+from holdfast.domain.commands import (
     ArchiveCard,
     BlockCard,
     CardCommand,
@@ -21,7 +22,6 @@ from holdfast.domain.card_commands import (
     StopCard,
     UnblockCard,
 )
-from holdfast.domain.card_rules import decide_card
 from holdfast.domain.dispatch import (
     COOL_TIMES,
     RunVerdict,
@@ -52,7 +52,7 @@ from holdfast.domain.events.card import (
 )
 from holdfast.domain.events.parts import EventRef
 from holdfast.domain.events.problem import Problem, ProblemCode
-from holdfast.domain.why.card import why_card
+from holdfast.domain.why import why_card
 from tests.actors import person
 from tests.board.history import check_card
 

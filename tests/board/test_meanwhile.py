@@ -8,16 +8,16 @@ from typing import ParamSpec, TypeVar
 
 import pytest
 
-from holdfast.domain.card_commands import (
+from holdfast.domain.commands import (
     ArchiveCard,
     BlockCard,
     CardCommand,
     CompleteCard,
     MoveCard,
+    SendMessage,
     StopCard,
     UnblockCard,
 )
-from holdfast.domain.commands import SendMessage
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.actor import TaskActor
 from holdfast.domain.events.card import CardBlocked, CardStatus, RunFinished, RunReminded

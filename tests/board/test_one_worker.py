@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.card_commands import BlockCard, CommentCard, MoveCard, RetryCard, StopCard, UnblockCard
-from holdfast.domain.commands import SendMessage
+from holdfast.domain.commands import BlockCard, CommentCard, MoveCard, RetryCard, SendMessage, StopCard, UnblockCard
 from holdfast.domain.errors import Conflict, Fenced
 from holdfast.domain.events.card import CardCompleted, RunFinished
 from holdfast.domain.events.parts import Call

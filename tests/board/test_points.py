@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.card_commands import CommentCard, UnblockCard
+from holdfast.domain.commands import CommentCard, UnblockCard
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.card import CardBlocked, CardCompleted, RunFinished, RunStarted

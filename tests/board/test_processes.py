@@ -6,7 +6,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from holdfast.domain.card_commands import ArchiveCard, CompleteCard, StopCard, UnblockCard
+from holdfast.domain.commands import ArchiveCard, CompleteCard, StopCard, UnblockCard
 from tests.board.rig import BoardRig
 
 CARD = "c0ffee01"

@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 
 from holdfast.domain.card import Card
-from holdfast.domain.card_commands import (
+from holdfast.domain.commands import (
+    ArchiveSession,
     BlockCard,
+    ChooseAgent,
     CommentCard,
     CompleteCard,
     EditCard,
     RetryCard,
+    SendMessage,
     StopCard,
     UnblockCard,
 )
-from holdfast.domain.commands import ArchiveSession, ChooseAgent, SendMessage
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.card import RunFinished
 from holdfast.domain.events.chapter import ChapterOpened

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from holdfast.domain.card_commands import (
+from holdfast.domain.commands import (
     ArchiveCard,
     BlockCard,
     CardCommand,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.card_commands import (
+from holdfast.domain.commands import (
     ArchiveBoard,
     ArchiveCard,
     BlockCard,
@@ -26,7 +26,7 @@ from holdfast.domain.dispatch import run_verdict
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import NoteReceived, WaitOpened
-from holdfast.domain.why.card import why_card
+from holdfast.domain.why import why_card
 from tests.board.rig import BoardRig
 
 CARD, OTHER = "c0ffee01", "c0ffee02"

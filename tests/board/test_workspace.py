@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.board import workspace
 from holdfast.config import command_environment
-from holdfast.domain.card_commands import ArchiveCard, RetryCard, UnblockCard
+from holdfast.domain.commands import ArchiveCard, RetryCard, UnblockCard
 from holdfast.domain.errors import Rejected
 from tests.board.rig import BoardRig, Hand
 

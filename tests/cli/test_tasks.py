@@ -327,7 +327,7 @@ def test_until_a_time_and_the_word_of_the_runtime(cli: CommandLine) -> None:
     task = start(cli, "sleep", "300", options=("--until", "1s"))
     cli("tasks", "wait", task)
     assert "its time was over" in cli.ok("tasks", "show", task)
-    assert "Its end was asked for" in cli.ok("why", task)
+    assert "asked for its end" in cli.ok("why", task)
 
 
 # --- agents and sessions --------------------------------------------------------------------------

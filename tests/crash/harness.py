@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
+from holdfast.domain.command import InputMode
 from holdfast.domain.commands import CompactSession, SessionCommand, UndoReset
 from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.errors import Conflict, Unavailable
@@ -19,7 +20,6 @@ from holdfast.domain.events import Record
 from holdfast.domain.events.chapter import SummaryWritten
 from holdfast.domain.events.session import ModelInterrupted, ModelRequested, ToolCallFinished
 from holdfast.domain.history import UserMessage
-from holdfast.domain.inputs import InputMode
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold

@@ -9,9 +9,9 @@ import resource
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 
+from holdfast.domain.command import InputMode
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events.session import ModelRequested
-from holdfast.domain.inputs import InputMode
 from tests.eventually import eventually
 from tests.runtime.rig import STREAM, Rig, call, seen
 from tests.zygote import tell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.domain.command import InputMode
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand
 from holdfast.domain.events import AnyEvent, Record, session_stream
 from holdfast.domain.events.parts import Call, Usage
@@ -19,7 +20,6 @@ from holdfast.domain.events.session import (
     TurnStarted,
     TurnSuspended,
 )
-from holdfast.domain.inputs import InputMode
 from holdfast.domain.next_step import Begin, CallModel, Finish, Join, Partial, Step, TurnLimits, closing_events
 from holdfast.domain.resume import pick_up
 from holdfast.domain.session import Session, SessionActivity

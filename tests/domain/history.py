@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from holdfast.domain.command import InputMode
 from holdfast.domain.events import Record
 from holdfast.domain.events.session import (
     InputReceived,
@@ -28,7 +29,6 @@ from holdfast.domain.events.session import (
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.domain.inputs import InputMode
 
 
 @dataclass(slots=True)

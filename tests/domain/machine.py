@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from holdfast.domain.chapter import INTERRUPTED
+from holdfast.domain.command import InputMode
 from holdfast.domain.commands import (
     AnswerWait,
     ArchiveSession,
@@ -55,7 +56,6 @@ from holdfast.domain.events.session import (
     TurnStarted,
     WaitAnswered,
 )
-from holdfast.domain.inputs import InputMode
 from holdfast.domain.next_step import (
     Ask,
     Begin,
@@ -75,7 +75,7 @@ from holdfast.domain.resume import pick_up
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from holdfast.domain.session_rules import decide
-from holdfast.domain.unfinished_summary import failed_summary
+from holdfast.domain.summary import failed_summary
 from tests.actors import person
 from tests.domain.book import ID, PROBLEM, answer
 from tests.domain.chapters import check_context, freshness

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.card import Card, fold_card
-from holdfast.domain.card_commands import (
+from holdfast.domain.card_rules import decide_card
+from holdfast.domain.commands import (
     ArchiveCard,
     BlockCard,
     CardCommand,
@@ -20,7 +21,6 @@ from holdfast.domain.card_commands import (
     UnblockCard,
     UnlinkCard,
 )
-from holdfast.domain.card_rules import decide_card
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import Record, card_stream
 from holdfast.domain.events.card import CardCreated, CardEvent

@@ -14,7 +14,7 @@ from holdfast.domain.events.problem import Problem, ProblemCode
 from holdfast.domain.events.session import WaitAnswered, WaitOpened
 from holdfast.domain.next_step import Ask, CallModel, Rest, TurnLimits
 from holdfast.domain.session_rules import decide
-from holdfast.domain.why.session import why
+from holdfast.domain.why import why
 from tests.actors import person
 from tests.domain.book import Book
 from tests.domain.steps import next_step

@@ -20,8 +20,8 @@ from holdfast.domain.next_step import Ask, Begin, CallModel, Finish, Join, Parti
 from holdfast.domain.reset import NotDue
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.domain.summary_input import fit_to_budget, messages_covered
-from holdfast.domain.why.chapter import why_chapter
+from holdfast.domain.summary import fit_to_budget, messages_covered
+from holdfast.domain.why import why_chapter
 from tests.domain.book import ID, Book
 from tests.domain.steps import next_step
 

@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.domain.events.parts import Call, EventRef
 from holdfast.domain.events.task import Lifetime
-from holdfast.domain.lifetime import why_over
 from holdfast.domain.session import OpenCall, Session, Turn
+from holdfast.domain.task import why_over
 
 CALL = Call(call="1.1.0", tool="terminal", arguments="{}")
 AT_REST = Session("s", version=1)

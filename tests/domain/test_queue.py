@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.domain.command import InputMode
 from holdfast.domain.commands import ReviseInput, WithdrawInput
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record
 from holdfast.domain.events.actor import TaskActor
 from holdfast.domain.events.session import InputReceived, TurnFinished
 from holdfast.domain.history import Note, UserMessage
-from holdfast.domain.inputs import InputMode
 from holdfast.domain.next_step import Begin
 from holdfast.domain.queue import QUEUE_LIMIT, edited
 from holdfast.domain.session import Session

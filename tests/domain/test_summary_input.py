@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
-from holdfast.domain.summary_input import FIRST, LAST, digest
+from holdfast.domain.summary import FIRST, LAST, digest
 
 
 def answer(turn: int, text: str) -> AgentMessage:

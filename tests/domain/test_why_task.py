@@ -17,7 +17,7 @@ from holdfast.domain.events.task import (
     TaskStopRequested,
     TurnEnded,
 )
-from holdfast.domain.why.task import why_task
+from holdfast.domain.why import why_task
 from tests.actors import person
 
 ID = "0123456789abcdef"
@@ -74,7 +74,7 @@ def test_its_end_with_evidence_and_survivors() -> None:
         ("TaskFinished", "How that is known: recorded by its keeper."),
         ("TaskFinished", "These of its processes were still there: 8 daemon."),
         ("TaskFinished", "Of 10 bytes of output 4 in the middle were dropped: it was too long."),
-        ("TaskStopRequested", "Its end was asked for 1 min 5 s ago by ann (by force)."),
+        ("TaskStopRequested", "ann asked for its end 1 min 5 s ago (by force)."),
     ]
 
 
@@ -109,6 +109,6 @@ def test_what_happened_meanwhile() -> None:
         "It went to the background 1 min 5 s ago: its turn waited 120 s.",
         "It is pinned by ann, so no prune takes it.",
     ]
-    assert texts[-1] == "It may live as long as its session: until that is archived or deleted."
+    assert texts[-1] == "It may live until its session is archived or deleted."
     unpinned = told(started(), pinned, TaskPinned(task=ID, pinned=False, by=person("ann")))
     assert not [text for _, text in unpinned if "pinned" in text]

@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 
 from holdfast.clock import SystemClock
+from holdfast.domain.command import InputMode
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand, StopTurn
 from holdfast.domain.events import Record, session_stream
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import Effect
 from holdfast.domain.history import UserMessage
-from holdfast.domain.inputs import InputMode
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall

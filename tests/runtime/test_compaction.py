@@ -28,7 +28,7 @@ from holdfast.domain.history import UserMessage
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import NotDue
 from holdfast.domain.session import Session
-from holdfast.domain.why.chapter import why_chapter
+from holdfast.domain.why import why_chapter
 from holdfast.runtime import compaction
 from holdfast.store.contract import Append, Appended, Write
 from tests.domain.chapters import check_context

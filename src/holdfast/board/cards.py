@@ -18,8 +18,8 @@ import msgspec
 from holdfast.board import workspace
 from holdfast.clock import Clock
 from holdfast.domain.card import Card, fold_card
-from holdfast.domain.card_commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard
 from holdfast.domain.card_rules import decide_board, decide_card
+from holdfast.domain.commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard
 from holdfast.domain.dispatch import comment_input, resumable
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected, VersionConflict
 from holdfast.domain.events import AnyEvent, board_stream, card_stream, session_stream

@@ -12,7 +12,7 @@ import msgspec
 from holdfast.board.cards import Cards
 from holdfast.board.startable import StartableCards
 from holdfast.clock import Clock
-from holdfast.domain.card_advice import Advice
+from holdfast.domain.dispatch import Advice
 from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import card_stream, session_stream
 from holdfast.domain.events.session import Purpose

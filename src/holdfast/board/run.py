@@ -47,7 +47,7 @@ from holdfast.domain.events.parts import ForRun
 from holdfast.domain.events.session import InputReceived, NoteReceived, RunBound, SessionCreated, SessionRestored
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import title_from
-from holdfast.domain.summary_input import digest
+from holdfast.domain.summary import digest
 from holdfast.domain.text import duration
 from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions

@@ -11,8 +11,7 @@ from holdfast.board.cards import CardChange, Cards
 from holdfast.board.run import Runs
 from holdfast.clock import Clock
 from holdfast.domain.card import Board, Card
-from holdfast.domain.card_advice import Advice, Parent, advice
-from holdfast.domain.dispatch import StartConditions, not_startable_reason
+from holdfast.domain.dispatch import Advice, Parent, StartConditions, advice, not_startable_reason
 from holdfast.domain.events.actor import THE_BOARD
 from holdfast.domain.events.card import CardMoved, ResumePolicy
 from holdfast.profiles import Profiles

@@ -16,8 +16,8 @@ import msgspec
 
 from holdfast.board.cards import CardChange, Cards
 from holdfast.domain.card import Card, Run
-from holdfast.domain.card_commands import Body, CommentCard, CreateCard, LinkCard, UnblockCard
 from holdfast.domain.command import Name, Text, Title
+from holdfast.domain.commands import Body, CommentCard, CreateCard, LinkCard, UnblockCard
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events.actor import RunActor
 from holdfast.domain.events.card import BlockKind, CardBlocked, CardCompleted, CardEvent, RunFinished, RunHeartbeat

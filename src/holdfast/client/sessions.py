@@ -10,7 +10,7 @@ from holdfast.client.typed import TypedClient
 from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, SessionPage
 
 if TYPE_CHECKING:
-    from holdfast.domain.inputs import InputMode
+    from holdfast.domain.command import InputMode
     from holdfast.schemas.chapters import ResetOutlook
     from holdfast.schemas.context import ModelContext
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from holdfast.domain.card import Board, Card
-from holdfast.domain.card_commands import (
+from holdfast.domain.commands import (
     ArchiveBoard,
     ArchiveCard,
     BlockCard,

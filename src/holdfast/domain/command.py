@@ -1,8 +1,8 @@
-"""The base of all commands, and the values that many of them take."""
+"""The base of all commands, and the values that commands and events share. Imports no events: clients load it too."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -18,3 +18,9 @@ InputId = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="command", tag=True):
     """Base of all commands; `command` on the wire is the class name and may be left out."""
+
+
+InputMode = Literal["queue", "steer", "interrupt"]
+InputSource = Literal["message", "comment", "task", "run", "reminder"]
+"""A person's message, a comment on the card that is worked on, the end of a task, the first words of a run, or the
+question whether its card is done."""

@@ -10,7 +10,7 @@ A context that has passed the threshold is made shorter in this order, and no fu
 
 A summary that fails loses nothing: the whole context stays while it fits, then a digest takes its place until a
 summary succeeds. With `threshold` and `limit` 0 nothing of this is done. Not here: who writes the summary
-(`runtime/compaction.py`), and what the summary is made from (`summary_input.py`).
+(`runtime/compaction.py`), and what the summary is made from (`summary.py`).
 """
 
 from __future__ import annotations

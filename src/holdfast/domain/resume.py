@@ -15,8 +15,8 @@ from holdfast.domain.next_step import (
     wait_id,
 )
 from holdfast.domain.session import Session, Turn
+from holdfast.domain.summary import interrupted_summary
 from holdfast.domain.text import duration
-from holdfast.domain.unfinished_summary import interrupted_summary
 
 CRASHED = "the gateway was killed or crashed"
 AGAIN_AFTER_CRASH = frozenset({"pure", "idempotent", "keyed"})

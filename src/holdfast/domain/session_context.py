@@ -1,19 +1,37 @@
-"""What the model sees of a session, as it changes in the fold (`session_fold.py`): more messages, fewer, or others."""
+"""Shared by the modules of the fold (`session_fold.py`, `turn_fold.py`): a table, and what changes the model's view."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from holdfast.domain.chapter import Chapter
 from holdfast.domain.events.actor import Actor
-from holdfast.domain.events.parts import EventRef
+from holdfast.domain.events.parts import Event, EventRef
 from holdfast.domain.events.session import ModelInterrupted, TurnResumed
 from holdfast.domain.history import History, Message, Note, UserMessage
 from holdfast.domain.queue import QueuedInput
 from holdfast.domain.session import Session, is_person_active
 from holdfast.domain.text import duration
+
+E = TypeVar("E", bound=Event)
+Evolve = Callable[[Session, E, EventRef], Session]
+"""Returns the session after an event of this kind, apart from its version and the time of its last event."""
+
+
+class FoldTable(dict[type[Event], Evolve[Any]]):
+    """Functions by the kind of event that they fold."""
+
+    def on(self, *kinds: type[E]) -> Callable[[Evolve[E]], Evolve[E]]:
+        """Decorate the function for these kinds."""
+
+        def register(evolve: Evolve[E]) -> Evolve[E]:
+            self.update(dict.fromkeys(kinds, evolve))
+            return evolve
+
+        return register
 
 
 def with_visible(session: Session, visible: History, tokens: int) -> Session:

@@ -35,11 +35,10 @@ from holdfast.domain.events.session import (
     SessionRenamed,
     SessionRestored,
 )
-from holdfast.domain.fold_table import FoldTable
 from holdfast.domain.history import History
 from holdfast.domain.rights import NO_LIMITS, intersect
 from holdfast.domain.session import Session, trim_results
-from holdfast.domain.session_context import recompute_visible, with_activity, with_chapter, with_visible
+from holdfast.domain.session_context import FoldTable, recompute_visible, with_activity, with_chapter, with_visible
 from holdfast.domain.turn_fold import TURN_EVENTS
 
 SESSION_EVENTS = FoldTable(TURN_EVENTS)

@@ -1,4 +1,4 @@
-"""Tasks: one entry for each piece of background work, whatever does it, and its rules.
+"""Tasks: one entry for each piece of background work, whatever does it; its end, its lifetime, and when it is stale.
 
 A task is written down when it starts, not when it ends, and stays until somebody prunes it. Its stream
 is `task/<id>`; a session only refers to it.
@@ -6,6 +6,7 @@ is `task/<id>`; a session only refers to it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import blake2s
 from typing import assert_never
 
@@ -14,6 +15,7 @@ from holdfast.domain.events.task import (
     CommandKilled,
     CommandLost,
     CommandNeverStarted,
+    Lifetime,
     RunEnded,
     TaskEnd,
     TaskFinished,
@@ -22,6 +24,8 @@ from holdfast.domain.events.task import (
     TaskStarted,
     TurnEnded,
 )
+from holdfast.domain.session import Session
+from holdfast.domain.text import duration
 
 NEVER_STARTED = "never started"
 TITLE = 80
@@ -95,3 +99,46 @@ def end_note(task: str, title: str, finished: TaskFinished, *, of: TaskKind) -> 
         lines.append(f"Files changed: {', '.join(finished.files)}")
     lines.append(f"(`process log {task}` has all of it.)" if of == "process" else f"(Task {task}.)")
     return "\n".join(lines)
+
+
+def why_over(session: Session, *, call: str, foreground: bool, lifetime: Lifetime, begun: bool) -> str:
+    """Return why a command must end now, or never begin; empty while there is no reason.
+
+    A command in the foreground ends when its call is not open any more, whatever its lifetime is; so does one that has
+    not begun for its call. That is all that a turn ends: the command of the next turn has a call of its own.
+    """
+    ends_with_call = foreground or (bool(call) and not begun)
+    if lifetime in ("persist", "until") and not ends_with_call:
+        return ""
+    if not session.exists:
+        return "its session was deleted"
+    if session.archived:
+        return "its session was archived"
+    return "its turn ended" if ends_with_call and session.open_call(call) is None else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The session that started a command, as it is now."""
+
+    gone: bool = False
+    archived: bool = False
+    chapter_at: int = 0
+    """When its chapter was opened; 0 for the first one."""
+    max_age_ms: int = 24 * 3_600_000
+
+
+def stale(*, started_at: int, age_ms: int, activity: str, detail: str, pinned: bool, owner: Owner | None) -> str:
+    """Return why a command is stale; empty if it works, is in use, is pinned, is unknown or was started by a person."""
+    if owner is None or pinned or activity not in ("idle", "waiting", "serving") or detail == "in use":
+        return ""
+    doing = " ".join(filter(None, (activity, detail)))
+    if owner.gone:
+        return f"{doing}, and its session was deleted"
+    if owner.archived:
+        return f"{doing}, and its session is archived"
+    if age_ms >= owner.max_age_ms:
+        return f"{doing}, and older than process_max_age ({duration(owner.max_age_ms)})"
+    if started_at < owner.chapter_at:
+        return f"{doing}, and it outlived the chapter that started it"
+    return ""

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from holdfast.domain.command import InputMode, InputSource
 from holdfast.domain.events import Record
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import (
@@ -53,7 +54,6 @@ from holdfast.domain.events.session import (
     TurnSuspended,
     TurnUndone,
 )
-from holdfast.domain.inputs import InputMode, InputSource
 
 INTERRUPTED = "it was interrupted"
 LENGTH_LIMIT = "the model's length limit"

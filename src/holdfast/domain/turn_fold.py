@@ -34,11 +34,11 @@ from holdfast.domain.events.session import (
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.domain.fold_table import FoldTable
 from holdfast.domain.history import WHOLE_TURN, AgentMessage, History, Note, ToolResult
 from holdfast.domain.queue import QueuedInput, revise, take, withdraw
 from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
 from holdfast.domain.session_context import (
+    FoldTable,
     added,
     input_messages,
     interrupted_note,

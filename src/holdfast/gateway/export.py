@@ -8,9 +8,9 @@ from typing import assert_never
 
 from starlette.responses import Response, StreamingResponse
 
+from holdfast.domain.command import InputSource
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.session import Purpose
-from holdfast.domain.inputs import InputSource
 from holdfast.domain.transcript import Transcript
 from holdfast.domain.transcript_items import (
     AnyItem,

@@ -33,7 +33,7 @@ from holdfast.domain.reset import (
     split_running,
 )
 from holdfast.domain.session import Session
-from holdfast.domain.summary_input import digest
+from holdfast.domain.summary import digest
 from holdfast.lifecycle.running_tasks import RunningTasks, running_tasks
 from holdfast.profiles import Profiles
 from holdfast.sessions import Caller, Sessions

@@ -22,8 +22,7 @@ from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.problem import HANDLING, Problem, ProblemCode
 from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage, text_size
 from holdfast.domain.session import Session
-from holdfast.domain.summary_input import digest, fit_to_budget, messages_covered
-from holdfast.domain.unfinished_summary import failed_summary
+from holdfast.domain.summary import digest, failed_summary, fit_to_budget, messages_covered
 from holdfast.models.model import Model, ModelAnswer, ModelError, ModelRequest
 from holdfast.runtime.agent import Agent
 

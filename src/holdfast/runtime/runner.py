@@ -16,7 +16,7 @@ from holdfast.domain.events.problem import Problem
 from holdfast.domain.next_step import Advance, Finish, Partial, Rest, closing_events, session_step
 from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session, Turn
-from holdfast.domain.unfinished_summary import failed_summary
+from holdfast.domain.summary import failed_summary
 from holdfast.follower_state import FollowerState
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.drivers import Driver, Events

@@ -37,7 +37,7 @@ from holdfast.domain.next_step import (
 from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import after
-from holdfast.domain.unfinished_summary import cancelled_hand_over
+from holdfast.domain.summary import cancelled_hand_over
 from holdfast.runtime.agent import Agent
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.drivers import Driver, Events, Prepared

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.domain.card_advice import NeedsPerson
+from holdfast.domain.dispatch import NeedsPerson
 from holdfast.domain.events.parts import ShownArgument
 
 EntryKind = NeedsPerson | Literal["approval", "question", "resume", "compaction", "failed_turn"]

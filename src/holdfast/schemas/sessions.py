@@ -6,8 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.domain.command import Text
-from holdfast.domain.inputs import InputMode, InputSource
+from holdfast.domain.command import InputMode, InputSource, Text
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Compares commands with the sessions and calls that they belong to (`domain/lifetime.py` has the rule)."""
+"""Compares commands with the sessions and calls that they belong to (`domain/task.py` has the rule)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 from holdfast.clock import Clock
 from holdfast.domain.errors import Corrupt
-from holdfast.domain.lifetime import why_over
+from holdfast.domain.task import why_over
 from holdfast.sessions import Sessions
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.views import stopper

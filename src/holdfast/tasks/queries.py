@@ -14,8 +14,7 @@ from holdfast.domain.commands import StopTurn
 from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected
 from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.events.actor import Actor
-from holdfast.domain.stale import Owner
-from holdfast.domain.task import INLINE, task_of_left
+from holdfast.domain.task import INLINE, Owner, task_of_left
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import OutputFile, Window
 from holdfast.profiles import Profiles

@@ -6,7 +6,7 @@ import signal
 
 import msgspec
 
-from holdfast.domain.stale import Owner, stale
+from holdfast.domain.task import Owner, stale
 from holdfast.domain.text import duration
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.schemas.tasks import TaskView

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from holdfast.domain.errors import Corrupt
 from holdfast.domain.events.card import BoardEvent, CardEvent
 from holdfast.domain.events.session import SessionEvent
 from holdfast.domain.events.system import SystemEvent
 from holdfast.domain.events.task import TaskEvent
-from holdfast.domain.location import unreadable_line
 
 AnyEvent = SessionEvent | TaskEvent | CardEvent | BoardEvent | SystemEvent
 SYSTEM = "system"
@@ -75,3 +75,50 @@ def card_stream(card: str) -> str:
 def board_stream(board: str) -> str:
     """Return the name of a board's stream."""
     return "board/" + board
+
+
+def decode_readable(lines: Sequence[bytes]) -> tuple[list[Record], list[Corrupt]]:
+    """Read all lines that can be read, and say which cannot."""
+    try:
+        return decode_many(lines), []
+    except Corrupt:
+        records: list[Record] = []
+        unreadable: list[Corrupt] = []
+        for line in lines:
+            try:
+                records.append(decode(line))
+            except Corrupt as error:
+                unreadable.append(error)
+        return records, unreadable
+
+
+# --- lines that cannot be read --------------------------------------------------------------------
+
+
+class Location(msgspec.Struct, frozen=True, gc=False):
+    """The place of a stored line."""
+
+    seq: int
+    stream: str
+    version: int
+
+
+_decode_location = msgspec.json.Decoder(Location).decode
+
+
+def location(line: bytes) -> Location | None:
+    """Return the location of a stored line; None if not even that can be read."""
+    try:
+        return _decode_location(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def unreadable_line(line: bytes, error: Exception) -> Corrupt:
+    """Return the error for a line whose event this version cannot read."""
+    where = location(line)
+    name = f"A stored event ({line[:80]!r}…)" if where is None else f"Event {where.version} of {where.stream}"
+    return Corrupt(
+        f"{name} cannot be read by this version of Holdfast: {error}.",
+        hint="A newer version may have written it: upgrade. `holdfast doctor` says more.",
+    )

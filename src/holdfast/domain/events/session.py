@@ -10,11 +10,11 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.domain.command import InputMode, InputSource
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import ChapterEvent
 from holdfast.domain.events.parts import Call, Event, Grant, Origin, Rights, ShownArgument, Started, Usage
 from holdfast.domain.events.problem import Problem
-from holdfast.domain.inputs import InputMode, InputSource
 
 Outcome = Literal["done", "failed", "stopped"]
 CallOutcome = Literal["done", "failed", "unknown"]

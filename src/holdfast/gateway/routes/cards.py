@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.board import workspace
-from holdfast.domain.card_commands import (
+from holdfast.domain.commands import (
     ArchiveBoard,
     ArchiveCard,
     BlockCard,
@@ -36,7 +36,7 @@ from holdfast.domain.card_commands import (
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import card_stream
 from holdfast.domain.rights import describe
-from holdfast.domain.why.card import why_card
+from holdfast.domain.why import why_card
 from holdfast.gateway.openapi import Handler, Routes
 from holdfast.gateway.requests import QueryShape, card_of, check_profile, find_session, parse_command, parse_query
 from holdfast.gateway.responses import accepted, json_response

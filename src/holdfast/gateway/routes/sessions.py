@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.board.cards import COMMENT
-from holdfast.domain.card_commands import CommentCard
 from holdfast.domain.commands import (
     ArchiveSession,
     ChooseAgent,
+    CommentCard,
     CreateSession,
     DeleteSession,
     DismissFailure,
@@ -31,8 +31,7 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import session_stream
-from holdfast.domain.why.chapter import why_chapter
-from holdfast.domain.why.session import why
+from holdfast.domain.why import why, why_chapter
 from holdfast.gateway.context import context
 from holdfast.gateway.export import as_jsonl, as_markdown
 from holdfast.gateway.openapi import Handler, Routes

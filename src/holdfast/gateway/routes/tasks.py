@@ -23,7 +23,7 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events import task_stream
-from holdfast.domain.why.task import why_task
+from holdfast.domain.why import why_task
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import (
     QueryShape,

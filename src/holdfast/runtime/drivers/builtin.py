@@ -32,7 +32,7 @@ from holdfast.domain.next_step import (
 )
 from holdfast.domain.resume import Break, pick_up
 from holdfast.domain.session import OpenCall, Session
-from holdfast.domain.unfinished_summary import interrupted_summary
+from holdfast.domain.summary import interrupted_summary
 from holdfast.models.listen import stream_answer
 from holdfast.models.model import ModelDelta, ModelError, ModelRequest
 from holdfast.runtime.agent import Agent

@@ -7,8 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from holdfast.domain.errors import Corrupt, HoldfastError
-from holdfast.domain.location import location
-from holdfast.domain.readable import decode_readable
+from holdfast.domain.events import decode_readable, location
 from holdfast.store.contract import Finding
 from holdfast.store.sqlite.connections import connect_reader
 from holdfast.store.sqlite.log_reads import checked

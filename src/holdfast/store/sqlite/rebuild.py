@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from holdfast.domain.errors import Corrupt
-from holdfast.domain.events import decode
-from holdfast.domain.location import location
+from holdfast.domain.events import decode, location
 from holdfast.store.projection import project
 from holdfast.store.sqlite.log_reads import checked
 from holdfast.store.sqlite.projected_rows import PROJECTIONS, RememberedRows, SqliteRows

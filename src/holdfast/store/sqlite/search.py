@@ -18,7 +18,7 @@ from typing import TypeGuard
 import msgspec
 
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
-from holdfast.domain.events import AnyEvent, Record, task_stream
+from holdfast.domain.events import AnyEvent, Record, decode_readable, location, task_stream
 from holdfast.domain.events.session import (
     InputReceived,
     InputRevised,
@@ -30,9 +30,7 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskFinished, TaskPruned
-from holdfast.domain.location import location
 from holdfast.domain.next_step import COMMAND_TOOL
-from holdfast.domain.readable import decode_readable
 from holdfast.follower_state import FollowerState
 from holdfast.store.contract import Hit, OutputFound, Page
 from holdfast.store.subscriptions import SWEEP_SECONDS, Subscriptions
