@@ -1,4 +1,4 @@
-"""The composition root: one gateway, put together, run, and taken apart in order.
+"""One gateway, started, run, and taken apart in order; `assembly.py` puts it together.
 
 Start and recovery are one path: what the last gateway left open is simply open. SIGTERM, SIGINT and
 SIGHUP shut it down cleanly; after SIGKILL only the events of a clean shutdown are missing.
@@ -15,67 +15,35 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from socket import socket as Socket
 
 from holdfast import __version__
-from holdfast.board.cards import Cards
-from holdfast.board.dispatcher import Dispatcher
-from holdfast.board.worker_tools import WorkerTools
-from holdfast.clock import Clock, SystemClock, wait_for_event
-from holdfast.config import ConfigError, Home, command_environment
+from holdfast.assembly import Machine, assemble
+from holdfast.clock import SystemClock, wait_for_event
+from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent
 from holdfast.domain.events.system import GatewayStarted, GatewayStopped
 from holdfast.gateway.connections import ConnectionLimits
-from holdfast.gateway.dashboard_files import DashboardFiles
-from holdfast.gateway.devices import Devices
 from holdfast.gateway.guard import Guard
 from holdfast.gateway.logs import start_logging
-from holdfast.gateway.revocations import Revocations
 from holdfast.gateway.server import Server, listen
 from holdfast.gateway.state import Again, Gateway
-from holdfast.gateway.streams import Streams
 from holdfast.gateway.welcome import Welcome
-from holdfast.lifecycle.awake_clock import AwakeClock
-from holdfast.lifecycle.reset_scheduler import ResetScheduler
-from holdfast.lifecycle.reset_service import ResetService
 from holdfast.lifecycle.restart import restart_program
-from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.run_files import RunFiles
-from holdfast.lifecycle.running_tasks import RunningTasks
-from holdfast.lifecycle.stale_report import StaleReport
 from holdfast.models.registry import ModelRegistry
 from holdfast.processes.open_files import raise_limit, restore_limit
-from holdfast.processes.supervisor import Supervisor
-from holdfast.profiles import WORKSPACES, Profiles
+from holdfast.profiles import Profiles
 from holdfast.read_settings import load_settings
-from holdfast.runtime.agents import Agents
-from holdfast.runtime.creation import Creation
 from holdfast.runtime.heartbeat import HeartbeatFile, boot_id
-from holdfast.runtime.runner import Runner
-from holdfast.runtime.streaming_text import StreamingTexts
-from holdfast.runtime.tools.delegate import Delegate
-from holdfast.runtime.tools.files import file_tools
-from holdfast.runtime.tools.question import QUESTION
-from holdfast.runtime.tools.recall import Recall
-from holdfast.runtime.tools.terminal import command_tools
-from holdfast.runtime.tools.tool import AnyTool
-from holdfast.sessions import Sessions
 from holdfast.settings import Settings
 from holdfast.store.contract import Append, Store, Write
 from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite.connections import no_space
 from holdfast.store.sqlite.store import open_store as open_sqlite
-from holdfast.tasks.agents import AgentTasks
-from holdfast.tasks.commands import CommandTasks
-from holdfast.tasks.defaults import CommandDefaults
-from holdfast.tasks.files import TaskFileExporter
-from holdfast.tasks.git_snapshots import GitSnapshots
-from holdfast.tasks.log import TaskLog
-from holdfast.tasks.prune import Pruning
-from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.sandbox import SandboxBuilder, not_dumpable, remove_tmp, sessions_with_tmp
 
 SUSPEND_SECONDS = 1.5
@@ -166,7 +134,7 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
         closing.callback(log.info, "gateway ended")
         closing.push_async_callback(store.close)
         number = int(bound.getsockname()[1])
-        gateway, exporter = _put_together(host, store, port=number, shutdown=shutdown, again=again)
+        gateway = _assemble(host, store, port=number, shutdown=shutdown, again=again)
         closing.push_async_callback(gateway.models.close)
         closing.push_async_callback(gateway.agents.close)
         files = RunFiles(home, host.lock, lost=shutdown.set)
@@ -182,8 +150,7 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
             if not await _begin(gateway, wait=True):
                 await serving
                 return number
-        stale = StaleReport(store, gateway.task_queries, gateway.clock, gateway.profiles)
-        await _recover(gateway, exporter, stale)
+        await _recover(gateway)
         _collect_garbage_less_often()
         if started:
             _announce(home, gateway, files, public_urls)
@@ -193,121 +160,38 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
         await asyncio.wait({serving, asyncio.create_task(shutdown.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _shut_down(gateway, serving)
         await gateway.retention.stop()
-        await stale.stop()
-        await exporter.stop()
+        await gateway.stale_report.stop()
+        await gateway.exporter.stop()
         await warming
         return number
 
 
-async def _recover(gateway: Gateway, exporter: TaskFileExporter, stale: StaleReport) -> None:
+def _assemble(host: _Host, store: Store, *, port: int, shutdown: asyncio.Event, again: Again) -> Gateway:
+    clock, profiles = SystemClock(), Profiles(host.home.config)
+    assembled = assemble(
+        host.home,
+        store,
+        profiles=profiles,
+        models=ModelRegistry(profiles),
+        machine=Machine(clock=clock, umask=host.umask, heartbeat=HeartbeatFile(host.home.heartbeat, clock)),
+    )
+    return replace(assembled, url=f"http://127.0.0.1:{port}", shutdown=shutdown, again=again)
+
+
+async def _recover(gateway: Gateway) -> None:
     """Resume everything that the last gateway left open. Commands are accepted only afterwards."""
     sandbox = gateway.sandbox
     await asyncio.to_thread(lambda: sandbox.problem)  # tried once, before a command needs it
     await _remove_left_tmp(gateway.store, sandbox)
     await gateway.models.detect()
     await gateway.tasks.start()
-    await exporter.start()
+    await gateway.exporter.start()
     await gateway.retention.start()
-    await stale.start()
+    await gateway.stale_report.start()
     await gateway.runner.start()
     await gateway.reset_scheduler.start()
     await gateway.dispatcher.start()
     gateway.recovered.set()
-
-
-def _command_tasks(
-    host: _Host,
-    store: Store,
-    profiles: Profiles,
-    *,
-    task_log: TaskLog,
-    sessions: Sessions,
-    sandbox: SandboxBuilder,
-    clock: Clock,
-) -> CommandTasks:
-    defaults = CommandDefaults(
-        host.home.tasks,
-        lambda: command_environment(profiles.settings.secret_names),
-        host.umask,
-        profiles.mask,
-        sandbox,
-    )
-    supervisor = Supervisor(host.home.tasks)
-    return CommandTasks(
-        store, task_log=task_log, supervisor=supervisor, defaults=defaults, sessions=sessions, clock=clock
-    )
-
-
-def _tools(
-    tasks: CommandTasks, task_queries: TaskQueries, agent_tasks: AgentTasks, *, creation: Creation, sessions: Sessions
-) -> list[AnyTool]:
-    """Return what every agent can do, apart from reading the inbox."""
-    return [
-        *file_tools(),
-        QUESTION,
-        *command_tools(tasks, task_queries, SystemClock()),
-        Delegate(agent_tasks, task_queries, creation).tool,
-        Recall(sessions).tool,
-    ]
-
-
-def _put_together(
-    host: _Host, store: Store, *, port: int, shutdown: asyncio.Event, again: Again
-) -> tuple[Gateway, TaskFileExporter]:
-    """Construct every part with its collaborators; nothing is started yet."""
-    home, clock, streaming = host.home, SystemClock(), StreamingTexts(store)
-    profiles, sandbox = Profiles(home.config), SandboxBuilder(home.path.absolute())
-    sessions, task_log = Sessions(store, clock), TaskLog(store, clock, GitSnapshots(home.tasks), profiles.mask)
-    tasks = _command_tasks(host, store, profiles, task_log=task_log, sessions=sessions, sandbox=sandbox, clock=clock)
-    task_queries = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, profiles=profiles)
-    agent_tasks = AgentTasks(store, task_log=task_log, sessions=sessions, clock=clock)
-    creation = Creation(store, sessions=sessions, profiles=profiles)
-    awake = AwakeClock()
-    running_tasks = RunningTasks(store, task_queries, tasks, awake)
-    cards = Cards(store, sessions=sessions, running=running_tasks, clock=clock, root=home.path / WORKSPACES)
-    dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock)
-    tools = [*_tools(tasks, task_queries, agent_tasks, creation=creation, sessions=sessions), dispatcher.inbox.tool]
-    models, worker_tools = ModelRegistry(profiles), WorkerTools(store, cards, sessions, creation).tools
-    agents = Agents(profiles, models, tools=tools, worker_tools=worker_tools)
-    beat = HeartbeatFile(home.heartbeat, clock)
-    runner = Runner(
-        store, sessions=sessions, task_log=task_log, streaming=streaming, agents=agents, clock=clock, heartbeat=beat
-    )
-    streams = Streams(store, streaming)
-    reset_service = ResetService(store, sessions=sessions, running=running_tasks, profiles=profiles, clock=clock)
-    pruning = Pruning(store, tasks.supervisor, clock)
-    exporter = TaskFileExporter(store, sessions=sessions, root=home.tasks, hide=profiles.mask)
-    gateway = Gateway(
-        store=store,
-        sessions=sessions,
-        streams=streams,
-        devices=Devices(store.devices, streams, clock, Revocations(home.revocations)),
-        dashboard=DashboardFiles(),
-        runner=runner,
-        tasks=tasks,
-        task_queries=task_queries,
-        agent_tasks=agent_tasks,
-        pruning=pruning,
-        retention=Retention(store, pruning, clock, lambda: profiles.settings.retention, sessions=sessions),
-        running_tasks=running_tasks,
-        reset_service=reset_service,
-        cards=cards,
-        dispatcher=dispatcher,
-        reset_scheduler=ResetScheduler(store, reset_service=reset_service, profiles=profiles, awake=awake, clock=clock),
-        profiles=profiles,
-        models=models,
-        agents=agents,
-        sandbox=sandbox,
-        clock=clock,
-        followers=[runner.state, tasks.state, exporter.state, *dispatcher.states, store.search_state],
-        home=str(home.path),
-        url=f"http://127.0.0.1:{port}",
-        started_at=clock.now(),
-        shutdown=shutdown,
-        again=again,
-        recovered=asyncio.Event(),
-    )
-    return gateway, exporter
 
 
 async def _shut_down(gateway: Gateway, serving: asyncio.Task[None]) -> None:

@@ -21,6 +21,7 @@ from holdfast.lifecycle.reset_scheduler import ResetScheduler
 from holdfast.lifecycle.reset_service import ResetService
 from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running_tasks import RunningTasks
+from holdfast.lifecycle.stale_report import StaleReport
 from holdfast.models.registry import ModelRegistry
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
@@ -30,6 +31,7 @@ from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
 from holdfast.tasks.agents import AgentTasks
 from holdfast.tasks.commands import CommandTasks
+from holdfast.tasks.files import TaskFileExporter
 from holdfast.tasks.prune import Pruning
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.sandbox import SandboxBuilder
@@ -56,6 +58,7 @@ class Gateway:
     tasks: CommandTasks
     task_queries: TaskQueries
     agent_tasks: AgentTasks
+    exporter: TaskFileExporter
     pruning: Pruning
     running_tasks: RunningTasks
     reset_service: ResetService
@@ -63,6 +66,7 @@ class Gateway:
     cards: Cards
     dispatcher: Dispatcher
     retention: Retention
+    stale_report: StaleReport
     profiles: Profiles
     models: ModelRegistry
     agents: Agents
@@ -71,12 +75,12 @@ class Gateway:
     followers: list[FollowerState]
     """Whatever follows the log, and how it is doing."""
     home: str
-    url: str
     started_at: int
-    shutdown: asyncio.Event
+    url: str = ""
+    shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the gateway is to shut down."""
-    again: Again
-    recovered: asyncio.Event
+    again: Again = field(default_factory=Again)
+    recovered: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when it has found out what became of everything that was open; before that no command is taken."""
     typed: OncePerKey[WriteResult] = field(default_factory=OncePerKey)
     """What was typed into commands, and what they took of it."""

@@ -15,7 +15,8 @@ JUMPED_MS = 60_000
 log = logging.getLogger(__name__)
 
 
-def _since_boot() -> float:
+def since_boot() -> float:
+    """Seconds since the boot of the machine, sleep included."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -23,7 +24,7 @@ class AwakeClock:
     """Awake ages by key. `tick` begins a round; a key that is not used in a whole round is forgotten."""
 
     def __init__(
-        self, monotonic: Callable[[], float] = time.monotonic, since_boot: Callable[[], float] = _since_boot
+        self, monotonic: Callable[[], float] = time.monotonic, since_boot: Callable[[], float] = since_boot
     ) -> None:
         self._monotonic = monotonic
         self._since_boot = since_boot
