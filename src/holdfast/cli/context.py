@@ -11,7 +11,7 @@ import click
 
 from holdfast import __version__
 from holdfast.cli.errors import USAGE, CliError
-from holdfast.cli.hints import use_home
+from holdfast.cli.hints import use_home, with_home
 
 if TYPE_CHECKING:
     from holdfast.client.client import Client
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.schemas.tasks import TaskAccepted
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 class Terminal:
@@ -32,7 +33,7 @@ class Terminal:
         """Whether somebody is there who can answer."""
         return sys.stdin.isatty()
 
-    def echo(self, text: str, *, nl: bool = True) -> None:
+    def echo(self, text: str | bytes, *, nl: bool = True) -> None:
         """Print what was asked for."""
         click.echo(text, nl=nl)
 
@@ -89,13 +90,18 @@ class Cli:
             self.note(f"started a gateway (pid {running.address.pid})")
         return running.address
 
-    def echo(self, text: str = "", *, nl: bool = True) -> None:
+    def echo(self, text: str | bytes = "", *, nl: bool = True) -> None:
         """Print what was asked for."""
         self.terminal.echo(text, nl=nl)
 
     def note(self, text: str) -> None:
         """Print a hint, a warning or progress, which is no part of the result."""
         self.terminal.note(text)
+
+    def hint(self, text: str) -> None:
+        """Print what could be done next, with the home in the commands that it names; not for programs."""
+        if not self.json:
+            self.note(click.style(with_home(text), dim=True))
 
     def confirm(self, question: str, *, yes: bool, declined: str) -> None:
         """Return if somebody agrees, or did with `--yes`; else the command ends with `declined`."""
@@ -113,6 +119,17 @@ class Cli:
         else:
             self.echo(text)
 
+    def show(self, body: Any, kind: type[T], render: Callable[[T], str]) -> T:
+        """Print what the gateway sent, as it is with --json and else as `render` puts it; return it as a struct."""
+        from holdfast.client.lenient import convert
+
+        found = convert(body, kind)
+        if self.json:
+            self.print_json(body)
+        else:
+            self.echo(render(found))
+        return found
+
     def accepted(self, accepted: Accepted | TaskAccepted | CardAccepted | BoardAccepted, done: str) -> None:
         """Print what was done, or with --json where it is in the log."""
         from holdfast.cli.screen import clean
@@ -128,11 +145,11 @@ class Cli:
 
         return no_color()
 
-    def print_json(self, value: object) -> None:
-        """Print a value for programs: on one line, or indented on a terminal."""
+    def print_json(self, value: object, *, one_line: bool = False) -> None:
+        """Print a value for programs: on one line, or indented on a terminal unless it is one of many."""
         import json
 
-        if not sys.stdout.isatty():
+        if one_line or not sys.stdout.isatty():
             self.echo(json.dumps(value, ensure_ascii=False, sort_keys=True))
             return
         from holdfast.cli.screen import escaped_json

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, assert_never
 
-import click
-
 from holdfast.cli.approvals import is_cut, shown_lines
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import FAILED, INTERRUPTED, CliError
@@ -14,7 +12,7 @@ from holdfast.cli.hints import program
 from holdfast.cli.screen import clean, clock
 from holdfast.client.events import RecordReceived, TextDelta, follow_records
 from holdfast.client.http import Json, new_id
-from holdfast.client.reconnect import PATIENCE_SECONDS, UNREACHABLE, Disconnected, Reconnect, Reconnected
+from holdfast.client.reconnect import UNREACHABLE, Disconnected, Reconnect, Reconnected
 
 if TYPE_CHECKING:  # only who waits for an answer pays for the events
     from holdfast.cli.answer import AnswerPrinter, AnswerWatch
@@ -23,15 +21,6 @@ if TYPE_CHECKING:  # only who waits for an answer pays for the events
 SAY_SECONDS = 30.0
 BEFORE = 2
 """So many records before the accepted version the message itself is among those that are read."""
-
-patience_option = click.option(
-    "--patience",
-    type=click.FloatRange(min=0),
-    default=PATIENCE_SECONDS,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for a gateway that went away.",
-)
 
 
 def say(cli: Cli, target: str, body: Json, *, id: str | None = None, shown_by: str = "holdfast sessions") -> Json:
@@ -155,10 +144,8 @@ def _follow(
                     live.show(change)
             case TextDelta():
                 pass
-            case Disconnected():
-                _remark(live, f"the gateway is away; waiting for it up to {seen.seconds:.0f} s")
-            case Reconnected():
-                _remark(live, "the gateway is back")
+            case Disconnected() | Reconnected():
+                _remark(live, str(seen))
 
 
 def who_answers(profile: str, model: str) -> str:

@@ -25,12 +25,12 @@ from holdfast.cli.context import pass_cli, shared_options
 Function = Callable[..., Any]
 
 
-def verb(name: str | None = None) -> Callable[[Function], click.Command]:
+def verb(name: str | None = None, *, cls: type[click.Command] = click.Command) -> Callable[[Function], click.Command]:
     """Make a function a command: by default with the function's own name."""
 
     def decorate(function: Function) -> click.Command:
         title = name or function.__name__.replace("_", "-")
-        return click.command(title)(shared_options(pass_cli(function)))
+        return click.command(title, cls=cls)(shared_options(pass_cli(function)))
 
     return decorate
 
@@ -95,11 +95,13 @@ class NounGroup(CommandGroup):
         self._default = default
         self._sections: dict[str, list[str]] = {}
 
-    def verb(self, section: str, name: str | None = None) -> Callable[[Function], click.Command]:
+    def verb(
+        self, section: str, name: str | None = None, *, cls: type[click.Command] = click.Command
+    ) -> Callable[[Function], click.Command]:
         """Make a function a command of this group; see `verb` above."""
 
         def decorate(function: Function) -> click.Command:
-            command = verb(name)(function)
+            command = verb(name, cls=cls)(function)
             assert command.name is not None
             self.add_command(command)
             self._sections.setdefault(section, []).append(command.name)

@@ -1,4 +1,7 @@
-"""Values on the command line: texts (also from standard input), ids, spans of time, times and sizes."""
+"""Values on the command line: texts (also from standard input), ids, spans of time, times and sizes.
+
+Also the options that several commands have.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from holdfast.client.reconnect import PATIENCE_SECONDS
 from holdfast.domain.errors import HoldfastError
 from holdfast.settings import span_ms
 
@@ -146,3 +150,14 @@ SPAN, SOME_TIME = _Span(), _Span(1000)
 SINCE = _Moment(ahead=False)
 UNTIL = _Moment(ahead=True)
 SIZE = _Size()
+
+limit_option = click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many.")
+before_option = click.option("--before", metavar="CURSOR", help="The next page: the cursor that ended the page before.")
+patience_option = click.option(
+    "--patience",
+    type=click.FloatRange(min=0),
+    default=PATIENCE_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for a gateway that went away.",
+)

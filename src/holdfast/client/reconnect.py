@@ -27,9 +27,15 @@ class Disconnected(msgspec.Struct, frozen=True):
 
     seconds: float
 
+    def __str__(self) -> str:
+        return f"the gateway is away; waiting for it up to {self.seconds:.0f} s"
+
 
 class Reconnected(msgspec.Struct, frozen=True):
     """It answers again."""
+
+    def __str__(self) -> str:
+        return "the gateway is back"
 
 
 class Reconnect:

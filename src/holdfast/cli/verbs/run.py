@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.conversation import patience_option, say, tell_answer, tell_task
+from holdfast.cli.conversation import say, tell_answer, tell_task
 from holdfast.cli.unquoted import TextCommand
-from holdfast.cli.values import TEXT
+from holdfast.cli.values import TEXT, patience_option
 from holdfast.client.http import Json
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.conversation import patience_option, say, tell_accepted, tell_answer
+from holdfast.cli.conversation import say, tell_accepted, tell_answer
 from holdfast.cli.naming import worker_of
 from holdfast.cli.unquoted import TextCommand
-from holdfast.cli.values import SESSION, TEXT
+from holdfast.cli.values import SESSION, TEXT, patience_option
 from holdfast.client.errors import ApiError
 from holdfast.client.http import Json, quote
 

@@ -11,9 +11,8 @@ import click
 
 from holdfast.cli.board import look, picture
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.conversation import patience_option
 from holdfast.cli.screen import clock, dim, shorten, terminal_width
-from holdfast.cli.values import BOARD
+from holdfast.cli.values import BOARD, patience_option
 from holdfast.client.board_watcher import BoardWatcher
 from holdfast.client.http import Json
 from holdfast.client.reconnect import UNREACHABLE

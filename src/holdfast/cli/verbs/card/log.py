@@ -11,12 +11,11 @@ import click
 
 from holdfast.cli.cards import find, without_commands
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.conversation import patience_option
 from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.hints import program
 from holdfast.cli.screen import clean, moment
 from holdfast.cli.transcript import LogPrinter
-from holdfast.cli.values import CARD
+from holdfast.cli.values import CARD, patience_option
 from holdfast.cli.verbs.sessions.log import stored
 from holdfast.client.board_watcher import BoardWatcher
 from holdfast.client.errors import ApiError
@@ -136,10 +135,8 @@ class Reader:
                 case TextDelta():
                     if not self._cli.json:
                         printer.spoken(piece)
-                case Disconnected():
-                    printer.note(f"the gateway is away; waiting for it up to {piece.seconds:.0f} s")
-                case Reconnected():
-                    printer.note("the gateway is back")
+                case Disconnected() | Reconnected():
+                    printer.note(str(piece))
 
 
 def part(seen: Iterator[RecordItem], run: int, card: str) -> Iterator[RecordItem]:

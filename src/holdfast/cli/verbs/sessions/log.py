@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.conversation import patience_option
 from holdfast.cli.transcript import LogPrinter
-from holdfast.cli.values import SESSION
+from holdfast.cli.values import SESSION, patience_option
 from holdfast.client.client import Client
 from holdfast.client.events import RecordItem, RecordReceived, TextDelta, follow_records
 from holdfast.client.http import quote

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.conversation import patience_option
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.hints import program
 from holdfast.cli.screen import clean, dim
 from holdfast.cli.tasks import find, in_words
-from holdfast.cli.values import TASK
+from holdfast.cli.values import TASK, patience_option
 from holdfast.client.output import OutputItem, OutputPiece, follow_output, stored_output
 from holdfast.client.reconnect import Disconnected, Reconnected
 from holdfast.schemas.tasks import TaskView

@@ -7,11 +7,10 @@ import sys
 import click
 
 from holdfast.cli.context import Cli, pass_cli, shared_options
-from holdfast.cli.conversation import patience_option
 from holdfast.cli.errors import FAILED, INTERRUPTED, TIMED_OUT
 from holdfast.cli.hints import program
 from holdfast.cli.tasks import in_words
-from holdfast.cli.values import SPAN, TASK
+from holdfast.cli.values import SPAN, TASK, patience_option
 from holdfast.client.http import Json, quote
 from holdfast.client.lenient import convert
 from holdfast.client.output import wait_for_task
