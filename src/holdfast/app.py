@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from socket import socket as Socket
 
+import uvloop
+
 from holdfast import __version__
 from holdfast.assembly import Machine, assemble
 from holdfast.clock import SystemClock, wait_for_event
@@ -78,7 +80,7 @@ def serve(
         welcome = None if background else Welcome(browser=browser)
         host = _Host(home, settings, umask, lock, raise_limit())
         again = Again()
-        used = asyncio.run(_run(host, port=port, welcome=welcome, open_store=open_store, again=again))
+        used = uvloop.run(_run(host, port=port, welcome=welcome, open_store=open_store, again=again))
     except HoldfastError as error:
         return _could_not_start(error.message, error.hint)
     except OSError as error:
