@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.cli.chat.blocks import Block
 from holdfast.cli.chat.view import View
 from holdfast.client.events import TextDelta
-from holdfast.domain.transcript_list import Change
+from holdfast.domain.transcript_items import Change
 from tests.records import record_json
 
 Json = dict[str, Any]

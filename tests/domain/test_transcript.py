@@ -6,6 +6,7 @@ items and the state that are expected, to be read as a diff; `tests/record_trans
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any, get_args
@@ -14,11 +15,22 @@ import msgspec
 import pytest
 
 from holdfast.domain.events import Record, session_stream
+from holdfast.domain.events.session import DriverOutputRead, SessionEvent
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import evolve
-from holdfast.domain.transcript import Transcript
-from holdfast.domain.transcript_items import MessageItem, NoticeEvent, StepItem, TurnEndItem, WaitItem
+from holdfast.domain.transcript import FOLDS, Transcript
+from holdfast.domain.transcript_items import (
+    AnyItem,
+    ChapterItem,
+    MessageItem,
+    NoticeEvent,
+    StepItem,
+    SummaryItem,
+    TurnEndItem,
+    WaitItem,
+)
 from holdfast.domain.transcript_text import notice_text
+from tests.records import record_json
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "transcript"
 NAMES = sorted(path.stem for path in GOLDEN.glob("*.json"))
@@ -42,6 +54,19 @@ def play(pieces: list[Json], transcript: Transcript | None = None) -> Transcript
 
 def records(name: str) -> list[Json]:
     return [piece for piece in load(name)["input"] if "event" in piece]
+
+
+def record(kind: str, *, version: int, **fields: Any) -> Record:
+    return msgspec.convert(record_json(kind, version=version, **fields), Record)
+
+
+def said_at_once(item: AnyItem) -> AnyItem:
+    """An item without what a later one says, too: that a turn or a reset was undone, and a digest replaced."""
+    if isinstance(item, ChapterItem | TurnEndItem):
+        item.undone = False
+    if isinstance(item, SummaryItem):
+        item.replaced = False
+    return item
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -117,6 +142,55 @@ def test_streamed_text_is_added_once_and_in_order() -> None:
     assert transcript.live_step.text == "one two thr"
 
 
+def test_a_step_that_was_asked_before_the_first_record_is_streamed_all_the_same() -> None:
+    transcript = Transcript()
+    (added,) = transcript.apply_delta(3, 2, offset=0, text="half of ")
+    (grown,) = transcript.apply_delta(3, 2, offset=8, text="it")
+    assert (added.kind, grown.kind) == ("added", "text")
+    assert transcript.live_step is added.item
+    assert transcript.live_step.text == "half of it"
+    answered = record("ModelResponded", version=9, turn=3, step=2, text="half of it and more")
+    assert [change.kind for change in transcript.apply(answered)] == ["updated"]
+    assert not transcript.apply_delta(3, 2, offset=0, text="half of it and more")  # late: the event has it
+    assert [item.text for item in transcript.items if isinstance(item, StepItem)] == ["half of it and more"]
+
+
+def test_of_text_whose_beginning_is_missing_nothing_is_shown() -> None:
+    transcript = Transcript()
+    assert not transcript.apply_delta(3, 2, offset=4, text="the end")
+    assert not transcript.items
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_settled_items_are_taken_once_and_as_they_are_in_the_end(name: str) -> None:
+    transcript, taken = Transcript(), []
+    for piece in records(name):
+        transcript.apply(msgspec.convert(piece, Record))
+        taken += copy.deepcopy(transcript.take_settled())
+    assert [said_at_once(item) for item in [*taken, *transcript.items]] == [
+        said_at_once(item) for item in play(records(name)).items
+    ]
+    assert len(transcript.items) <= 3
+
+
+def test_what_is_not_over_is_not_settled() -> None:
+    transcript = Transcript()
+    calls = [{"call": "1.1.0", "tool": "read", "arguments": "{}"}]
+    log = [
+        record("TurnStarted", version=1, turn=1),
+        record("ModelResponded", version=2, turn=1, step=1, text="one", calls=calls),
+        record("InputReceived", version=3, input="i", text="later"),
+        record("ToolCallFinished", version=4, turn=1, call="1.1.0", tool="read"),
+        record("InputsJoined", version=5, turn=1, inputs=["i"]),
+        record("StopRequested", version=6, turn=1),
+    ]
+    settled = []
+    for one in log:
+        transcript.apply(one)
+        settled.append([item.version for item in transcript.take_settled()])
+    assert settled == [[], [], [], [2], [], [3]]
+
+
 def test_a_failed_model_call_keeps_what_it_said() -> None:
     step = next(item for item in play(load("failed-call")["input"]).items if isinstance(item, StepItem))
     assert step.state == "failed"
@@ -161,6 +235,10 @@ def test_every_notice_has_a_sentence() -> None:
         event = msgspec.json.decode((events / f"{kind.__name__}.json").read_bytes(), type=kind)
         text = notice_text(event, clock=lambda at: f"time {at}")
         assert text[0] not in " ." and text.endswith(".") and ".." not in text, text
+
+
+def test_every_event_of_a_session_is_shown_or_left_out_on_purpose() -> None:
+    assert set(get_args(SessionEvent)) - set(FOLDS) == {DriverOutputRead}
 
 
 def test_events_of_other_streams_are_no_items() -> None:

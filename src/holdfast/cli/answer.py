@@ -20,6 +20,7 @@ from holdfast.domain.events.session import TurnResumed
 from holdfast.domain.transcript import Transcript
 from holdfast.domain.transcript_items import (
     AnyItem,
+    Change,
     MessageItem,
     NoticeItem,
     StepItem,
@@ -27,7 +28,6 @@ from holdfast.domain.transcript_items import (
     TurnEndItem,
     WaitItem,
 )
-from holdfast.domain.transcript_list import Change
 from holdfast.domain.transcript_text import call_result, notice_text
 
 AGAIN = "— interrupted, starting this step again —"
@@ -114,11 +114,10 @@ class AnswerPrinter:
     def show(self, change: Change) -> None:
         """Something changed in the turn."""
         match change.item:
-            case StepItem(calls=calls) if change.call:
-                call = next(call for call in calls if call.call == change.call)
+            case StepItem() if (call := change.call) is not None:
                 if call.duration_ms is not None:
                     self.note(call_line(call, call.duration_ms))
-            case StepItem(state="live", text=text) if change.kind == "text":
+            case StepItem(state="live", text=text) if text:
                 self._again()
                 self._write(text[len(self._streamed) :])
                 self._streamed = text

@@ -19,6 +19,7 @@ from holdfast.domain.events import Record
 from holdfast.domain.events.lenient import lenient_record
 from holdfast.domain.transcript import Transcript
 from holdfast.domain.transcript_items import (
+    Change,
     ChapterItem,
     MessageItem,
     NoteItem,
@@ -30,7 +31,6 @@ from holdfast.domain.transcript_items import (
     TurnEndItem,
     WaitItem,
 )
-from holdfast.domain.transcript_list import Change
 from holdfast.domain.transcript_text import (
     answer_text,
     call_result,
@@ -85,6 +85,7 @@ class LogPrinter:
             self._notice(record, "session", f"profile {self._transcript.profile} in {self._transcript.cwd}")
         for change in changes:
             self._show(record, change)
+        self._transcript.take_settled()  # they are on the screen: a long log is not held in memory
 
     def spoken(self, piece: TextDelta) -> None:
         """Text that no event has yet: shown at once, confirmed or marked as partial later."""
@@ -124,9 +125,8 @@ class LogPrinter:
         match change.item:
             case MessageItem() | NoteItem() as item:
                 self._message(record, item, is_new=change.kind == "added")
-            case StepItem() as item if change.call:
-                call = next(call for call in item.calls if call.call == change.call)
-                self._call(record, call)
+            case StepItem() if change.call is not None:
+                self._call(record, change.call)
             case StepItem() as item if item.state != "live":
                 self._step(record, item)
             case WaitItem(answer=None) as item:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from holdfast.domain.chapter import compaction_after
 from holdfast.domain.events import Record
 from holdfast.domain.events.chapter import (
@@ -15,64 +13,79 @@ from holdfast.domain.events.chapter import (
     SummaryStarted,
     SummaryWritten,
 )
-from holdfast.domain.transcript_items import ChapterItem, SummaryItem, begin, summary_item
-from holdfast.domain.transcript_list import Change, ItemList
+from holdfast.domain.transcript_items import AnyItem, Change, ChapterItem, SummaryItem, add_item, new_item
 
 
 class ChapterFold:
     """Folds the events of chapters into a list of items."""
 
-    def __init__(self, items: ItemList) -> None:
-        self.summary_requested = self.summary_running = False
+    def __init__(self, items: list[AnyItem]) -> None:
+        self.is_summary_requested = self.is_summary_running = False
         self._items = items
-        self._resets: list[int] = []
-        """The versions of the resets that hold."""
+        self._resets: list[ChapterItem] = []
+        """The resets that hold."""
+        self._summaries: list[SummaryItem] = []
+        """The summaries of this chapter."""
 
     def apply(self, event: ChapterOpened | ChapterRejoined | SummaryEvent, record: Record) -> list[Change]:
         """Fold one event; the items that it changed."""
         match event:
             case ChapterOpened():
-                self.summary_requested = self.summary_running = False
-                self._resets.append(record.version)
-                return [self._items.add(begin(ChapterItem, record))]
+                self.is_summary_requested = self.is_summary_running = False
+                self._resets.append(new_item(ChapterItem, record))
+                return [add_item(self._items, self._resets[-1])]
             case ChapterRejoined():
-                self.summary_requested = self.summary_running = False
-                item = self._items.find(self._resets.pop() if self._resets else 0, ChapterItem)
-                undone = [] if item is None else [self._items.put(replace(item, undone=True))]
-                return [*undone, self._items.add_notice(record)]
+                self.is_summary_requested = self.is_summary_running = False
+                undone = [self._resets.pop()] if self._resets else []
+                for item in undone:
+                    item.undone = True
+                return [Change("updated", item) for item in undone]
             case _:
-                self.summary_requested, self.summary_running = compaction_after(
-                    event, requested=self.summary_requested, running=self.summary_running
+                self.is_summary_requested, self.is_summary_running = compaction_after(
+                    event, requested=self.is_summary_requested, running=self.is_summary_running
                 )
-                return self._summary(event, record)
+                # The chapter that a hand-over note is for has it.
+                return [] if event.purpose == "hand_over" else self._summary(event, record)
 
     def _summary(self, event: SummaryEvent, record: Record) -> list[Change]:
-        if isinstance(event, SummaryRequested):
-            return [self._items.add_notice(record)]
-        if event.purpose == "hand_over":  # the chapter that it is for has the note
-            return [self._items.add_notice(record)] if isinstance(event, SummaryFailed) else []
-        new, last = summary_item(event, record), next(self._items.latest(SummaryItem), None)
-        replaced = self._digests() if isinstance(event, SummaryWritten) and event.source == "model" else []
-        changes = [self._items.put(replace(item, replaced=True)) for item in replaced]
-        if last is None or not self._continues(last, event):
-            return [*changes, self._items.add(new)]
-        new = replace(
-            new,
-            version=last.version,
-            at=last.at,
-            model=new.model or last.model,
-            tokens_before=new.tokens_before or last.tokens_before,
-        )
-        return [*changes, self._items.put(new)]
+        match event:
+            case SummaryRequested():
+                return []
+            case SummaryStarted():
+                new = new_item(SummaryItem, record, state="running", tokens_before=event.tokens)
+                return [self._put(new, is_same=self._is_next_attempt(event))]
+            case SummaryFailed():
+                return [self._put(new_item(SummaryItem, record, state="failed"), is_same=self._is_running())]
+            case SummaryWritten():
+                replaced = self._digests() if event.source == "model" else []
+                for item in replaced:
+                    item.replaced = True
+                new = new_item(SummaryItem, record, state="done")
+                changes = [Change("updated", item) for item in replaced]
+                return [*changes, self._put(new, is_same=self._is_running())]
 
-    def _continues(self, last: SummaryItem, event: SummaryStarted | SummaryWritten | SummaryFailed) -> bool:
-        """Whether an event is about the summary that the last item shows: its end, or the next attempt."""
-        if not isinstance(event, SummaryStarted):
-            return last.state == "running"
-        covers = (last.covers_turn, last.covers_step) == (event.covers_turn, event.covers_step)
-        return last.state == "failed" and covers and self._items.items[-1] is last
+    def _is_running(self) -> bool:
+        return bool(self._summaries) and self._summaries[-1].state == "running"
+
+    def _is_next_attempt(self, event: SummaryStarted) -> bool:
+        last = self._summaries[-1] if self._summaries else None
+        if last is None or last is not self._items[-1] or last.state != "failed":
+            return False
+        return (last.covers_turn, last.covers_step) == (event.covers_turn, event.covers_step)
+
+    def _put(self, new: SummaryItem, *, is_same: bool) -> Change:
+        """Add a summary, or complete the last one: attempts in a row are one item."""
+        if not is_same:
+            self._summaries.append(new)
+            return add_item(self._items, new)
+        last = self._summaries[-1]
+        new.version, new.at, new.model = last.version, last.at, new.model or last.model
+        new.tokens_before = new.tokens_before or last.tokens_before
+        for name in SummaryItem.__struct_fields__:
+            setattr(last, name, getattr(new, name))
+        return Change("updated", last)
 
     def _digests(self) -> list[SummaryItem]:
         """The digests of this chapter, the last one first."""
-        start = self._resets[-1] if self._resets else 0
-        return [item for item in self._items.latest(SummaryItem) if item.source == "digest" and item.version > start]
+        start = self._resets[-1].version if self._resets else 0
+        return [item for item in reversed(self._summaries) if item.source == "digest" and item.version > start]

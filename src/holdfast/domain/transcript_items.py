@@ -1,15 +1,15 @@
 """What a conversation is shown as: the items that `transcript.py` makes from the records of a session.
 
-An item is begun by one event, whose version and time it carries; later events complete it. Items stay in the order
-of their versions. They are data for every client (terminal, export, dashboard) and contain no layout.
+An item is begun by one event, whose version and time it carries; later events complete it, in place. Items stay in
+the order of their versions. They are data for every client (terminal, export, dashboard) and contain no layout.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from functools import cache
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
-from msgspec.structs import replace
 
 from holdfast.domain.command import InputMode, InputSource
 from holdfast.domain.events import Record
@@ -22,8 +22,6 @@ from holdfast.domain.events.chapter import (
     ResetRule,
     SummaryFailed,
     SummaryRequested,
-    SummaryStarted,
-    SummaryWritten,
     Survivor,
     ToolResultsTrimmed,
 )
@@ -48,7 +46,6 @@ from holdfast.domain.events.session import (
     SessionRestored,
     StopRequested,
     ToolCallFinished,
-    ToolCallStarted,
     TurnBackgrounded,
     TurnResumed,
     TurnSuspended,
@@ -57,7 +54,7 @@ from holdfast.domain.events.session import (
 
 INTERRUPTED = "it was interrupted"
 LENGTH_LIMIT = "the model's length limit"
-I = TypeVar("I", bound=msgspec.Struct)  # noqa: E741
+I = TypeVar("I", bound="TranscriptItem")  # noqa: E741
 MessageState = Literal["queued", "taken", "joined", "withdrawn"]
 """Waiting in the queue, taken by a turn that began with it, joined a turn that ran, or taken back by a person."""
 StepState = Literal["live", "done", "cut", "failed"]
@@ -89,9 +86,14 @@ NoticeEvent = (
 """Events that are one line of their own. A `SessionCreated` is one only for a fork, a `SummaryFailed` only where it is
 about the note for the next chapter.
 """
+NOTICES: tuple[type[NoticeEvent], ...] = get_args(NoticeEvent)
+ChangeKind = Literal["added", "text", "call", "updated", "removed"]
+"""What became of an item: it is new, its streamed text grew, one of its calls changed, something else in it did, or
+it was left out again, because nothing came of it.
+"""
 
 
-class TranscriptItem(msgspec.Struct, frozen=True, kw_only=True, tag_field="item", gc=False):
+class TranscriptItem(msgspec.Struct, kw_only=True, tag_field="item", gc=False):
     """Base of all items."""
 
     version: int
@@ -99,7 +101,7 @@ class TranscriptItem(msgspec.Struct, frozen=True, kw_only=True, tag_field="item"
     at: int
 
 
-class MessageItem(TranscriptItem, frozen=True, tag="message"):
+class MessageItem(TranscriptItem, tag="message"):
     """Something that was said to the agent: by a person, by the board, or by a comment on the card."""
 
     input: str
@@ -116,7 +118,7 @@ class MessageItem(TranscriptItem, frozen=True, tag="message"):
     withdrawn_by: Actor | None = None
 
 
-class NoteItem(TranscriptItem, frozen=True, tag="note"):
+class NoteItem(TranscriptItem, tag="note"):
     """The end of a task, as it was reported to the agent."""
 
     text: str
@@ -129,7 +131,7 @@ class NoteItem(TranscriptItem, frozen=True, tag="note"):
     withdrawn_by: Actor | None = None
 
 
-class ToolCallView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ToolCallView(msgspec.Struct, kw_only=True, gc=False):
     """A tool call of a step, and what became of it."""
 
     call: str
@@ -144,8 +146,21 @@ class ToolCallView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     files: list[str] = msgspec.field(default_factory=list)
     task: str = ""
 
+    def end(self, event: ToolCallFinished) -> None:
+        """Take over what came of it. A command that failed makes its call a failed one."""
+        self.output, self.duration_ms = event.output, event.duration_ms
+        self.exit_code, self.signal, self.files, self.task = event.exit_code, event.signal, event.files, event.task
+        if event.stopped:
+            self.state = "stopped"
+        elif event.outcome != "done":
+            self.state = event.outcome
+        elif event.running:
+            self.state = "started"
+        else:
+            self.state = "failed" if event.signal or event.exit_code else "done"
 
-class StepItem(TranscriptItem, frozen=True, tag="step"):
+
+class StepItem(TranscriptItem, tag="step"):
     """One request to the model, and what it answered: text, thinking and tool calls."""
 
     turn: int
@@ -163,6 +178,19 @@ class StepItem(TranscriptItem, frozen=True, tag="step"):
     usage: Usage | None = None
     ended_at: int | None = None
 
+    def end(self, event: ModelResponded | ModelInterrupted | ModelFailed, at: int) -> None:
+        """Take over how its request ended."""
+        self.text, self.ended_at = event.text, at
+        if isinstance(event, ModelResponded):
+            self.state, self.thinking, self.usage = "done", event.thinking, event.usage
+            self.calls = [ToolCallView(call=one.call, tool=one.tool, arguments=one.arguments) for one in event.calls]
+            self.finish = event.finish_reason
+            self.cut_reason = LENGTH_LIMIT if event.finish_reason == "length" else ""
+        elif isinstance(event, ModelInterrupted):
+            self.state, self.thinking, self.cut_reason = "cut", event.thinking, event.reason or INTERRUPTED
+        else:
+            self.state, self.problem = "failed", event.problem
+
 
 class WaitAnswerView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a wait was answered."""
@@ -173,7 +201,7 @@ class WaitAnswerView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     note: str = ""
 
 
-class WaitItem(TranscriptItem, frozen=True, tag="wait"):
+class WaitItem(TranscriptItem, tag="wait"):
     """A turn waits: for an answer, a permission, or for the time of the next attempt."""
 
     wait: str
@@ -194,7 +222,7 @@ class WaitItem(TranscriptItem, frozen=True, tag="wait"):
         return self.purpose in ("question", "approval", "compaction")
 
 
-class ChapterItem(TranscriptItem, frozen=True, tag="chapter"):
+class ChapterItem(TranscriptItem, tag="chapter"):
     """A reset: the model's context begins anew here."""
 
     chapter: int
@@ -208,7 +236,7 @@ class ChapterItem(TranscriptItem, frozen=True, tag="chapter"):
     undone: bool = False
 
 
-class SummaryItem(TranscriptItem, frozen=True, tag="summary"):
+class SummaryItem(TranscriptItem, tag="summary"):
     """The context was made shorter, is being made so, or could not be. Attempts in a row are one item."""
 
     state: SummaryState
@@ -227,7 +255,7 @@ class SummaryItem(TranscriptItem, frozen=True, tag="summary"):
     """A digest that a summary has replaced."""
 
 
-class TurnEndItem(TranscriptItem, frozen=True, tag="turn_end"):
+class TurnEndItem(TranscriptItem, tag="turn_end"):
     """A turn is over."""
 
     turn: int
@@ -243,7 +271,7 @@ class TurnEndItem(TranscriptItem, frozen=True, tag="turn_end"):
     """The model does not see this turn any more."""
 
 
-class NoticeItem(TranscriptItem, frozen=True, tag="notice"):
+class NoticeItem(TranscriptItem, tag="notice"):
     """Something else that happened in the session; `transcript_text.py` has a sentence for each kind."""
 
     event: NoticeEvent
@@ -253,69 +281,57 @@ QueuedItem = MessageItem | NoteItem
 AnyItem = MessageItem | NoteItem | StepItem | WaitItem | ChapterItem | SummaryItem | TurnEndItem | NoticeItem
 
 
-def call_state(event: ToolCallFinished) -> CallState:
-    """How a call ended, as people see it: a command that failed makes its call a failed one."""
-    if event.stopped:
-        return "stopped"
-    if event.outcome != "done":
-        return event.outcome
-    if event.running:
-        return "started"
-    return "failed" if event.signal or event.exit_code else "done"
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """What an event or a piece of text changed."""
+
+    kind: ChangeKind
+    item: AnyItem
+    call: ToolCallView | None = None
+    """The call that changed."""
 
 
-def ended_step(step: StepItem, event: ModelResponded | ModelInterrupted | ModelFailed, at: int) -> StepItem:
-    """The step after the event that ended its request."""
-    match event:
-        case ModelResponded():
-            return replace(
-                step,
-                text=event.text,
-                thinking=event.thinking,
-                calls=[new_item(ToolCallView, call) for call in event.calls],
-                state="done",
-                cut_reason=LENGTH_LIMIT if event.finish_reason == "length" else "",
-                finish=event.finish_reason,
-                usage=event.usage,
-                ended_at=at,
-            )
-        case ModelInterrupted():
-            return replace(
-                step,
-                text=event.text,
-                thinking=event.thinking,
-                state="cut",
-                cut_reason=event.reason or INTERRUPTED,
-                ended_at=at,
-            )
-        case ModelFailed():
-            return replace(step, text=event.text, state="failed", problem=event.problem, ended_at=at)
+class TurnProgress(msgspec.Struct, kw_only=True, gc=False):
+    """The turn at work, and what it has used so far."""
+
+    number: int
+    started_at: int
+    is_stopping: bool = False
+    is_suspended: bool = False
+    task: str = ""
+    """The task that it became."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+
+    def add_usage(self, usage: Usage) -> None:
+        """Count one more model call."""
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        if usage.cost is not None:
+            self.cost = (self.cost or 0.0) + usage.cost
 
 
-def changed_call(call: ToolCallView, event: ToolCallStarted | ToolCallFinished, at: int) -> ToolCallView:
-    """The call after it began or ended."""
-    if isinstance(event, ToolCallStarted):
-        return replace(call, state="running", started_at=at)
-    return new_item(ToolCallView, event, arguments=call.arguments, state=call_state(event), started_at=call.started_at)
-
-
-def summary_item(event: SummaryStarted | SummaryWritten | SummaryFailed, record: Record) -> SummaryItem:
-    """The item of a summary after one event, as if it were the first."""
-    match event:
-        case SummaryStarted():
-            return begin(SummaryItem, record, state="running", tokens_before=event.tokens)
-        case SummaryFailed():
-            return begin(SummaryItem, record, state="failed")
-        case SummaryWritten():
-            return begin(SummaryItem, record, state="done")
-
-
-def begin(kind: type[I], record: Record, **more: Any) -> I:
+def new_item(kind: type[I], record: Record, **more: Any) -> I:
     """The item that a record begins: it has the fields of the event, and those that are given."""
-    return new_item(kind, record.event, version=record.version, at=record.at, **more)
+    event = record.event
+    for name in _shared_fields(kind, type(event)):
+        more[name] = getattr(event, name)
+    return kind(version=record.version, at=record.at, **more)
 
 
-def new_item(kind: type[I], event: object, **more: Any) -> I:
-    """A struct with the fields that the event has too, and those that are given."""
-    shared = {name: getattr(event, name) for name in kind.__struct_fields__ if hasattr(event, name)}
-    return kind(**shared | more)
+@cache
+def _shared_fields(item: type[TranscriptItem], event: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(name for name in item.__struct_fields__ if name in event.__struct_fields__)
+
+
+def add_item(items: list[AnyItem], item: AnyItem) -> Change:
+    """Append an item."""
+    items.append(item)
+    return Change("added", item)
+
+
+def remove_item(items: list[AnyItem], item: AnyItem) -> Change:
+    """Leave an item out again; it is one of the last."""
+    place = next(place for place in reversed(range(len(items))) if items[place] is item)
+    del items[place]
+    return Change("removed", item)

@@ -23,8 +23,7 @@ from holdfast.client.http import Json, quote
 from holdfast.domain.events.chapter import ChapterOpened
 from holdfast.domain.events.lenient import lenient_record
 from holdfast.domain.events.session import RunBound
-from holdfast.domain.transcript_items import ChapterItem, MessageItem, NoteItem, StepItem, TurnEndItem, WaitItem
-from holdfast.domain.transcript_list import Change
+from holdfast.domain.transcript_items import Change, ChapterItem, MessageItem, NoteItem, StepItem, TurnEndItem, WaitItem
 from holdfast.domain.transcript_text import notice_text
 
 WINDOW = 600
@@ -117,14 +116,15 @@ def _with_notice(client: Client, session: str, blocks: list[tuple[int, Block]]) 
 def while_away(changes: Iterable[Change]) -> str:
     """What happened in these changes, in a few words; empty when nothing did that a person would miss."""
     counts = {"message": 0, "question": 0, "approval": 0, "failed turn": 0, "ended task": 0, "reset": 0}
+    answers: set[int] = set()  # each may be among the changes twice: asked for, and given
     for change in changes:
         match change.item:
             case NoteItem() if change.kind == "added":
                 counts["ended task"] += 1
             case MessageItem() if change.kind == "added":
                 counts["message"] += 1
-            case StepItem(state="done", text=text) if text.strip() and not change.call:
-                counts["message"] += 1
+            case StepItem(state="done", text=text, version=version) if text.strip() and change.call is None:
+                answers.add(version)
             case WaitItem(purpose=purpose) if change.kind == "added" and purpose in counts:
                 counts[purpose] += 1
             case TurnEndItem(outcome="failed") if change.kind == "added":
@@ -133,6 +133,7 @@ def while_away(changes: Iterable[Change]) -> str:
                 counts["reset"] += 1
             case _:
                 pass
+    counts["message"] += len(answers)
     return ", ".join(plural(count, noun) for noun, count in counts.items() if count)
 
 

@@ -20,10 +20,11 @@ from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.chapter import ChapterRejoined, ResetPostponed, SummaryRequested
 from holdfast.domain.events.lenient import lenient_record
 from holdfast.domain.events.parts import Usage
-from holdfast.domain.events.session import InputReceived, RunBound, StopRequested, TurnResumed, TurnSuspended
+from holdfast.domain.events.session import RunBound, StopRequested, TurnResumed, TurnSuspended
 from holdfast.domain.session import SessionActivity
-from holdfast.domain.transcript import Transcript, TurnProgress
+from holdfast.domain.transcript import Transcript
 from holdfast.domain.transcript_items import (
+    Change,
     ChapterItem,
     MessageItem,
     NoteItem,
@@ -33,9 +34,9 @@ from holdfast.domain.transcript_items import (
     SummaryItem,
     ToolCallView,
     TurnEndItem,
+    TurnProgress,
     WaitItem,
 )
-from holdfast.domain.transcript_list import Change
 from holdfast.domain.transcript_text import (
     answer_text,
     call_detail,
@@ -89,7 +90,7 @@ class View:
 
     def seed(self, detail: Json) -> None:
         """Begin in the middle: what a snapshot says of the time before the first record that we shall see."""
-        row, transcript = detail["session"], self.transcript
+        row, queue, transcript = detail["session"], detail["queue"], self.transcript
         transcript.session, transcript.title, transcript.cwd = row["id"], row["title"], row["cwd"]
         transcript.profile, transcript.model = row["profile"], row.get("model") or transcript.model
         turn = None
@@ -104,7 +105,7 @@ class View:
             self.compacting_since = row["updated_at"]
         transcript.seed(
             turn=turn,
-            queue=[(_queued_event(one), int(one["at"])) for one in detail["queue"]],
+            queue=[_queued_item(one, version=place - len(queue)) for place, one in enumerate(queue)],
             is_compacting=row["state"] == "compacting",
         )
 
@@ -168,7 +169,7 @@ class View:
     @property
     def queue(self) -> dict[str, QueuedItem]:
         """What no turn has taken, by its input."""
-        return {item.input: item for item in self.transcript.queued}
+        return {item.input: item for item in self.transcript.queue}
 
     @property
     def at_work(self) -> bool:
@@ -263,8 +264,8 @@ class View:
     def _step(self, item: StepItem, change: Change) -> list[Block]:
         for call in item.calls:
             self._numbers.setdefault(call.call, len(self._numbers) + 1)
-        if change.call:
-            return self._called(next(call for call in item.calls if call.call == change.call))
+        if change.call is not None:
+            return self._called(change.call)
         if change.kind == "text":
             return self.speech.grown(item)
         if change.kind == "removed":  # nothing of it was stored, but some of it may stand here already
@@ -274,7 +275,8 @@ class View:
         if item.state == "live":
             self.speech.begin()
             cut, self._cut = self._cut, ""
-            return [Remark(f"cut: {cut}; this step begins again", "warning")] if cut else []
+            again: list[Block] = [Remark(f"cut: {cut}; this step begins again", "warning")] if cut else []
+            return [*again, *self.speech.grown(item)]
         if item.state != "done":
             problem = item.problem.message.removesuffix(".") if item.problem is not None else item.cut_reason
             self._cut = problem if item.text else ""
@@ -323,11 +325,16 @@ class View:
                 return [Remark(text)]
 
 
-def _queued_event(one: Json) -> InputReceived:
-    return InputReceived(
+def _queued_item(one: Json, *, version: int) -> QueuedItem:
+    """What waits since before the first record, which would have its version."""
+    if one.get("source") == "task":
+        return NoteItem(version=version, at=one["at"], text=one["text"], task="", input=one["input"], state="queued")
+    return MessageItem(
+        version=version,
+        at=one["at"],
         input=one["input"],
         text=one["text"],
-        mode=one["mode"],
         by=PersonActor(client=one["by"]),
+        mode=one["mode"],
         source=one.get("source", "message"),
     )
