@@ -13,6 +13,7 @@ from holdfast.cli.chat.attach import Opening
 from holdfast.cli.chat.blocks import Block, Remark
 from holdfast.cli.chat.keep import Cursors
 from holdfast.cli.chat.outbox import Place, begin
+from holdfast.cli.chat.passthrough import ThisSession, run_command
 from holdfast.cli.chat.slash import Slash
 from holdfast.cli.chat.view import View
 from holdfast.cli.hints import program
@@ -51,10 +52,10 @@ def ask(client: Client, cursors: Cursors, place: Place, view: View, slash: Slash
             return look.sessions(client, place.session)
         case "inbox":
             return look.inbox(client, place.session)
-        case "profile" if not argument:
-            return look.profiles(client, view.profile)
-        case "model" if not argument:
-            return look.models(client)
+        case "profile" | "model" if not argument:
+            return _run(client, place, view, Slash(f"{slash.name}s"))
+        case "profiles" | "models" | "devices":
+            return _run(client, place, view, slash)
         case "stop":
             return tasks.going_on(client, place.session)
         case "stale":
@@ -86,6 +87,12 @@ def ask(client: Client, cursors: Cursors, place: Place, view: View, slash: Slash
             return _fork(client, cursors, place.session, argument)
         case _:
             return _ask_here(client, place, slash)
+
+
+def _run(client: Client, place: Place, view: View, slash: Slash) -> list[Block]:
+    """A command of the command line."""
+    here = ThisSession(place.session, view.profile)
+    return run_command(str(client.home.path), f"{slash.name} {slash.argument}", here=here)
 
 
 def _ask_here(client: Client, place: Place, slash: Slash) -> list[Block]:

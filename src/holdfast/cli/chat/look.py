@@ -111,29 +111,6 @@ def context(client: Client, session: str) -> list[Block]:
     return [listing(columns, cells, hint)]
 
 
-def models(client: Client) -> list[Block]:
-    """The models that were detected."""
-    found = client.get("/v1/models")["detected"]
-    if not found:
-        return [Remark(f"No model was detected, so there is the demo agent; `{program()} models` says how to get one.")]
-    columns = (Column("MODEL", flexible=True), Column("BECAUSE"))
-    cells = [[f"{known['provider']}:{model}", known["how"]] for known in found for model in known["models"][:LISTED]]
-    return [listing(columns, cells, "/model NAME goes on with another, /model default with the profile's own")]
-
-
-def profiles(client: Client, here: str) -> list[Block]:
-    """The agents that a session can have."""
-    found = client.get("/v1/profiles")
-    columns = (Column(""), Column("NAME"), Column("MODEL", flexible=True), Column("FROM"))
-    cells = [["*" if p["name"] == here else "", p["name"], p["model"], p["origin"]] for p in found["profiles"]]
-    blocks: list[Block] = [listing(columns, cells, "/profile NAME goes on with another")]
-    if found["problem"]:
-        blocks.append(
-            Remark(f"config.toml has an error, the last good settings are in force: {found['problem']}", "bad")
-        )
-    return blocks
-
-
 def export(client: Client, session: str, name: str) -> list[Block]:
     """Write the conversation to a file that is not there yet."""
     path = Path(name or f"holdfast-{session[:SHORT_ID]}.md")

@@ -137,7 +137,7 @@ class Painter:
             case Divider():
                 return self._divider(block)
             case Listing(lines=lines):
-                return Group(*(Text.from_ansi(line, no_wrap=True) for line in lines))
+                return Group(*(Text.from_ansi(line) for line in lines))
 
     def _divider(self, block: Divider) -> RenderableType:
         """A line across the screen, and below it what belongs to it."""
