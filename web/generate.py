@@ -17,7 +17,7 @@ from holdfast.domain.events import Record
 from holdfast.domain.transcript_items import AnyItem
 from holdfast.gateway.openapi import describe
 from holdfast.gateway.server import PARTS
-from holdfast.schemas.events import Delta
+from holdfast.schemas.sessions import Delta
 
 TARGET = Path(__file__).parent / "src" / "api.gen.ts"
 HEAD = "// Written by web/generate.py from the gateway's contract; `make types` writes it anew. Not edited by hand.\n"

@@ -30,8 +30,7 @@ from holdfast.domain.events import SYSTEM, AnyEvent
 from holdfast.domain.events.system import GatewayStarted, GatewayStopped
 from holdfast.gateway.connections import ConnectionLimits
 from holdfast.gateway.guard import Guard
-from holdfast.gateway.logs import start_logging
-from holdfast.gateway.server import Server, listen
+from holdfast.gateway.server import Server, listen, start_logging
 from holdfast.gateway.state import Again, Gateway
 from holdfast.gateway.welcome import Welcome
 from holdfast.lifecycle.restart import restart_program

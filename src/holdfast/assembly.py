@@ -16,8 +16,7 @@ from holdfast.board.worker_tools import WorkerTools
 from holdfast.clock import Clock, SystemClock
 from holdfast.config import Home, command_environment
 from holdfast.gateway.dashboard_files import DashboardFiles
-from holdfast.gateway.devices import Devices
-from holdfast.gateway.revocations import Revocations
+from holdfast.gateway.devices import Devices, Revocations
 from holdfast.gateway.state import Gateway
 from holdfast.gateway.streams import Streams
 from holdfast.lifecycle.awake_clock import AwakeClock, since_boot

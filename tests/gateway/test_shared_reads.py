@@ -16,7 +16,7 @@ from holdfast.domain.events.session import ModelRequested, SessionCreated, Sessi
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.gateway.streams import Batch, Frame, Streams
 from holdfast.runtime.streaming_text import StreamingTexts
-from holdfast.schemas.events import Delta
+from holdfast.schemas.sessions import Delta
 from holdfast.store.contract import PAGE_BYTES, Append, Page, Write
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.store.subscriptions import RECENT_LINE_BYTES

@@ -16,7 +16,7 @@ from holdfast.domain.events.card import BoardCreated, CardCommented
 from holdfast.domain.events.chapter import ResetPolicy, ResetPolicySet, SummaryRequested
 from holdfast.domain.events.parts import Rights, ShownArgument
 from holdfast.domain.events.session import SessionCreated, SessionPinned, WaitOpened
-from holdfast.schemas.overview import TaskCount, WorkSlot
+from holdfast.schemas.gateway import TaskCount, WorkSlot
 from holdfast.store.contract import Store
 from holdfast.store.filters import CardFilter, SessionCursor, StartQuery
 from holdfast.store.rows import (

@@ -11,8 +11,7 @@ from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, Sessi
 
 if TYPE_CHECKING:
     from holdfast.domain.command import InputMode
-    from holdfast.schemas.chapters import ResetOutlook
-    from holdfast.schemas.context import ModelContext
+    from holdfast.schemas.chapters import ModelContext, ResetOutlook
 
 WhatRuns = Literal["keep", "stop"]
 NOTE_SECONDS = 3_700.0
@@ -119,7 +118,7 @@ class SessionApi:
 
     def context(self, session: str, *, texts: bool = True) -> ModelContext:
         """What the model sees, and how large it is."""
-        from holdfast.schemas.context import ModelContext
+        from holdfast.schemas.chapters import ModelContext
 
         return self._client.read(ModelContext, f"{_path(session)}/context", texts=texts)
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import os
+import re
 import secrets
+import threading
 from collections.abc import Coroutine
 from dataclasses import replace
+from pathlib import Path
 
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized, Unavailable
-from holdfast.gateway.revocations import Revocations
 from holdfast.gateway.streams import Streams
 from holdfast.schemas.devices import DeviceView, SignInCode
 from holdfast.store.device_store import DeviceRow, DeviceStore
@@ -198,3 +201,68 @@ def name_of(given: str | None, agent: str) -> str:
     browser = next((word for mark, word in BROWSERS.items() if mark in agent), "A browser")
     system = next((word for mark, word in SYSTEMS.items() if mark in agent), "Linux" if "Linux" in agent else "")
     return f"{browser} on {system}" if system else browser
+
+
+SIZE = 4096
+"""Room for 240 devices."""
+LINE = re.compile(rb"[0-9a-f]{16}\n")
+log = logging.getLogger(__name__)
+
+
+class Revocations:
+    """The devices that are revoked and still in the database."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._lines: list[str] = []
+        """What the file says; more than `pending` until all are done."""
+        self.pending: frozenset[str] = frozenset()
+
+    def open(self) -> frozenset[str]:
+        """Read what an earlier gateway could not store, and reserve the space for the next time."""
+        try:
+            found = self._path.read_bytes() if self._path.exists() else b""
+            self._lines = [line.decode().strip() for line in LINE.findall(found)]
+            if len(found) < SIZE:
+                self._write()
+        except OSError as error:
+            log.warning("no space is reserved for revocations on a full disk: %s", error)
+        self.pending = frozenset(self._lines)
+        return self.pending
+
+    def add(self, device: str) -> bool:
+        """Store one; whether that worked."""
+        with self._lock:
+            self.pending |= {device}
+            self._lines.append(device)
+            try:
+                self._write()
+            except OSError as error:
+                log.warning("the revocation of device %s cannot be stored: %s", device, error)
+                return False
+            return True
+
+    def done(self, device: str) -> None:
+        """It is in the database. The file is emptied with the last one, so that no line is ever moved."""
+        with self._lock:
+            self.pending -= {device}
+            if self.pending:
+                return
+            self._lines = []
+            try:
+                self._write()
+            except OSError as error:
+                log.warning("%s is not emptied; that harms nobody: %s", self._path, error)
+
+    def _write(self) -> None:
+        """In place: a new file would need space."""
+        text = "".join(f"{line}\n" for line in self._lines).encode()
+        if len(text) > SIZE:
+            raise OSError("too many at once")
+        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.pwrite(file, text.ljust(SIZE, b"\0"), 0)
+            os.fsync(file)
+        finally:
+            os.close(file)

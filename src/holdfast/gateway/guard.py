@@ -10,13 +10,13 @@ import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.gateway import dashboard_files
 from holdfast.gateway.connections import SECURITY_HEADERS, ConnectionLimits
 from holdfast.gateway.devices import Devices
-from holdfast.gateway.origins import ServedOrigin, served_origins
 from holdfast.gateway.responses import error_body
 
 LOGIN = "/v1/login"
@@ -188,3 +188,42 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) 
             headers.append((b"cache-control", b"no-store"))
     await send({"type": f"{kind}.start", "status": refusal.status, "headers": headers})
     await send({"type": f"{kind}.body", "body": body})
+
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+USUAL_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class ServedOrigin:
+    """What pages that were loaded from there send as `Origin`, and the cookie that they get."""
+
+    pages: frozenset[bytes]
+    cookie: str
+    """Browsers do not tell ports apart where cookies are concerned, so its name does: by the port they see."""
+    secure: bool = False
+
+    def set_cookie(self, value: str, seconds: int) -> str:
+        """The header that gives it to a browser."""
+        flags = "; Secure" if self.secure else ""
+        return f"{self.cookie}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{flags}"
+
+
+def served_origins(port: int, public_urls: Iterable[str]) -> dict[bytes, ServedOrigin]:
+    """Return all of them, by their Host."""
+    found = {_host(url): _public(url) for url in public_urls}
+    hosts = [f"{name}:{port}".encode() for name in LOOPBACK]
+    own = ServedOrigin(frozenset(b"http://" + host for host in hosts), f"holdfast_{port}")
+    return found | dict.fromkeys(hosts, own)
+
+
+def _host(url: str) -> bytes:
+    return urlsplit(url).netloc.encode()
+
+
+def _public(url: str) -> ServedOrigin:
+    """`__Host-` keeps other machines of the same domain from planting a cookie; browsers want TLS for it."""
+    split = urlsplit(url)
+    secure = split.scheme == "https"
+    name = f"holdfast_{split.port or USUAL_PORTS[split.scheme]}"
+    return ServedOrigin(frozenset({url.encode()}), f"__Host-{name}" if secure else name, secure)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
+import logging.handlers
 import socket
+import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
@@ -15,13 +20,10 @@ from holdfast.gateway.guard import Guard, GuardMiddleware
 from holdfast.gateway.responses import ERROR_HANDLERS
 from holdfast.gateway.routes import (
     admin,
-    agents,
     cards,
     chapters,
     devices,
     events,
-    pages,
-    queue,
     sessions,
     system,
     tasks,
@@ -29,16 +31,14 @@ from holdfast.gateway.routes import (
 )
 from holdfast.gateway.state import Gateway
 
+LOG_FILES = 5
 FRAME_LIMIT = 1024 * 1024
 GRACE_SECONDS = 1
 UNREAD_SECONDS = 30
 BACKLOG = 2048
 SEND_BYTES = 64 * 1024
 """Of the kernel for what is on its way to one client; it doubles that. By default it grows to megabytes."""
-PARTS = tuple(
-    module.routes
-    for module in (events, sessions, chapters, cards, queue, tasks, waits, agents, devices, admin, system, pages)
-)
+PARTS = tuple(module.routes for module in (events, sessions, chapters, cards, tasks, waits, devices, admin, system))
 """All routes; the first one that fits a path is taken."""
 
 
@@ -103,3 +103,31 @@ def listen(port: int) -> socket.socket:
         bound.close()
         raise
     return bound
+
+
+class JsonLines(logging.Formatter):
+    """One object a line, for people with grep and for machines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Time, level, who, what; and the trace of an error."""
+        seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        line = {
+            "at": f"{seconds}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if hint := getattr(record, "hint", ""):
+            line["hint"] = hint
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def start_logging(path: Path, size: int) -> None:
+    """Everything of ours from INFO on, everybody else's warnings."""
+    handler = logging.handlers.RotatingFileHandler(path, maxBytes=size, backupCount=LOG_FILES, encoding="utf-8")
+    handler.setFormatter(JsonLines())
+    logging.raiseExceptions = False  # a log that cannot be written, on a full disk, must not fill stderr with traces
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("holdfast").setLevel(logging.INFO)

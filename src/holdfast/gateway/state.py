@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -11,11 +13,11 @@ from starlette.requests import HTTPConnection
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.clock import Clock
+from holdfast.domain.errors import Conflict
 from holdfast.follower_state import FollowerState
 from holdfast.gateway.dashboard_files import DashboardFiles
 from holdfast.gateway.devices import Devices
-from holdfast.gateway.once import OncePerKey
-from holdfast.gateway.origins import ServedOrigin
+from holdfast.gateway.guard import ServedOrigin
 from holdfast.gateway.streams import Follower, Streams
 from holdfast.lifecycle.reset_scheduler import ResetScheduler
 from holdfast.lifecycle.reset_service import ResetService
@@ -28,13 +30,39 @@ from holdfast.runtime.agents import Agents
 from holdfast.runtime.runner import Runner
 from holdfast.schemas.tasks import WriteResult
 from holdfast.sessions import Sessions
-from holdfast.store.contract import Store
+from holdfast.store.contract import CommandKey, Store
 from holdfast.tasks.agents import AgentTasks
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.files import TaskFileExporter
 from holdfast.tasks.prune import Pruning
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.sandbox import SandboxBuilder
+
+ANSWERS_KEPT = 1_000
+
+
+class OncePerKey:
+    """The newest answers by the ids of their commands, while this gateway lives."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[str, tuple[str, asyncio.Future[WriteResult]]] = OrderedDict()
+
+    async def once(self, key: CommandKey, act: Callable[[], Awaitable[WriteResult]]) -> WriteResult:
+        """Act, or wait for what came of it when it was asked for before. What failed may be tried again."""
+        known = self._answers.get(key.id)
+        if known is not None:
+            if known[0] != key.digest:
+                raise Conflict("This command id belongs to another command.")
+            return await asyncio.shield(known[1])
+        future = asyncio.ensure_future(act())
+        self._answers[key.id] = (key.digest, future)
+        if len(self._answers) > ANSWERS_KEPT:
+            self._answers.popitem(last=False)
+        try:
+            return await asyncio.shield(future)  # whoever asked may be gone; what was begun is finished
+        except Exception:
+            self._answers.pop(key.id, None)
+            raise
 
 
 @dataclass(slots=True)
@@ -82,7 +110,7 @@ class Gateway:
     again: Again = field(default_factory=Again)
     recovered: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when it has found out what became of everything that was open; before that no command is taken."""
-    typed: OncePerKey[WriteResult] = field(default_factory=OncePerKey)
+    typed: OncePerKey = field(default_factory=OncePerKey)
     """What was typed into commands, and what they took of it."""
 
 

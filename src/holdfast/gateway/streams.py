@@ -25,7 +25,7 @@ from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
 from holdfast.periodic import PeriodicTask
 from holdfast.runtime.streaming_text import StreamingText, StreamingTexts
-from holdfast.schemas.events import Delta
+from holdfast.schemas.sessions import Delta
 from holdfast.store.contract import Page, Store, Subscription
 
 PAGE = 5000

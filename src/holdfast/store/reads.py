@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol
 
 from holdfast.domain.card import Board
 from holdfast.domain.errors import Conflict, Gone, NotFound
-from holdfast.schemas.overview import TaskCount, WorkSlot
+from holdfast.schemas.gateway import TaskCount, WorkSlot
 from holdfast.store.filters import CardFilter, SessionCursor, StartQuery, TaskFilter
 from holdfast.store.rows import (
     CardRow,

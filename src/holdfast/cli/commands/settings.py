@@ -323,7 +323,7 @@ def _find_here(cli: Cli, what: str) -> Json:
 
     import msgspec
 
-    from holdfast.gateway.routes.agents import model_list, profile_list
+    from holdfast.gateway.routes.admin import model_list, profile_list
     from holdfast.models.registry import ModelRegistry
     from holdfast.profiles import Profiles
     from holdfast.tasks.sandbox import SandboxBuilder

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Annotated, assert_never
+
 import msgspec
+from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.domain.commands import CompactSession, ResetSession, SetResetPolicy, UndoReset
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events.chapter import ResetPolicy
+from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.domain.reset import still_postponed
+from holdfast.domain.session import Session
 from holdfast.gateway.openapi import Routes
-from holdfast.gateway.requests import parse_command, session_of
+from holdfast.gateway.requests import QueryShape, parse_command, parse_query, session_of
 from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.routes.sessions import passed_on
 from holdfast.gateway.state import gateway_of
-from holdfast.schemas.chapters import ChapterView, ResetOutlook, ResetRulesView, RunningTaskView
+from holdfast.models.model import ToolSpec
+from holdfast.runtime.agent import Agent
+from holdfast.runtime.prompt import model_request
+from holdfast.schemas.chapters import (
+    ChapterView,
+    ContextMessage,
+    ModelContext,
+    ResetOutlook,
+    ResetRulesView,
+    RunningTaskView,
+)
 from holdfast.schemas.sessions import Accepted
 from holdfast.settings import ResetSettings, reset_problem
 
+CHARACTERS_A_TOKEN = 4
 routes = Routes("chapters")
 
 
@@ -91,3 +107,67 @@ async def reset_outlook(request: Request) -> Response:
         running=running,
     )
     return json_response(shape)
+
+
+class ContextQuery(QueryShape, frozen=True):
+    """How much of it."""
+
+    texts: Annotated[bool, Meta(description="Without them only the figures are told.")] = True
+
+
+@routes.get("/v1/sessions/{id}/context", ModelContext, query=ContextQuery)
+async def session_context(request: Request) -> Response:
+    """What the model sees, and about how large it is."""
+    gateway = gateway_of(request)
+    row = await session_of(request)
+    query = parse_query(request, ContextQuery)
+    session = await gateway.sessions.get(row.id)
+    agent = await gateway.agents.of(session)
+    tools = [tool.spec for tool in (await agent.tools()).values()]
+    window = await agent.model.window()
+    found = await agent.mounts.run(lambda: context(session, agent, tools, window=window))
+    return json_response(found if query.texts else msgspec.structs.replace(found, instructions="", messages=[]))
+
+
+def context(session: Session, agent: Agent, tools: list[ToolSpec], *, window: int | None) -> ModelContext:
+    """The next request to the model, in words and in figures."""
+    place = agent.tool_context(session)
+    request = model_request(session, turn=session.turns, instructions=agent.instructions, context=place, tools=tools)
+    shown = [_shown(message) for message in request.messages]
+    described = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in tools)
+    characters = len(request.instructions) + described + sum(message.characters for message in shown)
+    counted = any(isinstance(message, AgentMessage) for message in request.messages) and session.size > 0
+    tokens = session.size if counted else characters // CHARACTERS_A_TOKEN
+    return ModelContext(
+        model=agent.model.name,
+        instructions=request.instructions,
+        tools=[tool.name for tool in tools],
+        messages=shown,
+        characters=characters,
+        tokens=tokens,
+        used=tokens,
+        counted=counted,
+        threshold=agent.limits.compaction.threshold,
+        limit=agent.limits.compaction.limit,
+        limit_source=agent.limits.compaction.limit_source,
+        chapter=session.chapter.number,
+        covers=0 if (summary := session.chapter.summary) is None else summary.covers_turn,
+        summary=None if summary is None else summary.source,
+        window=window,
+    )
+
+
+def _shown(message: Message) -> ContextMessage:
+    match message:
+        case UserMessage(turn, text):
+            return ContextMessage(role="user", turn=turn, text=text, characters=len(text))
+        case AgentMessage(turn, text, thinking, calls):
+            asked = "".join(f"\n{call.tool} {call.arguments}" for call in calls)
+            size = len(text) + len(thinking) + len(asked)
+            return ContextMessage(role="agent", turn=turn, text=text + asked, characters=size)
+        case ToolResult(turn, _, tool, outcome, output):
+            return ContextMessage(role="tool", turn=turn, text=f"{tool} {outcome}: {output}", characters=len(output))
+        case Note(turn, text):
+            return ContextMessage(role="note", turn=turn, text=text, characters=len(text))
+        case _ as never:
+            assert_never(never)

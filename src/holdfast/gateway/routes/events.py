@@ -20,7 +20,7 @@ from holdfast.gateway.requests import QueryShape, find_session, parse_query, ses
 from holdfast.gateway.responses import response_to
 from holdfast.gateway.state import Gateway, follower_of, gateway_of
 from holdfast.gateway.streams import PIECE_BYTES, Follower, Frame, Streams, as_message, as_sse, seq_of
-from holdfast.schemas.events import EventPage
+from holdfast.schemas.sessions import EventPage
 from holdfast.store.contract import Page
 
 EVENT_STREAM = "text/event-stream"

@@ -24,25 +24,35 @@ from holdfast.domain.commands import (
     PinSession,
     RenameSession,
     RestoreSession,
+    ReviseInput,
     SendMessage,
     SessionCommand,
     StopTurn,
     UndoTurn,
+    WithdrawInput,
 )
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import session_stream
 from holdfast.domain.why import why, why_chapter
-from holdfast.gateway.context import context
 from holdfast.gateway.export import as_jsonl, as_markdown
 from holdfast.gateway.openapi import Handler, Routes
-from holdfast.gateway.requests import QueryShape, check_profile, find_session, parse_command, parse_query, session_of
+from holdfast.gateway.requests import (
+    QueryShape,
+    caller_of,
+    check_profile,
+    find_session,
+    parse_body,
+    parse_command,
+    parse_query,
+    session_of,
+)
 from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.state import Gateway, device_of, gateway_of
-from holdfast.schemas.context import ModelContext
 from holdfast.schemas.gateway import Statement, Why
 from holdfast.schemas.sessions import (
     Accepted,
     QueuedMessage,
+    QueueEdit,
     SearchHit,
     SearchPage,
     SessionDetail,
@@ -215,26 +225,6 @@ async def fork_session(request: Request) -> Response:
     return accepted(Accepted, appended)
 
 
-class ContextQuery(QueryShape, frozen=True):
-    """How much of it."""
-
-    texts: Annotated[bool, Meta(description="Without them only the figures are told.")] = True
-
-
-@routes.get("/v1/sessions/{id}/context", ModelContext, query=ContextQuery)
-async def session_context(request: Request) -> Response:
-    """What the model sees, and about how large it is."""
-    gateway = gateway_of(request)
-    row = await session_of(request)
-    query = parse_query(request, ContextQuery)
-    session = await gateway.sessions.get(row.id)
-    agent = await gateway.agents.of(session)
-    tools = [tool.spec for tool in (await agent.tools()).values()]
-    window = await agent.model.window()
-    found = await agent.mounts.run(lambda: context(session, agent, tools, window=window))
-    return json_response(found if query.texts else msgspec.structs.replace(found, instructions="", messages=[]))
-
-
 @routes.command("/v1/sessions/{id}/archive", ArchiveSession)
 async def archive_session(request: Request) -> Response:
     """Take it out of the default list. While something runs, the command says what becomes of it."""
@@ -337,3 +327,23 @@ async def search(request: Request) -> Response:
         if hit.session in titles
     ]
     return json_response(SearchPage(shown))
+
+
+@routes.command("/v1/sessions/{id}/queue/{input}", QueueEdit, method="PATCH")
+async def revise_input(request: Request) -> Response:
+    """Change the text, the mode or the place of a queued message; 409 when a turn has taken it."""
+    row, input = await session_of(request), request.path_params["input"]
+    edit = await parse_body(request, QueueEdit)
+    return await _execute(row.id, request, ReviseInput(input=input, text=edit.text, mode=edit.mode, place=edit.place))
+
+
+@routes.command("/v1/sessions/{id}/queue/{input}", None, method="DELETE")
+async def withdraw_input(request: Request) -> Response:
+    """Take a queued message back; 409 when a turn has taken it."""
+    row, input = await session_of(request), request.path_params["input"]
+    return await _execute(row.id, request, WithdrawInput(input=input))
+
+
+async def _execute(session: str, request: Request, command: ReviseInput | WithdrawInput) -> Response:
+    caller = caller_of(request, command, subject=session)
+    return accepted(Accepted, await gateway_of(request).sessions.execute(session, command, caller))

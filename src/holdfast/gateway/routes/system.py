@@ -16,6 +16,7 @@ from holdfast.board.inbox import in_words
 from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Corrupt, Rejected
 from holdfast.domain.events import SYSTEM, session_stream
+from holdfast.gateway.dashboard_files import FOLDERS, PAGES
 from holdfast.gateway.openapi import Routes, describe
 from holdfast.gateway.requests import parse_body
 from holdfast.gateway.responses import json_response
@@ -23,6 +24,7 @@ from holdfast.gateway.routes.sessions import statements
 from holdfast.gateway.routes.tasks import task_statements
 from holdfast.gateway.state import device_of, gateway_of
 from holdfast.lifecycle.restart import check_restart
+from holdfast.schemas.devices import Build
 from holdfast.schemas.gateway import Health, PartHealth, Restart, ShuttingDown, Statement, Status, Why
 
 RESTART_HINT = "Correct it, then restart again."
@@ -101,10 +103,25 @@ async def why(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    """For Prometheus."""
-    from holdfast.gateway.metrics import exposition  # a start does not wait for its library
-
-    return Response(await exposition(gateway_of(request)), media_type="text/plain; version=0.0.4; charset=utf-8")
+    """Figures in the text format of Prometheus."""
+    gateway = gateway_of(request)
+    counts, (commits, seconds) = await gateway.store.counts(), gateway.store.commit_stats
+    figures: list[tuple[str, str, str, float]] = [
+        ("sessions", "gauge", "Stored sessions.", counts.sessions),
+        ("messages", "gauge", "Stored messages.", counts.messages),
+        ("events", "gauge", "Stored events.", counts.events),
+        ("turns_running", "gauge", "Sessions with a worker.", len(gateway.runner.working)),
+        ("followers", "gauge", "Open event streams.", gateway.streams.open),
+        ("writable", "gauge", "1 while the disk takes writes.", int(gateway.store.health.writable)),
+        ("events_sent_total", "counter", "Events sent to followers.", gateway.streams.sent),
+        ("commits_total", "counter", "Transactions committed.", commits),
+        ("commit_seconds_total", "counter", "Time spent in them.", seconds),
+    ]
+    lines = [
+        f"# HELP holdfast_{name} {text}\n# TYPE holdfast_{name} {kind}\nholdfast_{name} {value}\n"
+        for name, kind, text, value in figures
+    ]
+    return Response("".join(lines), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def openapi(request: Request) -> Response:
@@ -140,3 +157,22 @@ async def shutdown(request: Request) -> Response:
     gateway = gateway_of(request)
     gateway.shutdown.set()
     return json_response(ShuttingDown(os.getpid()), status=202)
+
+
+@routes.get("/v1/build", Build)
+async def build(request: Request) -> Response:
+    """Which dashboard is served, without a credential."""
+    gateway = gateway_of(request)
+    gateway.dashboard.refresh()
+    return json_response(Build(__version__, gateway.dashboard.build))
+
+
+async def page(request: Request) -> Response:
+    """A page, or a file that pages are made of."""
+    gateway = gateway_of(request)
+    return gateway.dashboard.response(request)
+
+
+for name in sorted(PAGES | FOLDERS):
+    for path in (f"/{name}", f"/{name}/{{rest:path}}") if name else ("/", "/{name}"):
+        routes.page(path, page)
