@@ -57,9 +57,9 @@ class Bench:
         profiles = Profiles(home.config)
         tasks = CommandTasks(
             store,
-            task_log=TaskLog(store, clock, GitSnapshots(home.tasks)),
+            task_log=TaskLog(store, clock, GitSnapshots(home.tasks), profiles),
             supervisor=Supervisor(home.tasks),
-            defaults=CommandDefaults(home.tasks, dict, 0o077, str),
+            defaults=CommandDefaults(home.tasks, profiles, 0o077),
             sessions=sessions,
             clock=clock,
         )

@@ -138,7 +138,7 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
         gateway = _assemble(host, store, port=number, shutdown=shutdown, again=again)
         closing.push_async_callback(gateway.models.close)
         closing.push_async_callback(gateway.agents.close)
-        files = RunFiles(home, host.lock, lost=shutdown.set)
+        files = RunFiles(home, host.lock, shutdown)
         closing.push_async_callback(files.stop)
         started = await _begin(gateway, wait=False)
         await gateway.devices.load()

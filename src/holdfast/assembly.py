@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
-from holdfast.board.run_timer import RunTimer
+from holdfast.board.run import RunTimer
 from holdfast.board.worker_tools import WorkerTools
 from holdfast.clock import Clock, SystemClock
-from holdfast.config import Home, command_environment
+from holdfast.config import Home
 from holdfast.gateway.dashboard_files import DashboardFiles
 from holdfast.gateway.devices import Devices, Revocations
 from holdfast.gateway.state import Gateway
@@ -98,7 +98,7 @@ def assemble(
     )
     streams, pruning = Streams(store, streaming), Pruning(store, tasks.supervisor, clock)
     resets = ResetService(store, sessions=sessions, running=running, profiles=profiles, clock=clock)
-    exporter = TaskFileExporter(store, sessions=sessions, root=home.tasks, hide=profiles.mask)
+    exporter = TaskFileExporter(store, sessions=sessions, changes=task_log.changes, profiles=profiles)
     return Gateway(
         store=store,
         sessions=sessions,
@@ -111,7 +111,7 @@ def assemble(
         agent_tasks=agent_tasks,
         exporter=exporter,
         pruning=pruning,
-        retention=Retention(store, pruning, clock, lambda: profiles.settings.retention, sessions=sessions),
+        retention=Retention(store, pruning=pruning, sessions=sessions, profiles=profiles, clock=clock),
         stale_report=StaleReport(store, queries, clock, profiles),
         running_tasks=running,
         reset_service=resets,
@@ -132,18 +132,11 @@ def assemble(
 def _command_tasks(
     home: Home, store: Store, *, sessions: Sessions, profiles: Profiles, machine: Machine, sandbox: SandboxBuilder
 ) -> CommandTasks:
-    defaults = CommandDefaults(
-        home.tasks,
-        lambda: command_environment(profiles.settings.secret_names),
-        machine.umask,
-        profiles.mask,
-        sandbox,
-    )
     return CommandTasks(
         store,
-        task_log=TaskLog(store, machine.clock, GitSnapshots(home.tasks), profiles.mask),
+        task_log=TaskLog(store, machine.clock, GitSnapshots(home.tasks), profiles),
         supervisor=Supervisor(home.tasks),
-        defaults=defaults,
+        defaults=CommandDefaults(home.tasks, profiles, machine.umask, sandbox),
         sessions=sessions,
         clock=machine.clock,
     )

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
-from holdfast.board.run_timer import RunTimer
+from holdfast.board.run import RunTimer
 from holdfast.board.worker_tools import WorkerTools
 from holdfast.clock import SystemClock
 from holdfast.domain.card import Card
@@ -57,7 +57,6 @@ from holdfast.tasks.queries import TaskQueries
 from tests.actors import person
 from tests.runtime.rig import StoppedClock
 
-ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 ANN = person("ann")
 
 
@@ -83,12 +82,12 @@ class BoardRig:
         """What the dispatcher's clock says that stands still while the machine sleeps."""
         self.sessions = Sessions(self.store, self.clock)
         self.profiles = Profiles(home / "config.toml")
-        task_log = TaskLog(self.store, self.clock, GitSnapshots(home / "tasks"), self.profiles.mask)
+        task_log = TaskLog(self.store, self.clock, GitSnapshots(home / "tasks"), self.profiles)
         self.tasks = CommandTasks(
             self.store,
             task_log=task_log,
             supervisor=Supervisor(home / "tasks"),
-            defaults=CommandDefaults(home / "tasks", lambda: dict(ENVIRONMENT), 0o022, str),
+            defaults=CommandDefaults(home / "tasks", self.profiles, 0o022),
             sessions=self.sessions,
             clock=self.clock,
         )

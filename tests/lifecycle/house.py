@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from holdfast.clock import SystemClock
-from holdfast.config import Home, command_environment
+from holdfast.config import Home
 from holdfast.domain.commands import ResetSession, WhatRuns
 from holdfast.domain.events.actor import AgentActor
 from holdfast.domain.events.chapter import ResetPolicy
@@ -68,9 +68,9 @@ class House(Rig):
         awake = AwakeClock(lambda: self._awake, lambda: self._boot)
         self.tasks = CommandTasks(
             self.store,
-            task_log=TaskLog(self.store, self.clock, GitSnapshots(context.tasks)),
+            task_log=TaskLog(self.store, self.clock, GitSnapshots(context.tasks), self.profiles),
             supervisor=Supervisor(context.tasks),
-            defaults=CommandDefaults(context.tasks, lambda: command_environment(set()), 0o022, lambda text: text),
+            defaults=CommandDefaults(context.tasks, self.profiles, 0o022),
             sessions=self.sessions,
             clock=self.clock,
         )

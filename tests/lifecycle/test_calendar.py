@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from holdfast.lifecycle.calendar import daily_hour
+from holdfast.lifecycle.reset_scheduler import daily_hour
 
 ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Pacific/Apia"]
 HOUR = 3_600_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ from holdfast.domain.events.session import SessionArchived
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
 from holdfast.lifecycle.retention import Retention
+from holdfast.profiles import Profiles
 from holdfast.sessions import Caller
-from holdfast.settings import RetentionSettings
+from holdfast.settings import RetentionSettings, Settings
 from holdfast.store.contract import CommandKey
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
@@ -29,16 +31,28 @@ from tests.runtime.rig import StoppedClock
 OLD, PINNED, BUSY, ARCHIVED, NEW = (f"{number:016x}" for number in range(1, 6))
 
 
+class RetentionProfiles(Profiles):
+    """With rules that a test sets."""
+
+    rules = RetentionSettings()
+
+    @property
+    def settings(self) -> Settings:
+        return replace(super().settings, retention=self.rules)
+
+
 class Attic:
     """Sessions of all kinds, nobody at work."""
 
     def __init__(self, house: House) -> None:
         self.house = house
-        self.rules = RetentionSettings()
+        self.profiles = RetentionProfiles(house.profiles.path)
         self._ids = 0
-        self.task_log = TaskLog(house.store, house.clock, GitSnapshots(house.tasks.supervisor.root))
+        self.task_log = TaskLog(house.store, house.clock, GitSnapshots(house.tasks.supervisor.root), house.profiles)
         pruning = Pruning(house.store, house.tasks.supervisor, house.clock)
-        self.retention = Retention(house.store, pruning, house.clock, lambda: self.rules, sessions=house.sessions)
+        self.retention = Retention(
+            house.store, pruning=pruning, sessions=house.sessions, profiles=self.profiles, clock=house.clock
+        )
 
     def caller(self) -> Caller:
         self._ids += 1
@@ -89,7 +103,7 @@ async def test_without_a_rule_nothing_goes(attic: Attic) -> None:
 
 
 async def test_what_nobody_used_is_archived_and_nothing_else(attic: Attic) -> None:
-    attic.rules = RetentionSettings(sessions_archive_days=9)
+    attic.profiles.rules = RetentionSettings(sessions_archive_days=9)
     assert await attic.goes() == {"sessions_archive_days = 9": [OLD]}
     await attic.retention.apply_to_sessions()
     assert await attic.goes() == {}
@@ -98,7 +112,7 @@ async def test_what_nobody_used_is_archived_and_nothing_else(attic: Attic) -> No
 
 
 async def test_what_was_archived_long_ago_is_deleted_and_nothing_else(attic: Attic) -> None:
-    attic.rules = RetentionSettings(sessions_delete_days=9)
+    attic.profiles.rules = RetentionSettings(sessions_delete_days=9)
     gone = await attic.retention.apply_to_sessions(asked_by=person("ann"))
     assert [row.id for row in gone["sessions_delete_days = 9"]] == [ARCHIVED]
     with pytest.raises(Gone):
@@ -112,14 +126,14 @@ async def test_what_was_archived_long_ago_is_deleted_and_nothing_else(attic: Att
 
 
 async def test_a_session_that_was_just_archived_is_not_deleted_in_the_same_round(attic: Attic) -> None:
-    attic.rules = RetentionSettings(sessions_archive_days=1, sessions_delete_days=1)
+    attic.profiles.rules = RetentionSettings(sessions_archive_days=1, sessions_delete_days=1)
     await attic.retention.apply_to_sessions()
     assert (await attic.house.store.session(OLD)).archived, "its days begin now"
 
 
 async def test_a_command_that_runs_keeps_its_session(attic: Attic) -> None:
     await attic.house.tasks.start()
-    attic.rules = RetentionSettings(sessions_archive_days=1)
+    attic.profiles.rules = RetentionSettings(sessions_archive_days=1)
     await attic.house.background("sleep 1000", task="00000000000000ff", session=OLD)
     attic.house.passes(10 * DAY)
     assert OLD not in (await attic.goes()).get("sessions_archive_days = 1", [])
@@ -136,7 +150,7 @@ async def test_a_task_that_has_outlived_its_rule_is_deleted_with_its_output(atti
     root = house.tasks.supervisor.root
     assert {path.name for path in root.iterdir()} >= {ended, pinned, recent}
     assert await attic.retention.apply() == {}, "without a rule everything is kept"
-    attic.rules = RetentionSettings(tasks_count=1)
+    attic.profiles.rules = RetentionSettings(tasks_count=1)
     gone = await attic.retention.apply()
     assert {rule: [task.ended.id for task in tasks] for rule, tasks in gone.items()} == {"tasks_count = 1": [ended]}
     with pytest.raises(Gone):

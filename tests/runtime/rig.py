@@ -20,11 +20,11 @@ from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 from holdfast.models.registry import ModelRegistry
+from holdfast.network_mounts import NetworkMounts
 from holdfast.profiles import Profiles
 from holdfast.runtime.agent import Agent
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.heartbeat import HeartbeatFile
-from holdfast.runtime.network_mounts import NetworkMounts
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.runtime.tools.context import ToolContext
@@ -230,7 +230,7 @@ class Rig:
         self.runner = Runner(
             self.store,
             sessions=self.sessions,
-            task_log=TaskLog(self.store, self.clock, GitSnapshots(home)),
+            task_log=TaskLog(self.store, self.clock, GitSnapshots(home), self.profiles),
             streaming=self.streaming,
             agents=self.agents,
             clock=self.clock,

@@ -40,8 +40,13 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
 
 
 def agent_tasks(rig: Rig) -> AgentTasks:
-    task_log = TaskLog(rig.store, rig.clock, GitSnapshots(rig.home))
+    task_log = TaskLog(rig.store, rig.clock, GitSnapshots(rig.home), rig.profiles)
     return AgentTasks(rig.store, task_log=task_log, sessions=rig.sessions, clock=rig.clock)
+
+
+def file_exporter(rig: Rig) -> TaskFileExporter:
+    changes = GitSnapshots(rig.home)
+    return TaskFileExporter(rig.store, sessions=rig.sessions, changes=changes, profiles=rig.profiles)
 
 
 def caller(id: str) -> Caller:
@@ -103,7 +108,7 @@ async def test_a_file_that_cannot_be_written_does_not_end_the_following_of_other
 
     monkeypatch.setattr(task_files, "_replace", full)
     await rig.create()
-    exporter = TaskFileExporter(rig.store, sessions=rig.sessions, root=rig.home)
+    exporter = file_exporter(rig)
     await exporter.start()
     await agent_tasks(rig).start(work(rig, ONE, "say one"), profile="script", caller=caller("delegate-1"))
     while troubles:
@@ -126,7 +131,7 @@ async def test_the_file_of_a_running_task_is_read_once_and_not_at_every_call(
 
     monkeypatch.setattr(task_files, "_last_version", looking)
     await rig.create()
-    exporter = TaskFileExporter(rig.store, sessions=rig.sessions, root=rig.home)
+    exporter = file_exporter(rig)
     await exporter.start()
     letters = [f"call {call('post', letter=letter)}" for letter in "abcdef"]
     prompt = "\n".join([*letters, "say posted"])

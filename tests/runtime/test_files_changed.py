@@ -15,6 +15,7 @@ from holdfast.domain.history import History, ToolResult
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session, Turn
 from holdfast.models.registry import UnavailableModel
+from holdfast.profiles import Profiles
 from holdfast.runtime.agent import Agent
 from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.recall import Recall
@@ -42,7 +43,7 @@ async def test_what_tools_report_is_listed(
     messages = History(ToolResult(1, f"c{n}", tool, "done", "") for n, tool in enumerate(tools))
     session = Session("ab12", cwd=str(tmp_path), messages=messages)
     turn = Turn(1, EventRef(1, 0), EventRef(1, 0), "TurnStarted", task="t1", files=tuple(reported))
-    task_log = TaskLog(store, SystemClock(), GitSnapshots(tmp_path))
+    task_log = TaskLog(store, SystemClock(), GitSnapshots(tmp_path), Profiles(tmp_path / "config.toml"))
     none: Any = None  # they are only looked at
     own: list[AnyTool] = [*file_tools(), *command_tools(none, none, SystemClock()), Recall(none).tool]
     own += [

@@ -56,7 +56,7 @@ async def life(home: Home, id: str) -> None:
     runner = Runner(
         store,
         sessions=sessions,
-        task_log=TaskLog(store, clock, GitSnapshots(home.tasks)),
+        task_log=TaskLog(store, clock, GitSnapshots(home.tasks), profiles),
         streaming=StreamingTexts(store),
         agents=Agents(profiles, ModelRegistry(profiles), tools=file_tools()),
         clock=clock,

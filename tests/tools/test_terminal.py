@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.clock import SystemClock
-from holdfast.config import Home, command_environment
+from holdfast.config import Home
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.errors import Conflict, Corrupt
 from holdfast.domain.events import session_stream
@@ -29,7 +29,7 @@ from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, ToolOutcome, effect_of
 from holdfast.schemas.tasks import TaskView
-from holdfast.secrets import Mask
+from holdfast.secrets import NO_SECRETS, Secrets
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, CommandKey, Write
 from holdfast.store.sqlite.store import SqliteStore
@@ -50,27 +50,27 @@ def alive(pid: int) -> bool:
     return found is not None and not found.dead
 
 
-def hidden(text: str) -> str:
-    return text.replace(SECRET, "[hidden]")
+KNOWN = Secrets({"KEY": SECRET})
 
 
 class Desk:
     """An agent's two tools, and the archive behind them."""
 
-    def __init__(self, home: Home, cwd: Path, *, hide: Mask = hidden) -> None:
-        clock = SystemClock()
+    def __init__(self, home: Home, cwd: Path, *, secrets: Secrets = KNOWN) -> None:
+        clock, profiles = SystemClock(), Profiles(home.config)
+        profiles.secrets = secrets
         self.store = SqliteStore(home.database)
         self.sessions = Sessions(self.store, clock)
         self.tasks = CommandTasks(
             self.store,
-            task_log=TaskLog(self.store, clock, GitSnapshots(home.tasks)),
+            task_log=TaskLog(self.store, clock, GitSnapshots(home.tasks), profiles),
             supervisor=Supervisor(home.tasks),
-            defaults=CommandDefaults(home.tasks, lambda: command_environment(set()), 0o022, hide),
+            defaults=CommandDefaults(home.tasks, profiles, 0o022),
             sessions=self.sessions,
             clock=clock,
         )
         self.task_queries = TaskQueries(
-            self.store, tasks=self.tasks, sessions=self.sessions, clock=clock, profiles=Profiles(home.config)
+            self.store, tasks=self.tasks, sessions=self.sessions, clock=clock, profiles=profiles
         )
         self.tools: dict[str, AnyTool] = {
             tool.name: tool for tool in command_tools(self.tasks, self.task_queries, clock)
@@ -418,12 +418,12 @@ async def test_a_known_secret_that_a_command_prints_stands_in_no_event_and_its_o
     woken = await desk.call("terminal", **printing, background=True, notify=True)
     for task in (waited.task, left.task, woken.task):
         row = await desk.task_queries.wait_ended(task)
-        assert row.preview == "so\n[hidden]"
+        assert row.preview == "so\n[hidden: the value of KEY]"
         assert (await desk.task_queries.window(row, offset=0, limit=100)).data == f"so\n{SECRET}".encode(), (
             "its own file"
         )
     log = b"\n".join((await desk.store.read_all(after=0, limit=100)).lines)
-    assert log.count(b"Its output ends with: so\\n[hidden]") == 2 and SECRET.encode() not in log
+    assert log.count(b"Its output ends with: so\\n[hidden: the value of KEY]") == 2 and SECRET.encode() not in log
 
 
 async def test_promise_6_an_output_that_only_its_file_has_outlives_the_next_start(tmp_path: Path) -> None:
@@ -431,7 +431,7 @@ async def test_promise_6_an_output_that_only_its_file_has_outlives_the_next_star
     async with opened(tmp_path) as desk:
         task = (await desk.call("terminal", command=f"printf %s-%s {SECRET[:7]} {SECRET[8:]}")).task
     home = Home(tmp_path / "home")
-    again = Desk(home, desk.context.cwd, hide=str)
+    again = Desk(home, desk.context.cwd, secrets=NO_SECRETS)
     await again.tasks.start()
     assert (
         await again.task_queries.window(await again.task_queries.find(task), offset=0, limit=100)

@@ -13,8 +13,7 @@ from functools import partial
 
 from holdfast.board.cards import Cards
 from holdfast.board.inbox import InboxReader
-from holdfast.board.run import Runs
-from holdfast.board.run_timer import RunTimer
+from holdfast.board.run import Runs, RunTimer
 from holdfast.board.startable import Capacity, StartableCards
 from holdfast.clock import Clock
 from holdfast.domain.errors import HoldfastError, VersionConflict

@@ -13,11 +13,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.board import workspace
 from holdfast.board.cards import CardChange, Cards
-from holdfast.board.run_timer import RunTimer
 from holdfast.clock import Clock
 from holdfast.domain.card import Card, Run
 from holdfast.domain.dispatch import (
@@ -295,3 +296,37 @@ def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput)
             input=f"run-{card.id}-{run.run}", text=said.text, mode="queue", by=THE_BOARD, source="run", ref=card.id
         ),
     ]
+
+
+MOST_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """One run, up to the last sample."""
+
+    sign: object
+    looked: float
+    worked: float = 0.0
+    still: float = 0.0
+
+
+class RunTimer:
+    """The times of all open runs."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._seen: dict[tuple[str, int], _Timed] = {}
+
+    def look(self, run: tuple[str, int], sign: object, *, waits: bool) -> tuple[int, int]:
+        """Return for how many ms a run worked, and how long its sign of life was the same. Waiting does not count."""
+        now = self._monotonic()
+        before = self._seen.get(run) or _Timed(sign, now)
+        passed = 0.0 if waits else min(MOST_SECONDS, now - before.looked)
+        still = before.still + passed if before.sign == sign else 0.0
+        seen = self._seen[run] = _Timed(sign, now, before.worked + passed, still)
+        return int(seen.worked * 1000), int(seen.still * 1000)
+
+    def only(self, runs: set[tuple[str, int]]) -> None:
+        """Forget all other runs, which have ended."""
+        self._seen = {run: seen for run, seen in self._seen.items() if run in runs}

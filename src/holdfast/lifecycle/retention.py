@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
 
 from holdfast.clock import Clock
 from holdfast.domain.commands import ArchiveSession
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events.actor import PersonActor, ServiceActor
 from holdfast.periodic import PeriodicTask
+from holdfast.profiles import Profiles
 from holdfast.sessions import Caller, Sessions
 from holdfast.settings import RetentionSettings
 from holdfast.store.contract import CommandKey, Store
@@ -49,20 +49,12 @@ def outlived(tasks: list[Prunable], rules: RetentionSettings, *, now: int) -> di
 class Retention:
     """Applies the rules every hour while it is started."""
 
-    def __init__(
-        self,
-        store: Store,
-        pruning: Pruning,
-        clock: Clock,
-        rules: Callable[[], RetentionSettings],
-        *,
-        sessions: Sessions,
-    ) -> None:
+    def __init__(self, store: Store, *, pruning: Pruning, sessions: Sessions, profiles: Profiles, clock: Clock) -> None:
         self._store = store
         self._pruning = pruning
         self._sessions = sessions
         self._clock = clock
-        self._rules = rules
+        self._profiles = profiles
         self._rounds = PeriodicTask(self._apply_all, name="retention", every=EVERY_SECONDS, first=FIRST_SECONDS)
 
     async def start(self) -> None:
@@ -76,11 +68,11 @@ class Retention:
     @property
     def rules(self) -> RetentionSettings:
         """The rules in force."""
-        return self._rules()
+        return self._profiles.settings.retention
 
     async def preview(self) -> dict[str, list[Prunable]]:
         """Return the tasks that would be deleted now, by rule."""
-        rules = self._rules()
+        rules = self.rules
         if not (rules.tasks_days or rules.tasks_count or rules.tasks_megabytes):
             return {}
         gone = outlived(await self._pruning.ended(), rules, now=self._clock.now())
@@ -97,7 +89,7 @@ class Retention:
 
     async def sessions(self) -> dict[str, list[SessionRow]]:
         """Return which sessions would be archived or deleted, by rule: none active, pinned or with running tasks."""
-        rules, now = self._rules(), self._clock.now()
+        rules, now = self.rules, self._clock.now()
         found: dict[str, list[SessionRow]] = {}
         for name, archived in ((ARCHIVE, False), (DELETE, True)):
             days = int(getattr(rules, name))

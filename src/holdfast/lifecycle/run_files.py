@@ -7,12 +7,12 @@ it writes would be lost. On a full disk a file is overwritten in place.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
 import re
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.config import Home
@@ -29,10 +29,10 @@ log = logging.getLogger(__name__)
 class RunFiles:
     """The files by which clients find this gateway and sign in."""
 
-    def __init__(self, home: Home, lock: HomeLock, lost: Callable[[], None]) -> None:
+    def __init__(self, home: Home, lock: HomeLock, shutdown: asyncio.Event) -> None:
         self._home = home
         self._lock = lock
-        self._lost = lost
+        self._shutdown = shutdown
         self._database: os.stat_result | None = None
         self._address = ""
         self._checks = PeriodicTask(self._check, name="run files", every=CHECK_SECONDS, first=CHECK_SECONDS)
@@ -70,7 +70,7 @@ class RunFiles:
 
     def _end(self, why: str) -> None:
         log.error("the gateway ends: %s", why)
-        self._lost()
+        self._shutdown.set()
 
     def _restore(self) -> None:
         self._home.run.mkdir(mode=0o700, exist_ok=True)

@@ -11,7 +11,7 @@ from holdfast.clock import Clock
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import SYSTEM
 from holdfast.domain.events.system import StaleListed
-from holdfast.lifecycle.calendar import daily_hour
+from holdfast.lifecycle.reset_scheduler import daily_hour
 from holdfast.periodic import PeriodicTask
 from holdfast.profiles import Profiles
 from holdfast.store.contract import Append, Store, Write

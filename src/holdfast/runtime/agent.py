@@ -10,9 +10,9 @@ from holdfast.domain.events.parts import RightsLayer
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
 from holdfast.models.model import Model
+from holdfast.network_mounts import NetworkMounts
 from holdfast.rules.patterns import policy_of_tool
 from holdfast.runtime.mcp.servers import McpServers
-from holdfast.runtime.network_mounts import NetworkMounts
 from holdfast.runtime.tools.context import KEPT, SYSTEM, ToolContext
 from holdfast.runtime.tools.tool import AnyTool, Tool
 from holdfast.secrets import NO_SECRETS, Secrets

@@ -11,10 +11,10 @@ import msgspec
 from holdfast.domain.events.parts import Rights, RightsLayer
 from holdfast.domain.session import Session
 from holdfast.models.registry import ModelRegistry, UnavailableModel
+from holdfast.network_mounts import NetworkMounts
 from holdfast.profiles import WORKSPACES, Profiles
 from holdfast.runtime.agent import Agent
 from holdfast.runtime.mcp.servers import McpServer, McpServers
-from holdfast.runtime.network_mounts import NetworkMounts
 from holdfast.runtime.tools.context import SYSTEM
 from holdfast.runtime.tools.tool import AnyTool
 from holdfast.settings import Settings, span_ms

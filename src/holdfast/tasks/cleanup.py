@@ -11,7 +11,7 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.task import INLINE
 from holdfast.processes.supervisor import Supervisor
 from holdfast.store.contract import Store
-from holdfast.tasks.environments import Environments
+from holdfast.tasks.defaults import Environments
 from holdfast.tasks.log import TaskLog
 from holdfast.tasks.plain_text import plain
 

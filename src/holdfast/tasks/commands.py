@@ -36,8 +36,7 @@ from holdfast.store.contract import Appended, CommandKey, Store, Write
 from holdfast.store.log_follower import LogFollower
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.cleanup import clear_left_over, remove_if_in_the_log
-from holdfast.tasks.defaults import CommandDefaults
-from holdfast.tasks.environments import Environments
+from holdfast.tasks.defaults import CommandDefaults, Environments
 from holdfast.tasks.lifetimes import TaskLifetimes, may_end_commands
 from holdfast.tasks.log import (
     TaskLog,
@@ -328,7 +327,7 @@ class CommandTasks:
             await asyncio.wait({kill})  # a forced kill may have replaced it
         left = await self.supervisor.left_behind(task)
         row = await self._store.task(task)
-        output, changes, mask = self.supervisor.output(task), self.task_log.changes, self.defaults.mask
+        output, changes, mask = self.supervisor.output(task), self.task_log.changes, self.task_log.profiles.mask
         finished = await asyncio.to_thread(
             process_finished, row, found, output=output, left=left, changes=changes, mask=mask
         )

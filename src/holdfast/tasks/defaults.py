@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from holdfast.config import command_environment
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events.task import TaskStarted
 from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, CommandSpec
-from holdfast.secrets import Mask
+from holdfast.processes.keeper import sync_directory
+from holdfast.profiles import Profiles
 from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy
 
 
@@ -21,10 +24,9 @@ class CommandDefaults:
 
     root: Path
     """The directory that has the directories of tasks."""
-    environment: Callable[[], dict[str, str]]
+    profiles: Profiles
     umask: int
     """The user's own umask, for files that commands create."""
-    mask: Mask
     sandbox: SandboxBuilder | None = None
     """Builds the sandboxes of agents' commands; with None they have none."""
 
@@ -34,7 +36,7 @@ class CommandDefaults:
             id=started.task,
             run=tuple(started.argv) or started.command,
             cwd=Path(started.cwd),
-            env=self.environment() if env is None else env,
+            env=command_environment(self.profiles.settings.secret_names) if env is None else env,
             umask=self.umask,
             stdin="pipe" if started.stdin else "nothing",
             head=HEAD_BYTES if started.head is None else started.head,
@@ -58,3 +60,40 @@ class CommandDefaults:
         if isinstance(found, str):
             return msgspec.structs.replace(started, no_sandbox=found)
         return msgspec.structs.replace(started, sandbox=found)
+
+
+DIRECTORY = ".environments"
+_decode = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class Environments:
+    """One file for each command that has not begun."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root / DIRECTORY
+
+    def keep(self, task: str, environment: Mapping[str, str]) -> None:
+        """Store an environment durably."""
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(self._root / task, flags, 0o600), "wb") as file:
+            file.write(msgspec.json.encode(dict(environment)))
+            file.flush()
+            os.fsync(file.fileno())
+        sync_directory(str(self._root))
+
+    def read(self, task: str) -> dict[str, str] | None:
+        """Return an environment; `None` if it is not there or cannot be read."""
+        try:
+            with os.fdopen(os.open(self._root / task, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                return _decode(file.read())
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def drop(self, task: str) -> None:
+        """Delete an environment that is not needed any more."""
+        (self._root / task).unlink(missing_ok=True)
+
+    def kept(self) -> set[str]:
+        """Return the tasks whose environments are stored."""
+        return {path.name for path in self._root.iterdir()} if self._root.exists() else set()

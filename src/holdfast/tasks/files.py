@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,7 @@ import msgspec
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import decode, session_stream
 from holdfast.follower_state import FollowerState
+from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
 from holdfast.store.filters import SessionCursor, TaskFilter
@@ -42,11 +43,12 @@ class _Line(msgspec.Struct):
 class TaskFileExporter:
     """Writes the files of agent tasks while it is started."""
 
-    def __init__(self, store: Store, *, sessions: Sessions, root: Path, hide: Callable[[str], str] = str) -> None:
+    def __init__(self, store: Store, *, sessions: Sessions, changes: GitSnapshots, profiles: Profiles) -> None:
         self._store = store
         self._sessions = sessions
-        self._root = root
-        self._hide = hide
+        self._root = changes.root
+        self._changes = changes
+        self._profiles = profiles
         self._workers: dict[str, str] = {}
         self._written: dict[str, int] = {}
         """By task: the version of the last line that was written; else it is read from the file."""
@@ -100,7 +102,7 @@ class TaskFileExporter:
             self._workers.pop(worker, None)
             self._written.pop(task, None)
             await asyncio.to_thread(_replace, self._root / task / SUMMARY, row.summary)
-            GitSnapshots(self._root).forget(task)
+            self._changes.forget(task)
 
     async def _write(self, task: str, worker: str) -> None:
         file = self._root / task / LOG
@@ -113,7 +115,7 @@ class TaskFileExporter:
         while lines := (await self._store.read(session_stream(worker), after=after, limit=PAGE)).lines:
             after += len(lines)
             wanted = [line for line in lines if type(decode(line).event).__name__ in WRITTEN]
-            masked = [self._hide(line.decode()).encode() for line in wanted]
+            masked = [self._profiles.mask(line.decode()).encode() for line in wanted]
             await asyncio.to_thread(_append, file, masked)
         self._written[task] = after
 

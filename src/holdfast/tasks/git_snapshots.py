@@ -20,7 +20,7 @@ class GitSnapshots:
     """Stores the git status at the beginning of each task, beside its output."""
 
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self.root = root
 
     async def take(self, task: str, cwd: Path) -> None:
         """Store the status before a command starts; nothing where there is no git or no space."""
@@ -52,10 +52,10 @@ class GitSnapshots:
 
     def remembered(self) -> set[str]:
         """Return the tasks that have a snapshot; a gateway that was killed leaves some behind."""
-        return {path.name.removeprefix(BEFORE) for path in self._root.glob(f"{BEFORE}*")}
+        return {path.name.removeprefix(BEFORE) for path in self.root.glob(f"{BEFORE}*")}
 
     def _file(self, task: str) -> Path:
-        return self._root / f"{BEFORE}{task}"
+        return self.root / f"{BEFORE}{task}"
 
 
 def _read_status(cwd: Path) -> State | None:

@@ -47,7 +47,8 @@ from holdfast.domain.task import NEVER_STARTED, PREVIEW, end_note, task_of_left,
 from holdfast.processes.command import CommandOutcome, NeverStarted
 from holdfast.processes.kill import Member
 from holdfast.processes.spool import OutputFile
-from holdfast.secrets import NO_SECRETS, Mask
+from holdfast.profiles import Profiles
+from holdfast.secrets import Mask
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 from holdfast.store.rows import EndedTask, SessionRow, TaskRow
 from holdfast.tasks.git_snapshots import GitSnapshots
@@ -57,11 +58,11 @@ from holdfast.tasks.results import command_result, summarise_output
 class TaskLog:
     """Writes to task streams."""
 
-    def __init__(self, store: Store, clock: Clock, changes: GitSnapshots, mask: Mask = NO_SECRETS.mask) -> None:
+    def __init__(self, store: Store, clock: Clock, changes: GitSnapshots, profiles: Profiles) -> None:
         self._store = store
         self._clock = clock
-        self._mask = mask
         self.changes = changes
+        self.profiles = profiles
 
     async def find(self, task: str) -> TaskRow | None:
         """Return the task with exactly this id, if there is one."""
@@ -144,7 +145,7 @@ class TaskLog:
         row = await self.find(turn.task) if turn is not None and turn.task else None
         if turn is None or row is None:  # no task, or it was pruned
             return []
-        said = self._mask(turn.said)
+        said = self.profiles.mask(turn.said)
         finished = TaskFinished(
             task=turn.task,
             outcome=finish.outcome,

@@ -217,7 +217,7 @@ class TaskQueries:
 
     def _shown(self, window: Window) -> str:
         """Return a text without keys, also without half a key at a cut."""
-        return self._tasks.defaults.mask(plain(window.data))
+        return self._profiles.mask(plain(window.data))
 
     async def result_text(self, row: TaskRow) -> str:
         """Return how it ended and what it printed, for a model."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from holdfast.runtime.network_mounts import NetworkMounts
+from holdfast.network_mounts import NetworkMounts
 from holdfast.secrets import NO_SECRETS
 from holdfast.tasks.sandbox import SandboxPolicy
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from holdfast.runtime.network_mounts import NetworkMounts
+from holdfast.network_mounts import NetworkMounts
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 10.0

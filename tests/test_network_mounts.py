@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.domain.events.session import Effect, ToolCallFinished, TurnFinished
 from holdfast.models.model import ToolSpec
-from holdfast.runtime.network_mounts import NetworkMounts
+from holdfast.network_mounts import NetworkMounts
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.threads import run_in_thread
 from holdfast.runtime.tools.tool import ToolOutcome
