@@ -4,7 +4,7 @@
     check   its turn goes on, or it takes too long, or it has ended: what that means for the card
     end     by the board; workers and people end a run with a command about its card (`worker_tools.py`, `cards.py`)
 
-It keeps nothing in memory that the log does not say, apart from how long a run has worked (`run_timer.py`): a run that
+It keeps nothing in memory that the log does not say, apart from how long a run has worked (`RunTimer`): a run that
 was open when the gateway died is open, its session's turn goes on by itself, and it is the same run.
 """
 
@@ -312,7 +312,11 @@ class _Timed:
 
 
 class RunTimer:
-    """The times of all open runs."""
+    """How long open runs have worked, and for how long without progress, as far as this gateway has seen it.
+
+    Counted from sample to sample by the monotonic clock, and never more than `MOST_SECONDS` at once. So only observed
+    work counts: a laptop that sleeps, a clock that is set, or a gateway that is down ends no run.
+    """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic

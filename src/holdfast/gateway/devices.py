@@ -210,7 +210,12 @@ log = logging.getLogger(__name__)
 
 
 class Revocations:
-    """The devices that are revoked and still in the database."""
+    """The devices that are revoked and still in the database, in a small file whose space is reserved.
+
+    On a full disk nothing can be added to the database, but bytes that a file already has can be overwritten. So a
+    revoked device stays revoked even if the gateway is killed before there is space again. The file is read at every
+    start and emptied when all of it is in the database.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -196,9 +196,14 @@ USUAL_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class ServedOrigin:
-    """What pages that were loaded from there send as `Origin`, and the cookie that they get."""
+    """An exact origin under which browsers reach this gateway.
+
+    There is one on loopback and one for each of `[gateway] public_urls`, which a TLS proxy or a tailnet serves. The
+    Host of a request says which one was used; nothing that a proxy adds (`X-Forwarded-…`) is trusted.
+    """
 
     pages: frozenset[bytes]
+    """What pages that were loaded from there send as `Origin`."""
     cookie: str
     """Browsers do not tell ports apart where cookies are concerned, so its name does: by the port they see."""
     secure: bool = False

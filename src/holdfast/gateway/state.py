@@ -42,7 +42,10 @@ ANSWERS_KEPT = 1_000
 
 
 class OncePerKey:
-    """The newest answers by the ids of their commands, while this gateway lives."""
+    """Answers to commands that the log does not keep, by command id, while this gateway runs.
+
+    A retry gets the first answer instead of a second effect.
+    """
 
     def __init__(self) -> None:
         self._answers: OrderedDict[str, tuple[str, asyncio.Future[WriteResult]]] = OrderedDict()

@@ -67,7 +67,12 @@ _decode = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class Environments:
-    """One file for each command that has not begun."""
+    """The environments of people's commands between their acceptance and their start.
+
+    An accepted command is started even if the gateway is killed, and with the environment that it was accepted with.
+    That may hold secrets, so it is not in the log: it is a file that only the user can read, deleted as soon as the
+    command has begun.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root / DIRECTORY
