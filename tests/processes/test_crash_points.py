@@ -9,11 +9,11 @@ from typing import get_args
 
 import pytest
 
-from holdfast.domain.errors import HoldfastError
-from holdfast.processes.command import CommandOutcome, Ended, Lost, NeverStarted
+from holdfast.domain.errors import HoldfastError, Rejected
+from holdfast.processes.command import CommandOutcome, CommandSpec, Ended, Lost, NeverStarted
 from holdfast.processes.launch import KeeperLauncher
 from holdfast.processes.supervisor import Supervisor
-from tests.processes.house import DirectLauncher, House, with_server
+from tests.processes.house import DirectLauncher, House, code, with_server
 from tests.processes.mortal import Company, Point, Role, mortal_keeper
 
 RUNS = "echo ran >> ran; exit 7"
@@ -37,16 +37,34 @@ async def killed_at(
         began = False
     await first.close()
     outcome = await house.supervisor.wait(command.id)
-    ran = (place / "ran").read_text().count("ran") if (place / "ran").exists() else 0
-    check(outcome, ran, point, began=began)
+    ran = times_run(place)
+    check(outcome, ran, point, run, began=began)
     supervisor = await house.restart()
     assert await supervisor.wait(command.id) == outcome, "the same when it is asked again"
+    hit = (place / "hit").exists()
+    if isinstance(outcome, NeverStarted) and outcome.cancelled:
+        await start_anew(house, command, like=outcome)
+        ran += run == RUNS
     await house.close()
-    assert ran == ((place / "ran").read_text().count("ran") if (place / "ran").exists() else 0), "it ran later"
-    return (place / "hit").exists(), outcome
+    assert ran == times_run(place), "it ran later"
+    return hit, outcome
 
 
-def check(outcome: CommandOutcome, ran: int, point: Point, *, began: bool) -> None:
+async def start_anew(house: House, command: CommandSpec, *, like: NeverStarted) -> None:
+    """Start it in peace, now that it is known that nothing ran."""
+    if command.run != RUNS:
+        with pytest.raises(Rejected, match="could not start"):
+            await house.supervisor.start(command)
+        return
+    await house.supervisor.start(command)
+    assert code(await house.supervisor.wait(command.id)) == 7, like
+
+
+def times_run(place: Path) -> int:
+    return (place / "ran").read_text().count("ran") if (place / "ran").exists() else 0
+
+
+def check(outcome: CommandOutcome, ran: int, point: Point, run: str | tuple[str, ...], *, began: bool) -> None:
     match outcome:
         case Ended(status=7):
             assert ran == 1
@@ -55,6 +73,7 @@ def check(outcome: CommandOutcome, ran: int, point: Point, *, began: bool) -> No
         case NeverStarted():
             assert ran == 0
             assert not began
+            assert outcome.cancelled or run != RUNS, f"nothing prevents it from running, but {outcome} at {point}"
         case Lost():
             assert point.company == "with its parent" and ran <= 1, f"{outcome} at {point}"
 

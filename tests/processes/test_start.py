@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +13,10 @@ import pytest
 
 from holdfast.domain.errors import Conflict, Rejected, Unavailable
 from holdfast.processes.command import Ended, NeverStarted, Running
-from holdfast.processes.identity import table
-from holdfast.processes.launch import KEEPER, KeeperLauncher
 from holdfast.processes.supervisor import Limits, Supervisor
-from tests.eventually import eventually
-from tests.processes.house import ENV, PYTHON, DirectLauncher, House, code, fresh, with_server
+from tests.bubblewrap import BUBBLEWRAP, needs_bubblewrap
+from tests.processes.house import ENV, PYTHON, House, code, fresh
+from tests.processes.late_keeper import late_keeper
 
 
 async def test_a_shell_text_and_an_argv(house: House) -> None:
@@ -124,38 +122,38 @@ async def test_a_start_that_was_cancelled_can_be_made_anew_once(house: House) ->
     assert (house.cwd / "ran").read_text() == "once\n"
 
 
-@pytest.mark.parametrize("way", ["forked", "direct"])
+@pytest.mark.parametrize("forked", [True, False], ids=["forked", "direct"])
 async def test_promise_3_a_keeper_that_comes_late_does_not_run_a_command_that_was_started_anew(
-    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+    house: House, monkeypatch: pytest.MonkeyPatch, forked: bool
 ) -> None:
     """It was stopped before it claimed its directory; that was put away meanwhile, and its claim was deleted first."""
     monkeypatch.setattr("holdfast.processes.spool._clear", lambda path: (path / "claim").unlink())
-    stopping = tmp_path / "stopping_keeper.py"
-    link = 'os.link("claim.new", "claim")'
-    stopping.write_text(KEEPER.read_text().replace(link, f"os.kill(os.getpid(), 19); {link}"))
     command = house.command("echo once >> ran")
-    launcher = await with_server(KeeperLauncher(stopping)) if way == "forked" else DirectLauncher(stopping)
-    late = Supervisor(house.root, launcher=launcher)
-    starting = asyncio.create_task(late.start(command))
-
-    async def stopped() -> int:
-        found = (one.pid for one in table().values() if one.state == "T")
-        return next((pid for pid in found if str(tmp_path) in Path(f"/proc/{pid}/cmdline").read_text()), 0)
-
-    keeper = await eventually(stopped)
-    await house.supervisor.attach(command.id)
-    await house.supervisor.start(command)
-    await house.supervisor.wait(command.id)
-    os.kill(keeper, signal.SIGCONT)
-    await starting
-    await late.close()
-    launcher.close()
-
-    async def gone() -> bool:
-        return not Path(f"/proc/{keeper}").exists()
-
-    await eventually(gone)
+    async with late_keeper(house.root, command, place=house.cwd, forked=forked) as keeper:
+        await house.supervisor.attach(command.id)
+        await house.supervisor.start(command)
+        await house.supervisor.wait(command.id)
+        await keeper.go_on()
     assert (house.cwd / "ran").read_text() == "once\n"
+
+
+@pytest.mark.parametrize("sandbox", [(), pytest.param(BUBBLEWRAP, marks=needs_bubblewrap)], ids=["plain", "sandbox"])
+async def test_promise_3_a_command_whose_keeper_came_late_is_started_anew_once(
+    house: House, sandbox: tuple[str, ...]
+) -> None:
+    """Its start was cancelled by a gateway that did not start it anew at once; its keeper gave up in the meantime."""
+    command = house.command("echo once; exit 7", sandbox=sandbox)
+    async with late_keeper(house.root, command, place=house.cwd) as keeper:
+        await house.supervisor.attach(command.id)
+        await keeper.go_on()
+    supervisor = await house.restart()
+    found = await supervisor.attach(command.id)
+    assert isinstance(found, NeverStarted) and found.cancelled, found
+    await supervisor.start(command)
+    with pytest.raises(Conflict):
+        await supervisor.start(command)
+    assert code(await supervisor.wait(command.id)) == 7
+    assert house.everything(command.id) == b"once\n"
 
 
 @pytest.mark.parametrize("id", ["", "..", "../../etc", "a" * 7, "A" * 16, "a" * 65, "abcdefgh\n", "/etc/passwd"])

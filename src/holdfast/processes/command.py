@@ -104,7 +104,7 @@ class NeverStarted:
     reason: str
     errno: int = 0
     cancelled: bool = False
-    """Whether no keeper tried to start it, and none will."""
+    """Whether nobody tried to run it, and nobody will: nothing speaks against another start."""
 
 
 @dataclass(frozen=True, slots=True)

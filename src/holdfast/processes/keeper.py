@@ -6,7 +6,8 @@ The keeper server forks this, or the gateway runs this file alone, by its path. 
 it holds the environment). This process prepares the spool directory and forks the keeper, which forks the command
 behind a gate. The gate opens when the `claim` is durable. The claim identifies the command, and it is linked into
 place, which succeeds once: a supervisor that links its own first has cancelled this start, and may make it anew in
-another directory of that name.
+another directory of that name. If the gate is closed and not opened, the process behind it records ECANCELED: nothing
+ran here and nothing will.
 
 The command holds the output itself, so that no byte goes through a keeper. Keeper and standby are both subreapers: what
 a command leaves behind becomes their child, and if the keeper is killed, the command becomes the child of the standby,
@@ -52,10 +53,10 @@ GATE = """
 never() { printf 'never %s' "$1" >&5; exit 127; }
 echo $$ >&4
 exec 4>&-
-read -r go <&3 || never '0 the keeper died before the gate opened'
+read -r go <&3 || never 'ECANCELED its keeper ended before it began'
 command -v "$1" >/dev/null || never "2 $1: No such file or directory"
 exec "$@" 3<&- 5>&- 6>&-
-"""
+""".replace("ECANCELED", str(errno.ECANCELED))
 """For the shell in a sandbox: write its pid, wait at the gate, run the command; or write why it cannot."""
 FS_IOC_UNRESVSP64 = 0x4030582B
 
@@ -217,7 +218,7 @@ class Keeper:
             os.close(gate)
             os.setsid()
             if not order["sandbox"] and os.read(reader, 1) != b"g":
-                self._fail("the keeper died before the gate opened", 0)
+                self._fail("its keeper ended before it began", errno.ECANCELED)
             stdin = os.open("stdin" if self._stdin >= 0 else os.devnull, os.O_RDONLY)
             for file, number in ((stdin, 0), (self._outputs[0].file, 1), (self._outputs[-1].file, 2)):
                 os.dup2(file, number)

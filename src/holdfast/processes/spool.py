@@ -172,9 +172,12 @@ class Spool:
         return OutputFile(self.path / f"{stream}.log", head)
 
     def cancel(self) -> bool:
-        """Claim the directory in place of the keeper; return True if the keeper had not, and so starts no command."""
+        """Claim the directory in place of the keeper; return True if nothing ran in it, and nothing will.
+
+        That is so if the keeper had not claimed it, or ended before it could let the command begin.
+        """
         if (text := self._text("claim")) is not None:
-            return text == CANCELLED_CLAIM
+            return text == CANCELLED_CLAIM or self._gave_up()
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             new = self.path / "claim.cancel"
@@ -187,10 +190,17 @@ class Spool:
             sync_directory(str(self.path))
             sync_directory(str(self.root))
         except FileExistsError:
-            return self._text("claim") == CANCELLED_CLAIM
+            return self._text("claim") == CANCELLED_CLAIM or self._gave_up()
         except OSError as error:
             raise Unavailable(f"The start of {self.id} cannot be cancelled: {error.strerror}.") from error
         return True
+
+    def _gave_up(self) -> bool:
+        try:
+            end = self.end()
+        except Corrupt:
+            return False
+        return isinstance(end, NeverStarted) and end.cancelled
 
     def claim(self) -> Claim | None:
         """Read the claim; `None` if there is none, or if the start was cancelled."""
@@ -286,7 +296,8 @@ class Spool:
             case ["ended", status, at, by] if by in WITNESSES:
                 return Ended(self.id, _number(self.id, status), WITNESSES[by], _time(self.id, at))
             case ["never", number, *reason]:
-                return NeverStarted(self.id, f"could not start: {' '.join(reason)}", _number(self.id, number))
+                code, why = _number(self.id, number), f"could not start: {' '.join(reason)}"
+                return NeverStarted(self.id, why, code, cancelled=code == errno.ECANCELED)
             case _:
                 return None
 

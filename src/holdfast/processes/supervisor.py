@@ -42,7 +42,8 @@ ACTIVITY_SECONDS = 15.0
 LEFT_SECONDS = 0.4
 """How long the other processes of an ended command have to end before they count as left behind."""
 USAGE_SECONDS = 5.0
-BUSY = (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)
+TEMPORARY = (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ECANCELED)
+"""Errors that say nothing about the command: it may start the next time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Supervisor:
             raise Unavailable(f"The keeper of {spool.id} could not start: {error.strerror}.") from error
         end = spool.end()
         if isinstance(end, NeverStarted):
-            raise (Unavailable if end.errno in BUSY else Rejected)(f"The command {end.reason}.")
+            raise (Unavailable if end.errno in TEMPORARY else Rejected)(f"The command {end.reason}.")
         claim = spool.claim()
         if claim is None:  # and there will be none: the keeper has closed its report
             raise Unavailable(f"The keeper of {spool.id} could not start: {complaint or 'it was killed'}.")
@@ -129,9 +130,8 @@ class Supervisor:
 
     async def _admit(self) -> None:
         """Refuse a new command if a limit is reached."""
-        usage = self._usage
-        if self._looked_at is None or asyncio.get_running_loop().time() - self._looked_at > USAGE_SECONDS:
-            usage = await self.usage()
+        looked_at, now = self._looked_at, asyncio.get_running_loop().time()
+        usage = self._usage if looked_at is not None and now - looked_at <= USAGE_SECONDS else await self.usage()
         if len(self._live) + len(self._starting) >= self._limits.live:
             raise Unavailable(f"{self._limits.live} commands are running, which is the limit.")
         if usage.free < self._limits.free_bytes:

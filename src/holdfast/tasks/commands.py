@@ -185,7 +185,7 @@ class CommandTasks:
             if not (isinstance(found, NeverStarted) and found.cancelled):
                 return found
         if row.pid is not None:
-            return Lost(task, "its directory is gone")
+            return Lost(task, f"it began as pid {row.pid}, and nothing in its directory says how it ended")
         row = await self._store.task(task)
         asked_for_now = task in self._starting
         if not asked_for_now and (unwanted := await self._lifetimes.why_not_begin(row)):
