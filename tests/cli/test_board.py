@@ -8,10 +8,10 @@ from typing import Any
 import click
 import pytest
 
-from holdfast.cli.board import MOST, picture
-from holdfast.cli.cards import STATUSES, in_short, without_commands
+from holdfast.cli.commands.card_log import run_part
+from holdfast.cli.render.board import MOST, render_board
+from holdfast.cli.render.cards import STATUSES, card_reason, without_commands
 from holdfast.cli.screen import UNLIMITED, width
-from holdfast.cli.verbs.card.log import part
 from holdfast.client.events import RecordReceived
 from holdfast.client.lenient import convert
 from holdfast.schemas.cards import CardView
@@ -68,12 +68,12 @@ def board(*cards: dict[str, Any], counts: int = 0) -> dict[str, Any]:
     ],
 )
 def test_why_it_stands_there_in_a_few_words(fields: dict[str, Any], why: str, said: str) -> None:
-    assert in_short(view(fields), why) == said
+    assert card_reason(view(fields), why) == said
 
 
 def test_a_card_that_cools_down_says_until_when_and_why() -> None:
-    assert in_short(view({"again_at": NOW + 3_600_000, "reason": "no network"})).startswith("cools down until ")
-    assert in_short(view({"again_at": NOW + 3_600_000, "reason": "no network"})).endswith(": no network")
+    assert card_reason(view({"again_at": NOW + 3_600_000, "reason": "no network"})).startswith("cools down until ")
+    assert card_reason(view({"again_at": NOW + 3_600_000, "reason": "no network"})).endswith(": no network")
 
 
 def test_what_a_person_wrote_in_backticks_stays() -> None:
@@ -88,13 +88,13 @@ def test_nothing_is_wider_than_the_terminal(columns: int) -> None:
     found = board(*cards)
     found["board"] |= {"title": "t" * 300, "paused_by": "somebody with a long name"}
     found["others"] = [found["board"] | {"id": f"board-{number}"} for number in range(50)]
-    lines = [click.unstyle(line) for line in picture(found, columns)]
+    lines = [click.unstyle(line) for line in render_board(found, columns)]
     assert max(map(width, lines)) <= columns
 
 
 def test_columns_stand_straight_whatever_is_in_them() -> None:
     cards = [CARD | {"status": status, "title": "年次報告書", "profile": "p"} for status in ("todo", "ready", "done")]
-    lines = [click.unstyle(line) for line in picture(board(*cards), 120)]
+    lines = [click.unstyle(line) for line in render_board(board(*cards), 120)]
     heading = next(line for line in lines if "TODO" in line)
     titles = next(line for line in lines if "年次" in line)
     starts = [width(heading[: heading.index(word)]) for word in ("TODO", "READY", "DONE")]
@@ -104,15 +104,15 @@ def test_columns_stand_straight_whatever_is_in_them() -> None:
 
 def test_in_a_pipe_nothing_is_shortened_and_more_cards_are_named() -> None:
     title = "a very long title " * 30
-    assert any(title.strip() in line for line in picture(board(CARD | {"title": title}), UNLIMITED))
-    lines = picture(board(CARD, counts=MOST + 7), UNLIMITED)
+    assert any(title.strip() in line for line in render_board(board(CARD | {"title": title}), UNLIMITED))
+    lines = render_board(board(CARD, counts=MOST + 7), UNLIMITED)
     assert any("… 7 more: holdfast card list --status ready" in line for line in lines)
 
 
 def test_nothing_in_a_title_commands_the_terminal() -> None:
     evil = CARD | {"title": "\x1b[31mred\x07", "reason": "\x1b]0;x\x07", "status": "done", "profile": "\x1b[2J"}
     for columns in (80, 120):
-        shown = click.unstyle("\n".join(picture(board(evil), columns)))
+        shown = click.unstyle("\n".join(render_board(board(evil), columns)))
         assert "\x1b" not in shown and "\x07" not in shown
 
 
@@ -137,7 +137,9 @@ def test_a_run_has_its_part_of_the_session_with_its_last_words() -> None:
     seen = records(*first, *second)
 
     def versions(run: int) -> list[int]:
-        return [piece.record["version"] for piece in part(iter(seen), run, "c") if isinstance(piece, RecordReceived)]
+        return [
+            piece.record["version"] for piece in run_part(iter(seen), run, "c") if isinstance(piece, RecordReceived)
+        ]
 
     assert versions(1) == [2, 3, 4, 5, 6]
     assert versions(2) == [7, 8, 9, 10]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.cli.commands.card_log import CardLog
 from holdfast.cli.context import Cli
 from holdfast.cli.screen import width
-from holdfast.cli.verbs.card.log import Reader
 from holdfast.client.board_watcher import BoardWatcher
 from holdfast.client.client import Client
 from holdfast.config import Home
@@ -156,7 +156,11 @@ def test_every_verb_that_moves_a_card(cli: CommandLine) -> None:
     assert (refused.returncode, "Comment on it, or stop it first." in refused.stderr) == (5, True)
     assert "stopped and blocked" in cli.ok("card", "stop", card, "--reason", "enough")
     assert "stopped by cli: enough" in cli.ok("card", "why", card)
-    assert cli.ok("card", "complete", card, "-m", "done by hand") == f"{card}: done\n"
+    both = cli("card", "complete", card, "done", "-m", "done by hand")
+    assert (both.returncode, "give one of them" in both.stderr) == (2, True)
+    unquoted = cli("card", "complete", card, "done", "by", "hand")
+    assert f'holdfast card complete {card} "done by hand"' in unquoted.stderr
+    assert cli.ok("card", "complete", card.upper(), "done by hand") == f"{card}: done\n"
     assert cli.json("card", "show", card)["summary"] == "done by hand"
 
 
@@ -178,12 +182,12 @@ def test_the_log_reads_a_session_once_for_all_runs_in_it(
 ) -> None:
     card = add(cli, "twice", body="block which?")
     status(cli, card, "blocked")
-    cli.ok("card", "unblock", card, "-m", "complete this")
+    cli.ok("card", "unblock", card, "complete this")
     status(cli, card, "done")
     client = NotingClient(gateway.home)
     call = Cli(str(gateway.home))
     call.__dict__["client"] = client
-    reader = Reader(call, card, 0.0)
+    reader = CardLog(call, card, 0.0)
     first, second = client.cards.get(card).runs
     assert first.session == second.session
     reader.show(first, live=False)

@@ -24,6 +24,8 @@ QUICK = [
     ["status"],
     ["tasks"],
     ["tasks", "show", "ffff"],
+    ["card", "list"],
+    ["board"],
 ]
 PROGRAM = """
 import sys

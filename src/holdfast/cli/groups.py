@@ -30,7 +30,7 @@ def verb(name: str | None = None, *, cls: type[click.Command] = click.Command) -
 
     def decorate(function: Function) -> click.Command:
         title = name or function.__name__.replace("_", "-")
-        return click.command(title, cls=cls)(shared_options(pass_cli(function)))
+        return shared_options(click.command(title, cls=cls)(pass_cli(function)))
 
     return decorate
 
@@ -92,6 +92,7 @@ class NounGroup(CommandGroup):
 
     def __init__(self, *args: Any, default: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.subcommand_metavar = "[VERB] …"
         self._default = default
         self._sections: dict[str, list[str]] = {}
 

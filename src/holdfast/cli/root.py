@@ -46,6 +46,8 @@ SECTIONS = {
     },
 }
 MODULES = {
+    "board": "boards",
+    "card": "cards",
     "config": "settings",
     "profiles": "settings",
     "models": "settings",

@@ -18,6 +18,8 @@ from holdfast.settings import span_ms
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from holdfast.client.http import Json
+
 
 class _Text(click.types.StringParamType):
     """A text that is not blank; `-` reads it from standard input."""
@@ -36,6 +38,37 @@ class _Text(click.types.StringParamType):
             return sys.stdin.buffer.read().decode("utf-8")
         except UnicodeDecodeError as error:
             return self.fail(f"standard input is not valid UTF-8 (byte {error.start})", param, ctx)
+
+
+class _Body(_Text):
+    """A text that may be empty; `-` reads it from standard input."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Read it."""
+        return self._read(param, ctx) if value == "-" else str(value)
+
+
+class _Workspace(click.types.StringParamType):
+    """scratch, dir:PATH or worktree:REPO. A path may be relative to the working directory."""
+
+    name = "workspace"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Make the path absolute, as the gateway needs it."""
+        from pathlib import Path
+
+        kind, _, path = str(value).partition(":")
+        if value == "scratch":
+            return "scratch"
+        if kind not in ("dir", "worktree") or not path:
+            self.fail(f"{value!r} is none: scratch, dir:PATH or worktree:REPO", param, ctx)
+        try:
+            place = Path(path).expanduser().resolve()
+        except (RuntimeError, ValueError, OSError) as error:
+            self.fail(f"{path!r}: {error}", param, ctx)
+        if not place.is_dir():
+            self.fail(f"{path!r} is not a directory", param, ctx)
+        return f"{kind}:{place}"
 
 
 class _Id(click.types.StringParamType):
@@ -113,6 +146,17 @@ class _Moment(click.ParamType[int]):
             self.fail(f"{value!r} is no time: give a span like 2h or 7d, or a date like 2026-11-30 18:00", param, ctx)
 
 
+class _Start(click.ParamType["Json"]):
+    """When a card may begin, as the gateway is told: a span stays one, so that a second call says the same."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Json:
+        """Parse it."""
+        span = span_ms(str(value))
+        return {"after_ms": span} if span is not None else {"at": UNTIL.convert(value, param, ctx)}
+
+
 class _Size(click.ParamType[int]):
     """A number of bytes: `500`, `20k`, `5M`, `1G`; with an `i` (`1Gi`) by 1024."""
 
@@ -142,6 +186,8 @@ def _ancestry(ctx: click.Context) -> list[click.Context]:
 
 
 TEXT = _Text()
+BODY = _Body()
+WORKSPACE = _Workspace()
 SESSION = _Id("session", "sessions")
 TASK = _Id("task", "tasks history")
 CARD = _Id("card", "card list")
@@ -149,6 +195,7 @@ BOARD = _Id("board", "board list")
 SPAN, SOME_TIME = _Span(), _Span(1000)
 SINCE = _Moment(ahead=False)
 UNTIL = _Moment(ahead=True)
+START = _Start()
 SIZE = _Size()
 
 limit_option = click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many.")

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from holdfast.cli import board
-from holdfast.cli.cards import (
-    CARDS,
-    all_facts,
-    card_cells,
-    comment_lines,
-    find,
-    listed,
-    runs_table,
-    without_commands,
-)
 from holdfast.cli.chat.blocks import Block, Listing, Remark
 from holdfast.cli.chat.card_words import Asked, Unclear, card
-from holdfast.cli.chat.look import LISTED, listing
+from holdfast.cli.chat.look import LISTED
 from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.view import View
 from holdfast.cli.hints import program
-from holdfast.cli.screen import clean, dim, facts, terminal_width, wrap
-from holdfast.cli.sentences import in_lines
+from holdfast.cli.render.board import fetch_board, render_board
+from holdfast.cli.render.cards import (
+    cards_table,
+    fetch_cards,
+    render_card,
+    render_context,
+    runs_table,
+    without_commands,
+)
+from holdfast.cli.render.why import why_lines
+from holdfast.cli.screen import dim, terminal_width, wrap
 from holdfast.client.client import Client
-from holdfast.schemas.cards import CardAccepted
+from holdfast.client.lenient import convert
+from holdfast.schemas.cards import CardAccepted, CardPage
 
 TITLE = 80
 
 
 def picture(client: Client, name: str) -> list[Block]:
     """The columns."""
-    found = board.look(client, name or None)
-    return [
-        Listing([*board.picture(found, terminal_width()), dim("/card show ID · comment ID TEXT · unblock ID TEXT")])
-    ]
+    lines = render_board(fetch_board(client, name or None), terminal_width())
+    return [Listing([*lines, dim("/card show ID · comment ID TEXT · unblock ID TEXT")])]
 
 
 def about_card(client: Client, place: Place, view: View, words: str) -> list[Block]:
@@ -72,32 +69,26 @@ def _give(client: Client, asked: Asked) -> CardAccepted:
 
 
 def _list(client: Client) -> list[Block]:
-    cards, whys = listed(client)
-    if not cards:
+    found = convert(fetch_cards(client), CardPage)
+    if not found.cards:
         return [Remark("No card yet. /card add TEXT writes one; an agent works on it beside this session.")]
     hint = "/card show ID · why ID · comment ID TEXT · unblock ID TEXT"
-    more = f"; {len(cards) - LISTED} more: {program()} card list" if len(cards) > LISTED else ""
-    cards = cards[:LISTED]
-    return [listing(CARDS, card_cells(cards, whys), hint + more)]
+    more = f"; {len(found.cards) - LISTED} more: {program()} card list" if len(found.cards) > LISTED else ""
+    lines = cards_table(CardPage(found.cards[:LISTED], None, found.why)).split("\n")
+    return [Listing([*lines, dim(hint + more)])]
 
 
 def _look(client: Client, asked: Asked) -> list[str]:
-    found = find(client, asked.card)
-    id = found.card.id
+    found = client.cards.get(asked.card)
     match asked.verb:
         case "why":
-            return in_lines(client.why(card=id).sentences)
+            return why_lines(client.why(card=found.card.id).sentences)
         case "context":
-            told = client.cards.context(id)
-            return wrap(clean(f"{told.note}\n\n{told.text}"), terminal_width())
+            return wrap(render_context(client.cards.context(found.card.id)), terminal_width())
         case "runs":
-            return runs_table(found).split("\n") if found.runs else [f"No run yet. {found.why}".rstrip()]
+            return runs_table(found).split("\n")
         case _:
-            lines = facts(all_facts(found)).split("\n")
-            body = wrap(clean(found.body).rstrip(), terminal_width()) if found.body.strip() else []
-            comments = facts(comment_lines(found)).split("\n") if found.comments else []
-            runs = runs_table(found).split("\n") if found.runs else []
-            return [*lines, *(["", *body] if body else []), *(["", *comments] if comments else []), *runs]
+            return render_card(found).split("\n")
 
 
 def _add(client: Client, place: Place, view: View, text: str) -> list[Block]:
@@ -115,7 +106,7 @@ def _add(client: Client, place: Place, view: View, text: str) -> list[Block]:
 
 def _now(client: Client, accepted: CardAccepted) -> str:
     """How it stands after that."""
-    found = find(client, accepted.card)
+    found = client.cards.get(accepted.card)
     status, why = found.card.status, without_commands(found.why)
     kept = f"; its workspace was kept (nothing goes that would be lost): {accepted.kept}" if accepted.kept else ""
     known = why if status in ("todo", "ready") and why else f"It is {status}"

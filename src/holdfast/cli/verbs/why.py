@@ -8,8 +8,8 @@ from holdfast.cli.chapters import RUNNING, in_full, opened_by, outlook, running_
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.naming import named
+from holdfast.cli.render.why import why_lines
 from holdfast.cli.screen import facts, table
-from holdfast.cli.sentences import in_lines
 from holdfast.cli.tasks import all_facts
 from holdfast.cli.values import SESSION
 from holdfast.client.http import Json
@@ -36,7 +36,7 @@ def command(cli: Cli, id: str | None, verbose: bool) -> None:
         return
     if not found["sentences"]:
         click.echo("Nothing is at work, and nothing waits." if id is None else "Nothing has happened here yet.")
-    for line in in_lines(convert(found["sentences"], list[Statement])):
+    for line in why_lines(convert(found["sentences"], list[Statement])):
         click.echo(line)
     if "reset" in found:
         for block in in_full(found["reset"], found["opened"]):

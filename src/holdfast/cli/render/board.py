@@ -1,13 +1,17 @@
-"""A board as a picture of its columns: side by side where there is room, below each other where there is not."""
+"""A board as its columns: side by side where there is room, below each other where there is not."""
 
 from __future__ import annotations
+
+import shutil
+import sys
+from types import TracebackType
 
 import click
 import msgspec
 
-from holdfast.cli.cards import STATUSES, WARNING, in_short, listed_rows, since
 from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.hints import program, with_home
+from holdfast.cli.render.cards import STATUSES, WARNING, card_age, card_reason, fetch_cards
 from holdfast.cli.screen import STATE_COLORS, UNLIMITED, dim, one_line, pad, plural, shorten, width, wrap
 from holdfast.client.client import Client
 from holdfast.client.http import Json
@@ -22,18 +26,21 @@ DOT = " · "
 SHOWN = {"done": 8}
 MOST = 30
 TITLE_LINES, REASON_LINES = 2, 3
+HOME, CLEAR_LINE, CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
+ALTERNATE_SCREEN, MAIN_SCREEN, HIDE_CURSOR, SHOW_CURSOR = "\x1b[?1049h", "\x1b[?1049l", "\x1b[?25l", "\x1b[?25h"
 EMPTY = 'holdfast card add "Say hello" --body "say hello" --profile demo'
 
 
-def look(client: Client, name: str | None) -> Json:
-    """A board with its cards by column; the others by name. Without a name `default`, else the oldest."""
+def fetch_board(client: Client, name: str | None) -> Json:
+    """A board with its cards by column, and the other boards. Without a name `default`, else the oldest."""
     boards: list[Json] = client.get("/v1/boards", archived=True)["boards"]
     there = [board for board in boards if not board["archived"]]
     wanted = [board for board in boards if board["id"] == name] if name else []
     chosen = next(iter(wanted or [board for board in there if board["id"] == "default"] or there), None)
     if name and not wanted and (name != "default" or boards):
         raise CliError(f"There is no board {name!r}.", hint=f"`holdfast board create {name}` makes it.", code=NOT_FOUND)
-    cards, whys = listed_rows(client, board=chosen["id"]) if chosen is not None else ([], {})
+    found = fetch_cards(client, board=chosen["id"]) if chosen is not None else {"cards": [], "why": {}}
+    cards, whys = found["cards"], found["why"]
     columns = [_column(status, [card for card in cards if card["status"] == status]) for status in STATUSES]
     shown = [card for column in columns for card in column["cards"][: _most(column["status"])]]
     for card in shown:
@@ -57,7 +64,7 @@ def _most(status: str) -> int:
 
 
 class ShownCard(CardView, frozen=True, kw_only=True):
-    """A card with why it stands there, if it is among the first of its column."""
+    """A card with why it is in its column, if it is among the first there."""
 
     why: str
 
@@ -70,17 +77,17 @@ class BoardColumn(msgspec.Struct, frozen=True):
     cards: list[ShownCard]
 
 
-class BoardPicture(msgspec.Struct, frozen=True):
-    """What `look` found."""
+class BoardColumns(msgspec.Struct, frozen=True):
+    """What `fetch_board` returns."""
 
     board: BoardView | None
     columns: list[BoardColumn]
     others: list[BoardView]
 
 
-def picture(found: Json, columns: int) -> list[str]:
+def render_board(found: Json, columns: int) -> list[str]:
     """The lines for a terminal of that width."""
-    shown = convert(found, BoardPicture)
+    shown = convert(found, BoardColumns)
     board = shown.board
     used = [column for column in shown.columns if column.count]
     lines = [*_heading(board, columns), *_counts(shown.columns, columns), ""]
@@ -104,7 +111,7 @@ def picture(found: Json, columns: int) -> list[str]:
 
 
 def _heading(board: BoardView | None, room: int) -> list[str]:
-    """What it is; and, in a line of its own, that nothing on it is started."""
+    """Its name and title; if it is paused, a line says so."""
     if board is None:
         return [click.style("default", bold=True)]
     title = f" “{one_line(board.title)}”" if board.title not in ("Board", board.id) else ""
@@ -149,11 +156,11 @@ def _stacked(used: list[BoardColumn], columns: int) -> list[str]:
 
 
 def _row(card: ShownCard, columns: int) -> list[str]:
-    """One line for what it is, and below it why it stands there."""
+    """A line for the card, and below it why it is there."""
     mark = click.style(f"{WARNING} ", fg="yellow") if card.warning else ""
     head = f"  {card.id}  "
     profile = shorten(one_line(card.profile), max(4, columns // 5))
-    tail = "  ".join(filter(None, (profile, since(card))))
+    tail = "  ".join(filter(None, (profile, card_age(card))))
     room = columns - width(head) - 2 * bool(mark) - len(GAP) - width(tail)
     title = one_line(card.title)
     if columns < UNLIMITED:
@@ -166,7 +173,7 @@ def _row(card: ShownCard, columns: int) -> list[str]:
 
 def _below(card: ShownCard) -> list[str]:
     anew = f"{WARNING} began anew: {one_line(card.warning)}" if card.warning else ""
-    return [text for text in (in_short(card, card.why), anew) if text]
+    return [text for text in (card_reason(card, card.why), anew) if text]
 
 
 def _rest(column: BoardColumn, columns: int) -> list[str]:
@@ -199,7 +206,7 @@ def _side_by_side(used: list[BoardColumn], columns: int) -> list[str]:
 
 
 def _drawn(column: BoardColumn, room: int) -> list[str]:
-    """One column; every line is as wide as its room, so that the next one stands straight."""
+    """One column; every line is filled up to its width, so that the next column is aligned."""
     status = column.status
     lines = [_colored(status, pad(f"{status.upper()} {column.count}", room)), dim("─" * room)]
     for card in column.cards[: _most(status)]:
@@ -209,7 +216,7 @@ def _drawn(column: BoardColumn, room: int) -> list[str]:
 
 def _box(card: ShownCard, room: int) -> list[str]:
     mark = f" {WARNING}" if card.warning else ""
-    left, right = f"{card.id}{mark}", since(card)
+    left, right = f"{card.id}{mark}", card_age(card)
     gap = " " * (room - width(left) - width(right))
     lines = [f"{_colored(card.status, left)}{gap}{dim(right)}"]
     lines += [pad(line, room) for line in _clipped(one_line(card.title), room, TITLE_LINES)]
@@ -226,3 +233,32 @@ def _clipped(text: str, room: int, most: int) -> list[str]:
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], shorten(" ".join(lines[most - 1 :]), room)]
+
+
+class LiveBoard:
+    """A context manager that shows a board on the alternate screen of a terminal, and updates it in place."""
+
+    def __enter__(self) -> LiveBoard:
+        self._write(ALTERNATE_SCREEN + HIDE_CURSOR)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._write(SHOW_CURSOR + MAIN_SCREEN)
+
+    def update(self, found: Json, footer: str, *, color: bool) -> None:
+        """Write over what was there, line by line, so that it does not flicker."""
+        columns, rows = shutil.get_terminal_size()
+        lines = render_board(found, columns)
+        room = max(1, rows - 2)
+        if len(lines) > room:
+            footer = f"{len(lines) - room} more lines below; {footer}"
+        shown = [*lines[:room], "", dim(shorten(footer, columns))]
+        if not color:
+            shown = [click.unstyle(line) for line in shown]
+        self._write(HOME + "\n".join(line + CLEAR_LINE for line in shown) + CLEAR_BELOW)
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text)  # click would take these for colours
+        sys.stdout.flush()

@@ -1,0 +1,163 @@
+"""`holdfast board`: the cards that agents work on, by column."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import time
+from contextlib import nullcontext
+
+import click
+
+from holdfast.cli.context import Cli
+from holdfast.cli.conversation import say
+from holdfast.cli.errors import USAGE, CliError
+from holdfast.cli.groups import NounGroup
+from holdfast.cli.hints import program
+from holdfast.cli.render.board import LiveBoard, fetch_board, render_board
+from holdfast.cli.screen import Column, ago, clock, table, terminal_width
+from holdfast.cli.values import BOARD, patience_option
+from holdfast.client.http import Json
+from holdfast.client.lenient import convert
+from holdfast.config import environment
+from holdfast.schemas.cards import BoardAccepted, BoardList, BoardView
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
+BOARDS = (
+    Column("BOARD"),
+    Column("CARDS", right=True),
+    Column("CREATED"),
+    Column("STATE"),
+    Column("TITLE", flexible=True),
+)
+REDRAW_SECONDS = 10.0
+"""The ages of cards change by themselves."""
+SHORTEST_SECONDS = 0.25
+
+
+@click.group(cls=NounGroup, default="show")
+def board() -> None:
+    """Show, watch, pause and resume a board. Without a verb: show. `holdfast card add` adds a card."""
+
+
+@board.verb("Look")
+@click.argument("name", type=BOARD, metavar="[BOARD]", required=False)
+def show(cli: Cli, name: str | None) -> None:
+    """Show the columns of BOARD with their cards. Each card has its age there, and why it is there.
+
+    By default the board `default`, or the oldest one.
+    """
+    found = fetch_board(cli.client, name)
+    if cli.json:
+        cli.print_json(found)
+    else:
+        cli.echo("\n".join(render_board(found, terminal_width())))
+
+
+@board.verb("Look")
+@click.argument("name", type=BOARD, metavar="[BOARD]", required=False)
+@patience_option
+def watch(cli: Cli, name: str | None, patience: float) -> None:
+    """Show the columns of BOARD and update them after every change. Ctrl-C leaves.
+
+    In a pipe the board is printed again after every change; with --json it is one object a line.
+    """
+    is_screen = sys.stdout.isatty() and not cli.json and environment("TERM") not in (None, "dumb")
+    try:
+        with LiveBoard() if is_screen else nullcontext() as screen:
+            _watch(cli, name, screen, patience=patience)
+    except KeyboardInterrupt:
+        if not is_screen:
+            cli.note("")
+
+
+def _watch(cli: Cli, name: str | None, screen: LiveBoard | None, *, patience: float) -> None:
+    from holdfast.client.board_watcher import BoardWatcher
+    from holdfast.client.reconnect import UNREACHABLE
+
+    found, printed = fetch_board(cli.client, name), None
+    with BoardWatcher(cli.client, patience=patience) as changes:
+        while True:
+            is_away = False
+            try:
+                found = fetch_board(cli.client, name)
+            except UNREACHABLE:
+                is_away = True
+            if screen is not None:
+                time_of_day = clock(int(time.time() * 1000))
+                footer = "the gateway is away; waiting for it" if is_away else f"{time_of_day} · Ctrl-C leaves"
+                screen.update(found, footer, color=not cli.plain)
+            elif found != printed and not is_away:
+                _print(cli, found)
+                printed = found
+            changes.wait(REDRAW_SECONDS)
+            time.sleep(SHORTEST_SECONDS)
+
+
+def _print(cli: Cli, found: Json) -> None:
+    if cli.json:
+        cli.print_json(found, one_line=True)
+    else:
+        cli.echo("\n".join([*render_board(found, terminal_width()), ""]))
+
+
+@board.verb("Look", "list")
+@click.option("--archived", is_flag=True, help="Also archived ones.")
+def list_boards(cli: Cli, archived: bool) -> None:
+    """List the boards, oldest first."""
+    cli.show(cli.client.get("/v1/boards", archived=archived), BoardList, _boards_table)
+
+
+def _boards_table(found: BoardList) -> str:
+    if not found.boards:
+        return f'No board yet; the first card makes one. Try: {program()} card add "Say hello" --profile demo'
+    return table(BOARDS, [_cells(board) for board in found.boards])
+
+
+def _cells(board: BoardView) -> list[str]:
+    state = "archived" if board.archived else f"paused by {board.paused_by}" if board.paused_by else "open"
+    return [board.id, str(board.cards), ago(board.created_at), state, board.title]
+
+
+@board.verb("Change")
+@click.argument("name")
+@click.option("--title", metavar="TEXT", help="Its heading; by default its name.")
+def create(cli: Cli, name: str, title: str | None) -> None:
+    """Create a board. NAME is its id: small letters, digits, `-` and `_`."""
+    if not NAME.match(name):
+        known = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:64] or "web"
+        raise CliError(
+            f"{name!r} is no name for a board: small letters, digits, `-` and `_`, at most 64.",
+            hint=f"holdfast board create {known} --title {shlex.quote(name)}",
+            code=USAGE,
+        )
+    body = {"board": name} | ({"title": title} if title is not None else {})
+    accepted = say(cli, "/v1/boards", body, shown_by=f"{program()} board list")
+    done = f"created; add a card to it: {program()} card add TITLE --board {name}"
+    cli.accepted(convert(accepted, BoardAccepted), done)
+
+
+@board.verb("Change")
+@click.argument("name", type=BOARD, metavar="[BOARD]", default="default")
+def pause(cli: Cli, name: str) -> None:
+    """Start no cards of BOARD until it is resumed. What runs goes on."""
+    cli.accepted(cli.client.boards.pause(name), "paused: nothing is started; what runs goes on")
+
+
+@board.verb("Change")
+@click.argument("name", type=BOARD, metavar="[BOARD]", default="default")
+def resume(cli: Cli, name: str) -> None:
+    """Start the cards of BOARD again. An archived board comes back into the list."""
+    cli.accepted(cli.client.boards.resume(name), "cards are started again")
+
+
+@board.verb("Change")
+@click.argument("name", type=BOARD, metavar="BOARD")
+def archive(cli: Cli, name: str) -> None:
+    """Take BOARD out of the list. Its cards stay, and are not started; nothing on it may run.
+
+    `holdfast board resume` brings it back.
+    """
+    done = f"archived; its cards stay ({program()} board resume {name} brings it back)"
+    cli.accepted(cli.client.boards.archive(name), done)

@@ -1,0 +1,399 @@
+"""`holdfast card`: write cards, look at them and move them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from holdfast.cli.context import Cli
+from holdfast.cli.conversation import say
+from holdfast.cli.errors import FAILED, NOT_FOUND, USAGE, CliError
+from holdfast.cli.groups import NounGroup
+from holdfast.cli.hints import program
+from holdfast.cli.render.cards import (
+    KINDS,
+    RESUME,
+    STATUSES,
+    cards_table,
+    fetch_cards,
+    render_card,
+    render_context,
+    runs_table,
+    workspace_outcome,
+)
+from holdfast.cli.render.why import render_why
+from holdfast.cli.screen import clean, moment
+from holdfast.cli.unquoted import TextCommand
+from holdfast.cli.values import BOARD, BODY, CARD, SESSION, SOME_TIME, START, TEXT, UNTIL, WORKSPACE, patience_option
+from holdfast.client.http import Json, quote
+from holdfast.client.lenient import convert
+from holdfast.schemas.cards import CardAccepted, CardContext, CardDetail, CardDiff, CardPage
+from holdfast.schemas.gateway import Why
+
+if TYPE_CHECKING:
+    from holdfast.domain.events.card import BlockKind, CardStatus
+
+F = TypeVar("F", bound=Callable[..., Any])
+KEY = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
+PRIORITY = 1000
+card_argument = click.argument("id", type=CARD, metavar="CARD")
+
+
+@click.group(cls=NounGroup, default="list")
+def card() -> None:
+    """Add cards, look at them and move them. Without a verb: list. `holdfast board` shows them by column."""
+
+
+# --- look -----------------------------------------------------------------------------------------
+
+
+@card.verb("Look", "list")
+@click.option("--board", type=BOARD, metavar="NAME", help="Only cards of this board.")
+@click.option("--status", type=click.Choice([*STATUSES, "archived"]), help="Only cards in this column.")
+@click.option("--profile", metavar="NAME", help="Only cards of this profile.")
+@click.option("--search", "text", metavar="TEXT", help="Only cards with this text in the title.")
+@click.option("--archived", is_flag=True, help="Also archived cards.")
+def list_cards(cli: Cli, **filters: object) -> None:
+    """List the cards of all boards, most urgent first. Each has the reason why it is in its column."""
+    found = fetch_cards(cli.client, **filters)
+    if cli.json:
+        cli.print_json({"cards": found["cards"]})
+    elif found["cards"]:
+        cli.echo(cards_table(convert(found, CardPage)))
+    elif any(filters.values()):
+        cli.echo(f"No card fits. `{program()} card list` lists all of them.")
+    else:
+        cli.echo(f'No card yet. Try: {program()} card add "Say hello" --body "say hello" --profile demo')
+
+
+@card.verb("Look")
+@card_argument
+def show(cli: Cli, id: str) -> None:
+    """Show all details of CARD. Its text, comments, links and runs, and why it is in its column."""
+    found = cli.show(cli.client.get(_path(id)), CardDetail, render_card).card.id
+    cli.hint(f"\nholdfast card why {found} · log {found} · comment {found} TEXT")
+
+
+@card.verb("Look")
+@card_argument
+def why(cli: Cli, id: str) -> None:
+    """Say why CARD is in its column. Also what would move it, and how its last runs ended."""
+    cli.show(cli.client.get(f"{_path(id)}/why"), Why, render_why)
+
+
+@card.verb("Look")
+@card_argument
+def runs(cli: Cli, id: str) -> None:
+    """List the runs of CARD. Each has its outcome, session, tokens, cost and duration."""
+    found = cli.client.get(_path(id))
+    if cli.json:
+        cli.print_json({"card": found["card"]["id"], "runs": found["runs"]})
+    else:
+        cli.echo(runs_table(convert(found, CardDetail)))
+
+
+@card.verb("Look")
+@card_argument
+@click.option("--run", "number", type=click.IntRange(min=1), metavar="N", help="Only this run.")
+@click.option("--follow", "-f", is_flag=True, help="Stay over blocks and runs until it is done; Ctrl-C leaves.")
+@patience_option
+def log(cli: Cli, id: str, number: int | None, follow: bool, patience: float) -> None:
+    """Print what the workers of CARD said and did, run by run. Each entry has its version in the session's log.
+
+    With --json the stored records, one a line.
+    """
+    from holdfast.cli.commands.card_log import CardLog
+
+    found = cli.client.cards.get(id)
+    chosen = [run for run in found.runs if number in (None, run.run)]
+    if number is not None and not chosen:
+        hint = f"`{program()} card runs {found.card.id}` lists them."
+        raise CliError(f"Card {found.card.id} has no run {number}.", hint=hint, code=NOT_FOUND)
+    card_log = CardLog(cli, found.card.id, patience)
+    if follow:
+        try:
+            card_log.follow(number)
+        except KeyboardInterrupt:
+            cli.note("")
+        return
+    if not chosen:
+        cli.note(runs_table(found))
+    for run in chosen:
+        card_log.show(run, live=False)
+
+
+@card.verb("Look")
+@card_argument
+def context(cli: Cli, id: str) -> None:
+    """Show what the next worker of CARD would be told. Also which session it would continue."""
+    cli.show(cli.client.get(f"{_path(id)}/context"), CardContext, render_context)
+
+
+@card.verb("Look")
+@card_argument
+def diff(cli: Cli, id: str) -> None:
+    """Show the changes in the workspace of CARD, as far as git knows."""
+    none = "No changes (or not a git repository)."
+    cli.show(cli.client.get(f"{_path(id)}/diff"), CardDiff, lambda found: clean(found.diff) or none)
+
+
+# --- write ----------------------------------------------------------------------------------------
+
+
+def card_options(function: F) -> F:
+    """Options of `add` and `edit`, in the order in which --help shows them."""
+    options = (
+        click.option("--body", type=BODY, metavar="TEXT", help="What is to be done; `-` reads it from standard input."),
+        click.option("--profile", metavar="NAME", help="Which agent works on it."),
+        click.option(
+            "--workspace",
+            type=WORKSPACE,
+            metavar="WHERE",
+            help="scratch (a directory of its own), dir:PATH, or worktree:REPO (git, on a branch of its own).",
+        ),
+        click.option(
+            "--priority",
+            type=click.IntRange(-PRIORITY, PRIORITY),
+            metavar="N",
+            help="Higher is started first; 0 by default.",
+        ),
+        click.option(
+            "--resume",
+            type=click.Choice(RESUME),
+            help="Whether its next worker continues the session of the last one; by default as the profile says.",
+        ),
+        click.option(
+            "--max-runtime", "max_runtime_ms", type=SOME_TIME, metavar="TIME", help="How long a run may take."
+        ),
+        click.option(
+            "--max-attempts",
+            type=click.IntRange(1, 100),
+            metavar="N",
+            help="How often it is tried before it is blocked.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@card.verb("Write", cls=TextCommand)
+@click.argument("title", type=TEXT)
+@card_options
+@click.option("--board", type=BOARD, metavar="NAME", help="By default `default`, which the first card creates.")
+@click.option("--parent", "parents", type=CARD, multiple=True, metavar="ID", help="Wait for this card; repeatable.")
+@click.option("--triage", is_flag=True, help="Do not start it until somebody promotes it.")
+@click.option(
+    "--at", "start", type=START, metavar="TIME", help='Not before: 2h, 7d, or a date like "2026-11-30 18:00".'
+)
+@click.option("--follow", "session", type=SESSION, metavar="SESSION", help="Notify this session of its blocks and end.")
+@click.option("--idempotency-key", "key", metavar="KEY", help="A second call with the same key adds nothing.")
+def add(cli: Cli, /, key: str | None, triage: bool, parents: tuple[str, ...], start: Json | None, **given: Any) -> None:
+    """Add a card with TITLE, and print its id. It is started as soon as nothing blocks it.
+
+    Starts a gateway in the background when none runs. The worker is told the body, or the title if there is none.
+    """
+    if key is not None and not KEY.match(key):
+        raise CliError(
+            f"{key!r} is no key.", hint="8 to 64 letters, digits, `-` and `_`, the same at every try.", code=USAGE
+        )
+    if triage and start is not None:
+        raise CliError("--triage and --at exclude each other.", hint="Promote it, then schedule it.", code=USAGE)
+    body = _named(given) | {"triage": triage, "parents": list(parents)} | (start or {})
+    accepted = convert(say(cli, "/v1/cards", body, id=key, shown_by=f"{program()} card list"), CardAccepted)
+    if cli.json:
+        cli.print_json({name: getattr(accepted, name) for name in ("card", "version", "seq", "duplicate")})
+        return
+    cli.echo(accepted.card)
+    reason = clean(cli.client.cards.get(accepted.card).why) or "It is started now."
+    cli.note(("it was there already; " if accepted.duplicate else "") + reason)
+    cli.note(f"look: {program()} card log {accepted.card} --follow")
+
+
+@card.verb("Write")
+@card_argument
+@click.option("--title", type=TEXT, metavar="TEXT", help="Another title.")
+@card_options
+def edit(cli: Cli, /, id: str, **given: Any) -> None:
+    """Change the text and the options of CARD. What is not named stays.
+
+    While it runs only its priority and limits can be changed: comment on it instead.
+    """
+    body = _named(given)
+    if not body:
+        raise CliError("There is nothing to change.", hint="`holdfast card edit --help` shows what can be.", code=USAGE)
+    done = f"changed: {', '.join(name.removesuffix('_ms') for name in body)}"
+    cli.accepted(cli.client.cards.edit(id, **body), done)
+
+
+@card.verb("Write", cls=TextCommand)
+@card_argument
+@click.argument("text", type=TEXT)
+def comment(cli: Cli, id: str, text: str) -> None:
+    """Comment on CARD; its worker gets the comment. `-` reads TEXT from standard input.
+
+    A running worker gets it at its next step, otherwise the next worker gets it first.
+    """
+    cli.accepted(cli.client.cards.comment(id, text), "commented; its worker gets it")
+
+
+@card.verb("Write")
+@card_argument
+@click.argument("profile", type=TEXT)
+def assign(cli: Cli, id: str, profile: str) -> None:
+    """Let PROFILE work on CARD from its next run on."""
+    cli.accepted(cli.client.cards.edit(id, profile=profile), f"{profile} works on it")
+
+
+@card.verb("Write")
+@card_argument
+@click.argument("parent", type=CARD)
+def link(cli: Cli, id: str, parent: str) -> None:
+    """Let CARD wait until PARENT is done."""
+    cli.accepted(cli.client.cards.link(id, parent), f"waits until {parent} is done")
+
+
+@card.verb("Write")
+@card_argument
+@click.argument("parent", type=CARD)
+def unlink(cli: Cli, id: str, parent: str) -> None:
+    """Do not let CARD wait for PARENT any more."""
+    parent = cli.client.cards.get(parent).card.id
+    cli.accepted(cli.client.cards.unlink(id, parent), f"does not wait for {parent} any more")
+
+
+@card.verb("Write")
+@card_argument
+@click.argument("session", type=SESSION)
+@click.option("--off", is_flag=True, help="Stop following.")
+def follow(cli: Cli, id: str, session: str, off: bool) -> None:
+    """Notify SESSION when CARD is blocked, fails or is done. Once each; --off stops that."""
+    done = f"session {session} is {'no longer notified' if off else 'notified of its blocks, failures and end'}"
+    cli.accepted(cli.client.cards.follow(id, session, following=not off), done)
+
+
+# --- move -----------------------------------------------------------------------------------------
+
+
+def message_options(function: F) -> F:
+    """A message to the worker: as TEXT or, equally, with -m; and --fresh."""
+    text = click.argument("text", type=TEXT, metavar="[TEXT]", required=False)
+    message = click.option("--message", "-m", type=TEXT, metavar="TEXT", help="The same as TEXT; `-` reads it.")
+    fresh = click.option("--fresh", is_flag=True, help="With a new session and a written hand-over.")
+    return text(message(fresh(function)))
+
+
+@card.verb("Move")
+@card_argument
+@click.option(
+    "--to",
+    "status",
+    type=click.Choice(["triage", "todo", "ready", "review"]),
+    default="ready",
+    show_default=True,
+    help="Another column.",
+)
+def promote(cli: Cli, id: str, status: CardStatus) -> None:
+    """Move CARD to `ready`, so that it is started, or to another column."""
+    cli.accepted(cli.client.cards.move(id, status), f"is in {status} now")
+
+
+@card.verb("Move")
+@card_argument
+@click.argument("time", type=UNTIL)
+def schedule(cli: Cli, id: str, time: int) -> None:
+    """Do not start CARD before TIME. A span like 2h, or a date like "2026-11-30 18:00"."""
+    cli.accepted(cli.client.cards.move(id, "scheduled", at=time), f"becomes ready at {moment(time)}")
+
+
+@card.verb("Move", cls=TextCommand)
+@card_argument
+@click.argument("reason", type=TEXT)
+@click.option("--kind", type=click.Choice(KINDS), default="needs_input", show_default=True, help="What is missing.")
+def block(cli: Cli, id: str, reason: str, kind: BlockKind) -> None:
+    """Block CARD until somebody unblocks it. A running one is stopped."""
+    cli.accepted(cli.client.cards.block(id, reason, kind=kind), f"blocked ({kind}); unblock lets it go on")
+
+
+@card.verb("Move", cls=TextCommand)
+@card_argument
+@message_options
+def unblock(cli: Cli, id: str, text: str | None, message: str | None, fresh: bool) -> None:
+    """Let CARD go on, with TEXT as a message to its worker. It goes on in the session of its last run.
+
+    With --fresh, or where the card, its profile or [board] say `fresh`, the worker begins a new session with it.
+    """
+    how = "may go on with a fresh session" if fresh else "may go on"
+    done = f"{how}; what it does now: {program()} card why {id}"
+    cli.accepted(cli.client.cards.unblock(id, _text(text, message), fresh=fresh), done)
+
+
+@card.verb("Move", cls=TextCommand)
+@card_argument
+@message_options
+def retry(cli: Cli, id: str, text: str | None, message: str | None, fresh: bool) -> None:
+    """Try CARD once more, with TEXT as a message to its worker.
+
+    It may be blocked, done, in review, cooling down or archived. It resumes like `unblock`.
+    """
+    how = "is tried once more with a fresh session" if fresh else "is tried once more"
+    done = f"{how}; what it does now: {program()} card why {id}"
+    cli.accepted(cli.client.cards.retry(id, _text(text, message), fresh=fresh), done)
+
+
+@card.verb("Move")
+@card_argument
+@click.option("--reason", metavar="TEXT", help="Why.")
+def stop(cli: Cli, id: str, reason: str | None) -> None:
+    """Stop the run of CARD; it is blocked then. What was done stays."""
+    done = f"stopped and blocked; {program()} card unblock {id} lets it go on"
+    cli.accepted(cli.client.cards.stop(id, reason=reason), done)
+
+
+@card.verb("Move", cls=TextCommand)
+@card_argument
+@click.argument("text", type=TEXT, metavar="[TEXT]", required=False)
+@click.option("--message", "-m", type=TEXT, metavar="TEXT", help="The same as TEXT; `-` reads it.")
+def complete(cli: Cli, id: str, text: str | None, message: str | None) -> None:
+    """Mark CARD as done; TEXT says what was done. A running one is stopped. What waits for it may begin."""
+    cli.accepted(cli.client.cards.complete(id, summary=_text(text, message) or ""), "done")
+
+
+@card.verb("Move")
+@card_argument
+def archive(cli: Cli, id: str) -> None:
+    """Take CARD off the board. Its workspace is removed only if nothing would be lost with it."""
+    accepted = cli.client.cards.archive(id)
+    outcome = workspace_outcome(cli.client.cards.get(accepted.card), accepted.kept)
+    done = {name: getattr(accepted, name) for name in ("card", "version", "seq", "kept")}
+    cli.result(f"{accepted.card}: archived; {outcome}", **done)
+
+
+@card.verb("Move")
+@card_argument
+def release(cli: Cli, id: str) -> int:
+    """Remove the workspace that an archived CARD kept. Only if nothing would be lost now.
+
+    For a worktree: after its branch was merged or pushed. The branch itself stays. Exit code 1 if it is kept.
+    """
+    released = cli.client.cards.release(id)
+    outcome = workspace_outcome(cli.client.cards.get(released.card), released.kept)
+    cli.result(f"{released.card}: {outcome}", card=released.card, kept=released.kept)
+    return FAILED if released.kept else 0
+
+
+def _path(card: str) -> str:
+    return f"/v1/cards/{quote(card)}"
+
+
+def _named(given: dict[str, Any]) -> Json:
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _text(text: str | None, message: str | None) -> str | None:
+    if text is not None and message is not None:
+        raise CliError("TEXT and -m are the same: give one of them.", code=USAGE)
+    return text if text is not None else message

@@ -1,0 +1,250 @@
+"""Cards as text: a row of a table, all details, and in a few words why a card is in its column."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from holdfast.cli.hints import program
+from holdfast.cli.screen import (
+    SHORT_ID,
+    Column,
+    age,
+    ago,
+    clean,
+    clock,
+    dim,
+    duration,
+    facts,
+    moment,
+    one_line,
+    plural,
+    table,
+    when,
+)
+from holdfast.client.client import Client
+from holdfast.client.http import Json
+from holdfast.schemas.cards import CardContext, CardDetail, CardPage, CardView, RunView
+
+STATUSES = ("triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done")
+"""The columns of a board, from left to right."""
+KINDS = ("needs_input", "dependency", "capability", "transient")
+RESUME = ("auto", "resume", "fresh")
+PAGE = 5_000
+WARNING = "⚠"
+CARDS = (
+    Column("ID"),
+    Column("STATUS", states=True),
+    Column("BOARD"),
+    Column("PROFILE"),
+    Column("PRIO", right=True),
+    Column("SINCE", right=True),
+    Column("TITLE", flexible=True),
+    Column("WHY", flexible=True),
+)
+RUNS = (
+    Column("RUN", right=True),
+    Column("OUTCOME", states=True),
+    Column("FAILURE"),
+    Column("SESSION"),
+    Column("FROM"),
+    Column("TOKENS", right=True),
+    Column("COST", right=True),
+    Column("TOOK", right=True),
+    Column("REASON", flexible=True),
+)
+_COMMAND = re.compile(r"\s*\(`holdfast [^`]*`\)|\s*`holdfast [^`]*`[^.]*\.")
+
+
+def fetch_cards(client: Client, **filters: object) -> Json:
+    """Every card that fits as one page, most urgent first, with why those that wait are not started."""
+    found: Json = {"cards": [], "why": {}, "next": 0}
+    while found["next"] is not None:
+        page = client.get("/v1/cards", limit=PAGE, offset=found["next"], why=True, **filters)
+        found["cards"] += page["cards"]
+        found["why"] |= page["why"]
+        found["next"] = page["next"]
+    return found
+
+
+def card_reason(card: CardView, why: str = "") -> str:
+    """Why a card is in its column, in a few words; `why` is the gateway's sentence about why it is not started."""
+    match card.status:
+        case "blocked":
+            return f"{card.block_kind.replace('_', ' ')}: {one_line(card.reason)}"
+        case "scheduled":
+            return f"at {when(card.scheduled_at)}" if card.scheduled_at is not None else ""
+        case "ready" if card.retry_at is not None and card.retry_at > now_ms():
+            return f"cools down until {clock(card.retry_at)}: {one_line(card.reason)}"
+        case "todo" | "ready" if why:
+            return without_commands(why).removeprefix("It ")
+        case "running":
+            return f"run {card.run}"
+        case "triage":
+            return ""
+        case _:
+            return one_line(card.reason)
+
+
+def without_commands(why: str) -> str:
+    """A sentence of the gateway without the commands that it names."""
+    return one_line(_COMMAND.sub("", why)).rstrip(".")
+
+
+def card_age(card: CardView) -> str:
+    """How long a card has been in its column."""
+    return age(now_ms() - card.moved_at)
+
+
+def now_ms() -> int:
+    """Milliseconds since 1970."""
+    return int(time.time() * 1000)
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def cards_table(found: CardPage) -> str:
+    """Cards, each with why it is in its column."""
+    return table(CARDS, [_card_cells(card, found.why.get(card.id, "")) for card in found.cards])
+
+
+def _card_cells(card: CardView, why: str) -> list[str]:
+    return [
+        card.id,
+        card.status,
+        card.board,
+        card.profile or "-",
+        str(card.priority),
+        card_age(card),
+        f"{WARNING} {card.title}" if card.warning else card.title,
+        card_reason(card, why),
+    ]
+
+
+def runs_table(found: CardDetail) -> str:
+    """The runs of a card; without any, why there is none."""
+    if not found.runs:
+        return f"No run yet. {clean(found.why)}".rstrip()
+    return table(RUNS, [_run_cells(run) for run in found.runs])
+
+
+def _run_cells(run: RunView) -> list[str]:
+    return [
+        str(run.run),
+        run.outcome or "running",
+        run.failure.replace("_", " ") or "-",
+        run.session[:SHORT_ID],
+        f"resumes {run.resumes}" if run.resumes else "fresh",
+        f"{run.input_tokens + run.output_tokens:,}",
+        "-" if run.cost is None else f"${run.cost:.4f}",
+        duration((run.finished_at or now_ms()) - run.started_at),
+        _run_remarks(run),
+    ]
+
+
+def _run_remarks(run: RunView) -> str:
+    fresh = f"{WARNING} began anew: {run.fresh_because}" if run.fresh_because else ""
+    used = "an attempt is used up" if run.counts else ""
+    return "; ".join(filter(None, (fresh, run.reason or run.note, used)))
+
+
+# --- details --------------------------------------------------------------------------------------
+
+
+def render_card(found: CardDetail) -> str:
+    """All that is known of a card: its details, its body, the comments and the runs."""
+    blocks = [facts(_card_details(found))]
+    if found.body.strip():
+        blocks.append(f"{dim('body')}\n{clean(found.body).rstrip()}")
+    if found.comments:
+        comments = [(f"{one_line(one.by)}, {ago(one.at)}", clean(one.text)) for one in found.comments]
+        blocks.append(f"{dim('comments')}\n{facts(comments)}")
+    if found.runs:
+        blocks.append(runs_table(found))
+    return "\n\n".join(blocks)
+
+
+def _card_details(found: CardDetail) -> list[tuple[str, str]]:
+    card = found.card
+    rows = [
+        ("card", card.id),
+        ("title", one_line(card.title)),
+        ("board", card.board),
+        ("status", _status(card)),
+        ("profile", card.profile or f"none: {program()} card assign {card.id} PROFILE"),
+        ("workspace", _workspace(found)),
+        ("priority", str(card.priority)),
+        ("resume", found.resume or "as the profile and [board] say"),
+        ("attempts", _attempts(found)),
+    ]
+    if found.max_runtime_ms is not None:
+        rows.append(("max runtime", duration(found.max_runtime_ms)))
+    if card.warning:
+        rows.append(("warning", f"{WARNING} its worker began anew: {card.warning}"))
+    rows.append(("created", f"{moment(card.created_at)} by {card.created_by}"))
+    if found.followers:
+        rows.append(("told", "session " + ", ".join(found.followers)))
+    rows += [("waits for", _named(parent)) for parent in found.parents]
+    rows += [("needed by", _named(child)) for child in found.children]
+    if card.status == "done" and found.summary:
+        rows.append(("summary", clean(found.summary).strip()))
+    rows += [(clean(name), clean(value)) for name, value in found.metadata.items()]
+    if found.artifacts:
+        rows.append(("artifacts", ", ".join(found.artifacts)))
+    rows += [("limits", limit) for limit in found.limits]
+    if found.why and card.status not in ("running", "done", "archived"):
+        rows.append(("why", found.why))
+    return rows
+
+
+def _status(card: CardView) -> str:
+    kind = f" ({card.block_kind})" if card.block_kind else ""
+    run = f", run {card.run} in session {card.session}" if card.status == "running" else ""
+    return f"{card.status}{kind} since {moment(card.moved_at)}{run}"
+
+
+def _workspace(found: CardDetail) -> str:
+    """What it is; where it is, once a run had it; what of it was kept, once the card is archived."""
+    where = found.runs[-1].workspace if found.runs else ""
+    words = found.card.workspace + (f", {where}" if where else "")
+    if found.card.status != "archived":
+        return words
+    return f"{words}; kept, since this would be lost: {found.kept}" if found.kept else words
+
+
+def _attempts(found: CardDetail) -> str:
+    of = f" of {found.max_attempts}" if found.max_attempts is not None else ""
+    return f"{found.attempts}{of} used up, {plural(len(found.runs), 'run')}"
+
+
+def _named(card: CardView) -> str:
+    return f"{card.id} “{one_line(card.title)}” ({card.status})"
+
+
+def workspace_outcome(found: CardDetail, kept: str) -> str:
+    """What became of the workspace of an archived card, and why."""
+    kind = found.card.workspace
+    if kept:
+        release = f"`{program()} card release {found.card.id}`"
+        return f"its workspace was kept, since this would be lost: {one_line(kept)}. Save it, then {release}"
+    if kind.startswith("dir:"):
+        return f"its workspace {kind.removeprefix('dir:')} is yours and stays"
+    if not found.runs:
+        return "it never had a workspace"
+    return f"its workspace {found.runs[-1].workspace} was removed: nothing is lost with it"
+
+
+def render_context(found: CardContext) -> str:
+    """In which session the next run would be, and what its worker would be told."""
+    note, text = clean(found.note), clean(found.text)
+    return f"{_next_session(found)}\n\n{dim('note from the board')}\n{note}\n\n{dim('its next turn')}\n{text}"
+
+
+def _next_session(found: CardContext) -> str:
+    if found.refused:
+        return f"It would be blocked: its policy is `resume`, and that cannot be: {clean(found.refused)}."
+    if found.resumes:
+        return f"The next run goes on in the session of run {found.resumes}: {found.session}."
+    because = f": {clean(found.fresh_because)}" if found.fresh_because else ""
+    return f"The next run begins with a fresh session{because}."
