@@ -15,7 +15,6 @@ from holdfast.board.run import RunTimer
 from holdfast.board.worker_tools import WorkerTools
 from holdfast.clock import Clock, SystemClock
 from holdfast.config import Home
-from holdfast.gateway.dashboard_files import DashboardFiles
 from holdfast.gateway.devices import Devices, Revocations
 from holdfast.gateway.state import Gateway
 from holdfast.gateway.streams import Streams
@@ -87,11 +86,10 @@ def assemble(
     dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock, timer=timer)
     if agents is None:
         creation = Creation(store, sessions=sessions, profiles=profiles)
-        delegate = Delegate(agent_tasks, queries, creation).tool
-        commands, recall = command_tools(tasks, queries, clock), Recall(sessions).tool
+        delegate, recall = Delegate(agent_tasks, queries, creation).tool, Recall(sessions).tool
+        commands = command_tools(tasks, queries, clock)
         tools = [*file_tools(), QUESTION, *commands, delegate, recall, dispatcher.inbox.tool]
-        worker_tools = WorkerTools(store, cards, sessions, creation).tools
-        agents = Agents(profiles, models, tools=tools, worker_tools=worker_tools)
+        agents = Agents(profiles, models, tools=tools, worker_tools=WorkerTools(store, cards, sessions, creation).tools)
     task_log, beat = tasks.task_log, machine.heartbeat
     runner = Runner(
         store, sessions=sessions, task_log=task_log, streaming=streaming, agents=agents, clock=clock, heartbeat=beat
@@ -102,9 +100,9 @@ def assemble(
     return Gateway(
         store=store,
         sessions=sessions,
+        streaming=streaming,
         streams=streams,
         devices=Devices(store.devices, streams, clock, Revocations(home.revocations)),
-        dashboard=DashboardFiles(),
         runner=runner,
         tasks=tasks,
         task_queries=queries,

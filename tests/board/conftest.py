@@ -10,7 +10,7 @@ import pytest
 
 from tests.board.rig import BoardRig
 from tests.memory import MEMORY
-from tests.runtime.rig import StoppedClock
+from tests.rig import StoppedClock
 
 
 @pytest.fixture

@@ -8,11 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.board.cards import Cards
-from holdfast.board.dispatcher import Dispatcher
-from holdfast.board.run import RunTimer
-from holdfast.board.worker_tools import WorkerTools
-from holdfast.clock import SystemClock
+from holdfast.clock import Clock
 from holdfast.domain.card import Card
 from holdfast.domain.commands import CardCommand, CreateCard, CreateSession, SessionCommand
 from holdfast.domain.events import AnyEvent, Record, card_stream, session_stream
@@ -31,104 +27,28 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.session import Session
-from holdfast.lifecycle.awake_clock import AwakeClock
-from holdfast.lifecycle.running_tasks import RunningTasks
-from holdfast.models.registry import ModelRegistry
-from holdfast.processes.supervisor import Supervisor
-from holdfast.profiles import WORKSPACES, Profiles
-from holdfast.runtime.agents import Agents
-from holdfast.runtime.creation import Creation
-from holdfast.runtime.runner import Runner
-from holdfast.runtime.streaming_text import StreamingTexts
-from holdfast.runtime.tools.delegate import Delegate
-from holdfast.runtime.tools.files import file_tools
-from holdfast.runtime.tools.question import QUESTION
-from holdfast.runtime.tools.terminal import command_tools
+from holdfast.profiles import Profiles
 from holdfast.runtime.tools.tool import ToolOutcome
-from holdfast.sessions import Caller, Sessions
+from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey, Lease, Write
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.tasks.agents import AgentTasks
-from holdfast.tasks.commands import CommandTasks
-from holdfast.tasks.defaults import CommandDefaults
-from holdfast.tasks.git_snapshots import GitSnapshots
-from holdfast.tasks.log import TaskLog
-from holdfast.tasks.queries import TaskQueries
 from tests.actors import person
-from tests.runtime.rig import StoppedClock
+from tests.rig import GatewayRig
 
+ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 ANN = person("ann")
 
 
-class BoardRig:
+class BoardRig(GatewayRig):
     """One life of a gateway on a home. Made on a running loop; without `start` everything is done by hand."""
 
     def __init__(
-        self,
-        home: Path,
-        *,
-        store: SqliteStore | None = None,
-        clock: StoppedClock | SystemClock | None = None,
-        config: str = "",
+        self, home: Path, *, store: SqliteStore | None = None, clock: Clock | None = None, config: str = ""
     ) -> None:
-        self.home = home
-        for path in (home, home / "tasks"):
-            path.mkdir(mode=0o700, exist_ok=True)
+        home.mkdir(mode=0o700, exist_ok=True)
         if config:
             (home / "config.toml").write_text(config)
-        self.clock = clock or SystemClock()
-        self.store = store or SqliteStore(home / "holdfast.db")
-        self.seconds = 0.0
-        """What the dispatcher's clock says that stands still while the machine sleeps."""
-        self.sessions = Sessions(self.store, self.clock)
-        self.profiles = Profiles(home / "config.toml")
-        task_log = TaskLog(self.store, self.clock, GitSnapshots(home / "tasks"), self.profiles)
-        self.tasks = CommandTasks(
-            self.store,
-            task_log=task_log,
-            supervisor=Supervisor(home / "tasks"),
-            defaults=CommandDefaults(home / "tasks", self.profiles, 0o022),
-            sessions=self.sessions,
-            clock=self.clock,
-        )
-        self.task_queries = task_queries = TaskQueries(
-            self.store,
-            tasks=self.tasks,
-            sessions=self.sessions,
-            clock=self.clock,
-            profiles=self.profiles,
-        )
-        self.running = RunningTasks(self.store, task_queries, self.tasks, AwakeClock())
-        self.cards = Cards(
-            self.store, sessions=self.sessions, running=self.running, clock=self.clock, root=home / WORKSPACES
-        )
-        creation = Creation(self.store, sessions=self.sessions, profiles=self.profiles)
-        self.tools = {tool.name: tool for tool in WorkerTools(self.store, self.cards, self.sessions, creation).tools}
-        agent_tasks = AgentTasks(self.store, task_log=task_log, sessions=self.sessions, clock=self.clock)
-        tools = [
-            *file_tools(),
-            QUESTION,
-            *command_tools(self.tasks, task_queries, self.clock),
-            Delegate(agent_tasks, task_queries, creation).tool,
-        ]
-        models = ModelRegistry(self.profiles)
-        self.agents = Agents(self.profiles, models, tools=tools, worker_tools=[*self.tools.values()])
-        self.dispatcher = Dispatcher(
-            self.store,
-            cards=self.cards,
-            sessions=self.sessions,
-            profiles=self.profiles,
-            clock=self.clock,
-            timer=RunTimer(lambda: self.seconds),
-        )
-        self.runner = Runner(
-            self.store,
-            sessions=self.sessions,
-            task_log=task_log,
-            streaming=StreamingTexts(self.store),
-            agents=self.agents,
-            clock=self.clock,
-        )
+        super().__init__(home, Profiles(home / "config.toml"), store=store, clock=clock)
         self._ids = itertools.count(1)
 
     async def start(self) -> BoardRig:
@@ -136,13 +56,6 @@ class BoardRig:
         await self.runner.start()
         await self.dispatcher.start()
         return self
-
-    async def close(self) -> None:
-        await self.dispatcher.stop()
-        await self.runner.stop()
-        await self.tasks.stop()
-        await self.agents.close()
-        await self.store.close()
 
     # --- people ---------------------------------------------------------------------------------
 
@@ -184,23 +97,11 @@ class BoardRig:
 
     async def until(self, card: str, enough: Callable[[Card], bool]) -> Card:
         """Wait until the card is so."""
-        with self.store.subscribe(card_stream(card)) as changes:
-            while not enough(state := await self.cards.get(card)):
-                await changes.wait()
-                changes.drain()
-        return state
+        return await self.until_stream(card_stream(card), lambda: self.cards.get(card), enough)
 
     async def rest(self, session: str) -> Session:
         """Wait until nobody works in a session."""
         return await self.until_session(session, lambda state: state.activity == "idle")
-
-    async def until_session(self, session: str, enough: Callable[[Session], bool]) -> Session:
-        """Wait until the session is so."""
-        with self.store.subscribe(session_stream(session)) as changes:
-            while not enough(state := await self.sessions.get(session)):
-                await changes.wait()
-                changes.drain()
-        return state
 
     async def worker(self, card: str) -> Hand:
         """Play the worker of the open run."""
@@ -273,8 +174,9 @@ class Hand:
 
     async def carry_out(self, call: Call) -> ToolOutcome:
         """The tool itself; nothing of it is written to the session yet."""
-        context = (await self.rig.agents.of(await self.state())).tool_context(await self.state(), call.call)
-        return await self.rig.tools[call.tool].call(context, call.arguments)
+        state = await self.state()
+        agent = await self.rig.agents.of(state)
+        return await (await agent.tools())[call.tool].call(agent.tool_context(state, call.call), call.arguments)
 
     async def calls(self, tool: str, **arguments: object) -> ToolOutcome:
         """All of it."""

@@ -59,7 +59,7 @@ async def test_a_run_that_a_person_ended_is_not_ended_by_its_time_as_well(
     """A second end of one run could not even be read any more."""
     (rig.home / "config.toml").write_text('[board]\nmax_runtime = "30s"\n')
     await begun(rig)
-    rig.seconds += 60
+    rig.awake_seconds += 60
     monkeypatch.setattr(rig.store, "partial", then(rig.store.partial, lambda: rig.tell(CARD, StopCard())))
     await rig.look()
     card = check_card(await rig.records(CARD))
@@ -124,7 +124,7 @@ async def test_a_card_whose_time_has_come_is_not_promoted_after_it_was_blocked(
     rig: BoardRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await rig.create(CARD, at=rig.clock.now() + 1_000)
-    rig.clock.move(2_000)  # type: ignore[union-attr]
+    rig.move_clock(2_000)
     block = then(rig.store.cards.to_promote, lambda: rig.tell(CARD, BlockCard(reason="which colour?")))
     monkeypatch.setattr(rig.store.cards, "to_promote", block)
     await rig.look()

@@ -19,7 +19,7 @@ from holdfast.domain.session import Session
 from tests.board.history import check_card
 from tests.board.rig import BoardRig, Hand
 from tests.eventually import eventually
-from tests.runtime.rig import StoppedClock
+from tests.rig import StoppedClock
 from tests.store.rebuilt import check_projections
 
 CARD = "c0ffee01"
@@ -45,7 +45,7 @@ async def frozen(rig: BoardRig, card: str) -> tuple[Hand, Call]:
         )
     )
     for _ in range(40):
-        rig.seconds += 60
+        rig.awake_seconds += 60
         await rig.look()
     state = await rig.card(card)
     assert state.run is None
@@ -126,7 +126,7 @@ async def test_a_frozen_real_worker_is_stopped_and_the_next_run_resumes(home: Pa
             changes.drain()
 
     async def is_over() -> bool:
-        rig.seconds += 60
+        rig.awake_seconds += 60
         await rig.look()
         return (await rig.card(CARD)).runs[0].finished is not None
 

@@ -53,7 +53,7 @@ async def dies_at_once(rig: BoardRig, code: ProblemCode = "demo_crashed") -> Non
     await hand.begin()
     await hand.end("failed", code)
     await rig.look()
-    rig.clock.move(3_600_000)  # type: ignore[union-attr]
+    rig.move_clock(3_600_000)
 
 
 async def next_run(rig: BoardRig) -> tuple[Card, str]:
@@ -93,7 +93,7 @@ async def test_comments_since_the_block_are_the_next_turn_in_order_and_unchanged
 
 async def test_without_a_comment_it_is_told_that_it_was_resumed_why_and_for_how_long(rig: BoardRig) -> None:
     await blocked(rig)
-    rig.clock.move(2 * 3_600_000)  # type: ignore[union-attr]
+    rig.move_clock(2 * 3_600_000)
     await rig.tell(CARD, UnblockCard())
     _, text = await next_run(rig)
     assert text.startswith("the body\n[You were resumed: run 1 had ended 2 h 0 min ago (blocked (needs_input): which")

@@ -25,7 +25,7 @@ from holdfast.domain.events.card import (
 from holdfast.store.contract import Append, Write
 from tests.actors import person
 from tests.board.rig import BoardRig
-from tests.runtime.rig import StoppedClock
+from tests.rig import StoppedClock
 
 CARDS = 150
 CONFIGS = (

@@ -40,7 +40,7 @@ from holdfast.domain.resume import pick_up
 from tests.board.history import check_card
 from tests.board.rig import BoardRig, Hand
 from tests.memory import MEMORY
-from tests.runtime.rig import StoppedClock
+from tests.rig import StoppedClock
 from tests.store.rebuilt import check_projections
 
 CARDS = ["c0ffee01", "c0ffee02"]
@@ -167,7 +167,7 @@ class BoardMachine(RuleBasedStateMachine):
         other = self.do(Hand(self.rig, self.hand.run).take())
         self.do(other.write(_cut(call)))
         for _ in range(40):
-            self.rig.seconds += 60
+            self.rig.awake_seconds += 60
             self.do(self.rig.look())
         assert not self._is_at_work() or self.do(self.rig.card(self.hand.run.card)).run.number != self.hand.run.run  # type: ignore[union-attr]
         if self.do(other.state()).turn is not None:

@@ -117,7 +117,7 @@ async def test_a_scheduled_card_starts_when_its_time_has_come(rig: BoardRig) -> 
     await rig.create(CARD, at=rig.clock.now() + HOUR)
     await rig.look()
     assert (await rig.card(CARD)).status == "scheduled"
-    rig.clock.move(HOUR)  # type: ignore[union-attr]
+    rig.move_clock(HOUR)
     await rig.look()
     assert (await rig.card(CARD)).run is not None
 
@@ -195,7 +195,7 @@ async def test_cooling_down_and_a_clock_that_is_set_back(rig: BoardRig) -> None:
     for status in ("triage", "ready"):
         await rig.tell(CARD, MoveCard(status=status))
     assert "It cools down for 1 min 0 s more after: It was network" in await why(rig), "not after having been moved"
-    rig.clock.move(-1000 * HOUR)  # type: ignore[union-attr]
+    rig.move_clock(-1000 * HOUR)
     await rig.look()
     assert (await rig.card(CARD)).run is not None, "it does not wait for weeks"
 
@@ -220,7 +220,7 @@ async def test_infrastructure_is_tried_again_ten_times_and_costs_nothing(rig: Bo
         await hand.begin()
         await hand.end("failed", "network")
         await rig.look()
-        rig.clock.move(HOUR)  # type: ignore[union-attr]
+        rig.move_clock(HOUR)
     card = await rig.card(CARD)
     assert card.attempts == 0
     assert "10 times in a row" in await why(rig)
@@ -293,13 +293,13 @@ async def test_time_is_what_was_seen_and_not_what_a_clock_says(rig: BoardRig) ->
     hand = await rig.worker(CARD)
     await hand.begin()
     await rig.look()
-    rig.clock.move(100 * HOUR)  # type: ignore[union-attr]
-    rig.seconds += 100 * 3600  # stopped with SIGSTOP: at most a minute of it counts
+    rig.move_clock(100 * HOUR)
+    rig.awake_seconds += 100 * 3600  # stopped with SIGSTOP: at most a minute of it counts
     await rig.look()
     await rig.look()
     assert (await rig.card(CARD)).run is not None
     for _ in range(5 * 60):
-        rig.seconds += 60
+        rig.awake_seconds += 60
         await hand.write(NoteReceived(text="a sign of life", task=""))
         await rig.look()
     finished = (await rig.card(CARD)).runs[0].finished

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+from typing import Self
 
-from holdfast.clock import SystemClock
+from holdfast.clock import Clock
 from holdfast.config import Home
 from holdfast.domain.commands import ResetSession, WhatRuns
 from holdfast.domain.events.actor import AgentActor
@@ -13,23 +13,13 @@ from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.task import Lifetime, TaskStarted
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import ResetRules
-from holdfast.lifecycle.awake_clock import AwakeClock
-from holdfast.lifecycle.reset_scheduler import ResetScheduler
-from holdfast.lifecycle.reset_service import ResetService
-from holdfast.lifecycle.running_tasks import RunningTasks
-from holdfast.processes.supervisor import Supervisor
 from holdfast.profiles import Profiles
 from holdfast.sessions import Caller
 from holdfast.store.contract import Appended, CommandKey
 from holdfast.store.rows import TaskRow
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.tasks.commands import CommandTasks
-from holdfast.tasks.defaults import CommandDefaults
-from holdfast.tasks.git_snapshots import GitSnapshots
-from holdfast.tasks.log import TaskLog
-from holdfast.tasks.queries import TaskQueries
 from tests.actors import person
-from tests.runtime.rig import ID, Rig, StoppedClock
+from tests.runtime.rig import ID, Rig
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
@@ -58,47 +48,15 @@ class House(Rig):
         *,
         store: SqliteStore | None = None,
         limits: TurnLimits | None = None,
-        clock: StoppedClock | SystemClock | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        profiles = RuledProfiles(home / "no config.toml")
+        profiles = RuledProfiles(Home(home).config)
         super().__init__(home, store=store, limits=limits, clock=clock, profiles=profiles)
-        context = Home(home / "home")
-        os.umask(context.prepare())  # of the whole process: others would inherit it
-        self._awake, self._boot = 0.0, 0.0
-        awake = AwakeClock(lambda: self._awake, lambda: self._boot)
-        self.tasks = CommandTasks(
-            self.store,
-            task_log=TaskLog(self.store, self.clock, GitSnapshots(context.tasks), self.profiles),
-            supervisor=Supervisor(context.tasks),
-            defaults=CommandDefaults(context.tasks, self.profiles, 0o022),
-            sessions=self.sessions,
-            clock=self.clock,
-        )
-        self.task_queries = TaskQueries(
-            self.store, tasks=self.tasks, sessions=self.sessions, clock=self.clock, profiles=self.profiles
-        )
-        self.running_tasks = RunningTasks(self.store, self.task_queries, self.tasks, awake)
-        self.reset_service = ResetService(
-            self.store,
-            sessions=self.sessions,
-            running=self.running_tasks,
-            profiles=self.profiles,
-            clock=self.clock,
-        )
-        self.reset_scheduler = ResetScheduler(
-            self.store, reset_service=self.reset_service, profiles=self.profiles, awake=awake, clock=self.clock
-        )
+        self.profiles = profiles
 
-    async def start(self) -> House:
+    async def start(self) -> Self:
         await self.tasks.start()
-        await super().start()
-        return self
-
-    async def close(self) -> None:
-        await self.reset_scheduler.stop()
-        await self.runner.stop()
-        await self.tasks.stop()
-        await self.store.close()
+        return await super().start()
 
     async def end_all(self) -> None:
         """Every command that still runs."""
@@ -116,10 +74,9 @@ class House(Rig):
             ms -= step
 
     def passes(self, ms: int, *, awake: bool = True) -> None:
-        assert isinstance(self.clock, StoppedClock)
-        self.clock.move(ms)
-        self._boot += ms / 1000
-        self._awake += ms / 1000 if awake else 0
+        self.move_clock(ms)
+        self.boot_seconds += ms / 1000
+        self.awake_seconds += ms / 1000 if awake else 0
 
     # --- people and agents ----------------------------------------------------------------------
 

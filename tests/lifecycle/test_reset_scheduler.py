@@ -16,7 +16,8 @@ from holdfast.domain.reset import NotDue, ResetRules, RunningTask
 from holdfast.profiles import Profiles
 from holdfast.store.rows import ResettableSession
 from tests.lifecycle.house import DAY, HOUR, MINUTE, House
-from tests.runtime.rig import ID, StoppedClock, only
+from tests.rig import StoppedClock
+from tests.runtime.rig import ID, only
 
 NOON = int(datetime(2026, 6, 1, 12, tzinfo=UTC).timestamp() * 1000)
 IDLE = ResetRules(mode="idle", idle_ms=HOUR, hand_over_note=False)

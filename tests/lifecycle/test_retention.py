@@ -26,7 +26,7 @@ from holdfast.tasks.prune import Pruning
 from tests.actors import person
 from tests.eventually import eventually
 from tests.lifecycle.house import DAY, House
-from tests.runtime.rig import StoppedClock
+from tests.rig import StoppedClock
 
 OLD, PINNED, BUSY, ARCHIVED, NEW = (f"{number:016x}" for number in range(1, 6))
 

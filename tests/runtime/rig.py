@@ -1,4 +1,4 @@
-"""A gateway without its doors: a real store, real sessions, a real runner; only the model is scripted."""
+"""A gateway without its doors whose model is scripted."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
-from holdfast.clock import SystemClock
+from holdfast.clock import Clock
+from holdfast.config import Home
 from holdfast.domain.command import InputMode
 from holdfast.domain.commands import CreateSession, SendMessage, SessionCommand, StopTurn
 from holdfast.domain.events import Record, session_stream
@@ -25,18 +27,15 @@ from holdfast.profiles import Profiles
 from holdfast.runtime.agent import Agent
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.heartbeat import HeartbeatFile
-from holdfast.runtime.runner import Runner
-from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.files import READ, WRITE
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput
 from holdfast.secrets import Secrets
-from holdfast.sessions import Caller, Sessions
+from holdfast.sessions import Caller
 from holdfast.store.contract import Appended, CommandKey
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.tasks.git_snapshots import GitSnapshots
-from holdfast.tasks.log import TaskLog
 from tests.actors import person
+from tests.rig import GatewayRig
 
 ID = "0123456789abcdef"
 STREAM = session_stream(ID)
@@ -193,21 +192,10 @@ class ScriptedAgents(Agents):
 # --- the whole ------------------------------------------------------------------------------------
 
 
-class StoppedClock:
-    """Stands still unless it is told to move."""
+class Rig(GatewayRig):
+    """One life of a gateway whose agents all have the scripted model. `start` lets it work."""
 
-    def __init__(self, now: int) -> None:
-        self._now = now
-
-    def now(self) -> int:
-        return self._now
-
-    def move(self, ms: int) -> None:
-        self._now += ms
-
-
-class Rig:
-    """One life of a gateway on a home. Made on a running loop; `start` lets it work."""
+    agents: ScriptedAgents
 
     def __init__(
         self,
@@ -215,40 +203,23 @@ class Rig:
         *,
         store: SqliteStore | None = None,
         limits: TurnLimits | None = None,
-        clock: StoppedClock | SystemClock | None = None,
+        clock: Clock | None = None,
         heartbeat: HeartbeatFile | None = None,
         profiles: Profiles | None = None,
     ) -> None:
-        self.home = home
-        self.clock = clock or SystemClock()
-        self.store = store or SqliteStore(home / "holdfast.db")
-        self.sessions = Sessions(self.store, self.clock)
-        self.streaming = StreamingTexts(self.store)
-        self.profiles = profiles or Profiles(home / "no config.toml")
-        self.profiles.secrets = Secrets({"A_KEY": SECRET})
-        self.agents = ScriptedAgents(self.profiles, limits or TurnLimits(resume_attempts=100))
-        self.runner = Runner(
-            self.store,
-            sessions=self.sessions,
-            task_log=TaskLog(self.store, self.clock, GitSnapshots(home), self.profiles),
-            streaming=self.streaming,
-            agents=self.agents,
-            clock=self.clock,
-            heartbeat=heartbeat,
-        )
+        profiles = profiles or Profiles(Home(home).config)
+        profiles.secrets = Secrets({"A_KEY": SECRET})
+        agents = ScriptedAgents(profiles, limits or TurnLimits(resume_attempts=100))
+        super().__init__(home, profiles, store=store, clock=clock, agents=agents, heartbeat=heartbeat)
+        self.agents = agents
 
     @property
     def model(self) -> ScriptModel:
         return self.agents.model
 
-    async def start(self) -> Rig:
+    async def start(self) -> Self:
         await self.runner.start()
         return self
-
-    async def close(self) -> None:
-        """SIGTERM."""
-        await self.runner.stop()
-        await self.store.close()
 
     # --- a client -------------------------------------------------------------------------------
 
@@ -273,19 +244,11 @@ class Rig:
 
     async def until(self, enough: Callable[[Sequence[Record]], bool], *, session: str = ID) -> list[Record]:
         """Wait until the log says so."""
-        with self.store.subscribe(session_stream(session)) as changes:
-            while not enough(records := await self.records(session)):
-                await changes.wait()
-                changes.drain()
-        return records
+        return await self.until_stream(session_stream(session), lambda: self.records(session), enough)
 
     async def until_state(self, enough: Callable[[Session], bool], *, session: str = ID) -> Session:
         """Wait until the session is so."""
-        with self.store.subscribe(session_stream(session)) as changes:
-            while not enough(state := await self.sessions.get(session)):
-                await changes.wait()
-                changes.drain()
-        return state
+        return await self.until_session(session, enough)
 
     async def rest(self, *, session: str = ID) -> list[Record]:
         """Wait until there is nothing left to do."""

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from holdfast import clock
-from tests.runtime.rig import StoppedClock
+from tests.rig import StoppedClock
 
 NOW = 1_800_000_000_000
 

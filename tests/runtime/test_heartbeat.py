@@ -10,8 +10,9 @@ import pytest
 from holdfast.domain.events.session import ModelRequested, ToolCallFinished, ToolCallStarted, TurnResumed, WaitOpened
 from holdfast.runtime.heartbeat import HeartbeatFile
 from tests.domain.history import check_ended
+from tests.rig import StoppedClock
 from tests.runtime.mortal import MortalStore
-from tests.runtime.rig import Rig, StoppedClock, call, only, seen
+from tests.runtime.rig import Rig, call, only, seen
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

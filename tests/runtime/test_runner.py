@@ -23,8 +23,9 @@ from holdfast.store.contract import Append, Lease, Subscription, Wanted, Write
 from holdfast.store.sqlite.store import SqliteStore
 from tests.domain.history import check, check_ended
 from tests.eventually import PATIENCE, eventually
+from tests.rig import StoppedClock
 from tests.runtime.mortal import Fault, MortalStore
-from tests.runtime.rig import ID, STREAM, Rig, StoppedClock, kinds, only, seen
+from tests.runtime.rig import ID, STREAM, Rig, kinds, only, seen
 
 HOUR = 3_600_000
 

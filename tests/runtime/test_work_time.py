@@ -9,7 +9,8 @@ import pytest
 from holdfast.domain.events.session import TurnFinished
 from holdfast.domain.next_step import TurnLimits
 from holdfast.runtime.work_time import WorkTime
-from tests.runtime.rig import Rig, StoppedClock, call, only
+from tests.rig import StoppedClock
+from tests.runtime.rig import Rig, call, only
 
 DAY = 86_400_000
 TOOLS = "\n".join(f"call {call('post', letter=letter)}" for letter in "ab")

@@ -28,6 +28,7 @@ from holdfast.models.registry import ModelRegistry
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.runner import Runner
+from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.schemas.tasks import WriteResult
 from holdfast.sessions import Sessions
 from holdfast.store.contract import CommandKey, Store
@@ -82,9 +83,9 @@ class Gateway:
 
     store: Store
     sessions: Sessions
+    streaming: StreamingTexts
     streams: Streams
     devices: Devices
-    dashboard: DashboardFiles
     runner: Runner
     tasks: CommandTasks
     task_queries: TaskQueries
@@ -107,6 +108,7 @@ class Gateway:
     """Whatever follows the log, and how it is doing."""
     home: str
     started_at: int
+    dashboard: DashboardFiles = field(default_factory=DashboardFiles)
     url: str = ""
     shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the gateway is to shut down."""
