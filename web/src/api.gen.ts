@@ -1478,7 +1478,7 @@ export interface TaskBackgrounded {
 }
 
 export interface TaskCount {
-  readonly state: "done" | "failed" | "lost" | "running" | "stopped";
+  readonly state: string;
   readonly count: number;
   readonly bytes: number;
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.domain.events.task import TaskState
 from holdfast.schemas.tasks import TaskView
 
 
@@ -198,7 +197,7 @@ class WorkSlot(msgspec.Struct, frozen=True, gc=False):
 class TaskCount(msgspec.Struct, frozen=True, gc=False):
     """How many tasks are in a state, and what their outputs take."""
 
-    state: TaskState
+    state: str
     count: int
     bytes: int
 

@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.command import InputMode, InputSource, Text
-from holdfast.domain.events import Record
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,14 +112,6 @@ class SearchPage(msgspec.Struct, frozen=True):
     """What a search found, newest first."""
 
     hits: list[SearchHit]
-
-
-class EventPage(msgspec.Struct, frozen=True):
-    """Records after a cursor; ask again with the new one while there are more."""
-
-    events: list[Record]
-    cursor: int
-    more: bool
 
 
 class Delta(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import WebSocketRoute
@@ -14,19 +14,26 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from holdfast.domain.errors import HoldfastError, Rejected, Unauthorized
-from holdfast.domain.events import task_stream
+from holdfast.domain.events import Record, task_stream
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import QueryShape, find_session, parse_query, session_of, task_of
 from holdfast.gateway.responses import response_to
 from holdfast.gateway.state import Gateway, follower_of, gateway_of
 from holdfast.gateway.streams import PIECE_BYTES, Follower, Frame, Streams, as_message, as_sse, seq_of
-from holdfast.schemas.sessions import EventPage
 from holdfast.store.contract import Page
 
 EVENT_STREAM = "text/event-stream"
 RESTART, REFUSED, REVOKED = 1012, 4404, 4401
 MAX_CURSOR = 2**62
 routes = Routes("events")
+
+
+class EventPage(Struct, frozen=True):
+    """Records after a cursor; ask again with the new one while there are more."""
+
+    events: list[Record]
+    cursor: int
+    more: bool
 
 
 class EventsQuery(QueryShape, frozen=True):
