@@ -14,7 +14,7 @@ from holdfast.domain.session import Session
 from holdfast.models.registry import ModelRegistry
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
-from holdfast.runtime.heartbeat import HeartbeatFile
+from holdfast.runtime.work_time import HeartbeatFile
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.sandbox import SandboxBuilder
 

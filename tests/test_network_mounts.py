@@ -13,8 +13,7 @@ from holdfast.domain.events.session import Effect, ToolCallFinished, TurnFinishe
 from holdfast.models.model import ToolSpec
 from holdfast.network_mounts import NetworkMounts
 from holdfast.runtime.tools.context import ToolContext
-from holdfast.runtime.tools.threads import run_in_thread
-from holdfast.runtime.tools.tool import ToolOutcome
+from holdfast.runtime.tools.tool import ToolOutput
 from holdfast.settings import Policy
 from tests.runtime.rig import TOOLS, Rig, only, seen
 
@@ -68,7 +67,7 @@ async def test_whoever_waits_for_work_that_hangs_can_leave(tmp_path: Path) -> No
 
 async def test_many_tools_that_hang_leave_the_shared_threads_free(tmp_path: Path) -> None:
     go, found = threading.Event(), mounts(tmp_path, NFS)
-    hanging = [asyncio.create_task(run_in_thread(found, lambda _: go.wait())) for _ in range(100)]
+    hanging = [asyncio.create_task(found.run_in_thread(lambda _: go.wait())) for _ in range(100)]
     await asyncio.sleep(0)
     try:
         assert await asyncio.to_thread(lambda: "free") == "free"
@@ -96,8 +95,8 @@ class HangingTool:
     def clean_up(self, context: ToolContext, arguments: str) -> None:
         pass
 
-    async def call(self, context: ToolContext, arguments: str) -> ToolOutcome:
-        return ToolOutcome("done", "seen")
+    async def call(self, context: ToolContext, arguments: str) -> ToolOutput:
+        return ToolOutput("seen")
 
 
 async def test_directory_that_hangs_stops_no_other_session(tmp_path: Path) -> None:

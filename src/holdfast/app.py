@@ -39,7 +39,7 @@ from holdfast.models.registry import ModelRegistry
 from holdfast.processes.open_files import raise_limit, restore_limit
 from holdfast.profiles import Profiles
 from holdfast.read_settings import load_settings
-from holdfast.runtime.heartbeat import HeartbeatFile, boot_id
+from holdfast.runtime.work_time import HeartbeatFile, boot_id
 from holdfast.settings import Settings
 from holdfast.store.contract import Append, Store, Write
 from holdfast.store.home_lock import HomeLock

@@ -29,14 +29,14 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.profiles import WORKSPACES, Profiles
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.creation import Creation
-from holdfast.runtime.heartbeat import HeartbeatFile
 from holdfast.runtime.runner import Runner
-from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.runtime.tools import file_tools
 from holdfast.runtime.tools.delegate import Delegate
-from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
+from holdfast.runtime.work_time import HeartbeatFile
+from holdfast.runtime.writer import StreamingTexts
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
 from holdfast.tasks.agents import AgentTasks

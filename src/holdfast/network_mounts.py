@@ -18,6 +18,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 TABLE = Path("/proc/self/mountinfo")
+STOP_SECONDS = 10.0
 READ_SECONDS = 5.0
 """How old the answer may be: mounts are rare."""
 NETWORK = {"9p", "afs", "beegfs", "ceph", "cifs", "davfs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "smb3"}
@@ -44,9 +45,21 @@ class NetworkMounts:
         """Do work that looks up files, or reads little of them: on the loop unless it may hang."""
         return await _run_in_own_thread(work) if self.found else work()
 
-    async def run_in_thread(self, work: Callable[[], T]) -> T:
-        """Do work that takes its time."""
-        return await (_run_in_own_thread(work) if self.found else asyncio.to_thread(work))
+    async def run_in_thread(self, work: Callable[[threading.Event], T]) -> T:
+        """Do work that takes time, in a thread. When cancelled, set the event that the work is given, and wait for its
+        end, so that it does nothing afterwards.
+        """
+        stop = threading.Event()
+        in_thread = _run_in_own_thread if self.found else asyncio.to_thread
+        running = asyncio.ensure_future(in_thread(lambda: work(stop)))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            stop.set()
+            done, _ = await asyncio.wait({running}, timeout=STOP_SECONDS)
+            for ended in done:
+                ended.exception()  # retrieved, so that asyncio does not warn: the call was cancelled anyway
+            raise
 
 
 async def _run_in_own_thread(work: Callable[[], T]) -> T:

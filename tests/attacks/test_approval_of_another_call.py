@@ -17,10 +17,10 @@ from holdfast.domain.events.parts import Call, ShownArgument
 from holdfast.domain.events.session import ToolCallStarted, WaitAnswered, WaitOpened
 from holdfast.rules.command_lines import rule_to_offer
 from holdfast.runtime.permissions import Allowed, check_permission
+from holdfast.runtime.tools import file_tools
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
-from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.terminal import command_tools
-from holdfast.runtime.tools.tool import AnyTool, ToolOutcome
+from holdfast.runtime.tools.tool import AnyTool, ToolOutput
 from holdfast.settings import Policy
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.queries import TaskQueries
@@ -44,7 +44,7 @@ class Desk:
         self.call = Call(call=open_call.call.call, tool=tool, arguments=json.dumps(arguments))
         self.context = ToolContext(cwd)
 
-    def ask(self, **changed: object) -> Allowed | ToolOutcome | WaitOpened:
+    def ask(self, **changed: object) -> Allowed | ToolOutput | WaitOpened:
         """What is said to the call, or to the same one with other arguments."""
         arguments = json.dumps(json.loads(self.call.arguments) | changed)
         call = msgspec.structs.replace(self.call, arguments=arguments)
@@ -204,7 +204,7 @@ def test_a_new_file_is_shown_as_one_and_a_huge_one_is_not_compared(tmp_path: Pat
 def test_nobody_is_asked_about_an_edit_that_does_not_fit(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x\n")
     found = Desk(tmp_path, "edit", path="a", old="y", new="z").ask()
-    assert isinstance(found, ToolOutcome)
+    assert isinstance(found, ToolOutput)
     assert "not in a" in found.output
 
 
@@ -217,7 +217,7 @@ def test_this_very_call_is_allowed_in_the_session_and_no_other(tmp_path: Path) -
     assert isinstance(check_permission(session, later, tools=TOOLS, rules={}, context=context), Allowed)
     assert isinstance(check_permission(session, other, tools=TOOLS, rules={}, context=context), WaitOpened)
     denied = check_permission(session, later, tools=TOOLS, rules={"terminal:git *": "deny"}, context=context)
-    assert isinstance(denied, ToolOutcome)
+    assert isinstance(denied, ToolOutput)
 
 
 def test_a_command_with_any_arguments_is_allowed_in_the_session(tmp_path: Path) -> None:

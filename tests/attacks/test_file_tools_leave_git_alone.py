@@ -12,9 +12,9 @@ from holdfast.domain.events.parts import RightsLayer
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
 from holdfast.models.demo import DemoModel
-from holdfast.runtime.agent import Agent
+from holdfast.runtime.agents import Agent
+from holdfast.runtime.tools import EDIT, WRITE
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
-from holdfast.runtime.tools.files import EDIT, WRITE
 from holdfast.settings import Policy
 
 EVIL = "[core]\nfsmonitor = touch ran\n"

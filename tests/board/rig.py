@@ -28,7 +28,7 @@ from holdfast.domain.events.session import (
 from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.session import Session
 from holdfast.profiles import Profiles
-from holdfast.runtime.tools.tool import ToolOutcome
+from holdfast.runtime.tools.tool import ToolOutput
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey, Lease, Write
 from holdfast.store.sqlite.store import SqliteStore
@@ -172,13 +172,13 @@ class Hand:
         self.called = call
         return call
 
-    async def carry_out(self, call: Call) -> ToolOutcome:
+    async def carry_out(self, call: Call) -> ToolOutput:
         """The tool itself; nothing of it is written to the session yet."""
         state = await self.state()
         agent = await self.rig.agents.of(state)
         return await (await agent.tools())[call.tool].call(agent.tool_context(state, call.call), call.arguments)
 
-    async def calls(self, tool: str, **arguments: object) -> ToolOutcome:
+    async def calls(self, tool: str, **arguments: object) -> ToolOutput:
         """All of it."""
         call = await self.wants(tool, **arguments)
         result = await self.carry_out(call)

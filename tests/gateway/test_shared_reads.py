@@ -15,7 +15,7 @@ from holdfast.domain.events import SYSTEM, AnyEvent, session_stream
 from holdfast.domain.events.session import ModelRequested, SessionCreated, SessionRenamed
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.gateway.streams import Batch, Frame, Streams
-from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.runtime.writer import StreamingTexts
 from holdfast.schemas.sessions import Delta
 from holdfast.store.contract import PAGE_BYTES, Append, Page, Write
 from holdfast.store.sqlite.store import SqliteStore

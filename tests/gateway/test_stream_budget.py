@@ -14,7 +14,7 @@ from holdfast.domain.events import session_stream
 from holdfast.domain.events.session import SessionCreated, SessionRenamed
 from holdfast.gateway import streams as module
 from holdfast.gateway.streams import Follower, Frame, Streams, as_message
-from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.runtime.writer import StreamingTexts
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person

@@ -24,12 +24,11 @@ from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequ
 from holdfast.models.registry import ModelRegistry
 from holdfast.network_mounts import NetworkMounts
 from holdfast.profiles import Profiles
-from holdfast.runtime.agent import Agent
-from holdfast.runtime.agents import Agents
-from holdfast.runtime.heartbeat import HeartbeatFile
+from holdfast.runtime.agents import Agent, Agents
+from holdfast.runtime.tools import READ, WRITE
 from holdfast.runtime.tools.context import ToolContext
-from holdfast.runtime.tools.files import READ, WRITE
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput
+from holdfast.runtime.work_time import HeartbeatFile
 from holdfast.secrets import Secrets
 from holdfast.sessions import Caller
 from holdfast.store.contract import Appended, CommandKey

@@ -40,7 +40,7 @@ from holdfast.domain.resume import Break
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.session_fold import after
 from holdfast.domain.task import task_of_call
-from holdfast.runtime.agent import Agent
+from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers import Events, Prepared
 from holdfast.runtime.writer import SessionWriter
 from holdfast.store.contract import Append, Write

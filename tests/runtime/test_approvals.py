@@ -11,7 +11,7 @@ import pytest
 from holdfast.domain.events.actor import THE_CLOCK
 from holdfast.domain.events.session import ToolCallFinished, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.session import Session
-from holdfast.runtime.agent import Agent
+from holdfast.runtime.agents import Agent
 from tests.runtime.rig import Rig, ScriptedAgents, call
 
 

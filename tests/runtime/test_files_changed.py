@@ -16,8 +16,8 @@ from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session, Turn
 from holdfast.models.registry import UnavailableModel
 from holdfast.profiles import Profiles
-from holdfast.runtime.agent import Agent
-from holdfast.runtime.tools.files import file_tools
+from holdfast.runtime.agents import Agent
+from holdfast.runtime.tools import file_tools
 from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.events.session import ModelRequested, ToolCallFinished, ToolCallStarted, TurnResumed, WaitOpened
-from holdfast.runtime.heartbeat import HeartbeatFile
+from holdfast.runtime.work_time import HeartbeatFile
 from tests.domain.history import check_ended
 from tests.rig import StoppedClock
 from tests.runtime.mortal import MortalStore
@@ -23,8 +23,8 @@ class Machine:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.boot, self.up, self.wall = "first", DAY, StoppedClock(100 * DAY)
-        monkeypatch.setattr("holdfast.runtime.heartbeat.boot_id", lambda: self.boot)
-        monkeypatch.setattr("holdfast.runtime.heartbeat.uptime_ms", lambda: self.up)
+        monkeypatch.setattr("holdfast.runtime.work_time.boot_id", lambda: self.boot)
+        monkeypatch.setattr("holdfast.runtime.work_time.uptime_ms", lambda: self.up)
 
     def sleep(self, milliseconds: int) -> None:
         self.up += milliseconds

@@ -14,16 +14,16 @@ from holdfast.domain.session_rules import GRANTS
 from holdfast.runtime.mcp.connection import McpToolInfo
 from holdfast.runtime.mcp.servers import McpClient, McpServer, McpTool
 from holdfast.runtime.permissions import Allowed, check_permission
+from holdfast.runtime.tools import file_tools
 from holdfast.runtime.tools.context import ToolContext
-from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.question import QUESTION
-from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutcome, ToolOutput
+from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput
 from holdfast.settings import Policy
 from tests.actors import person
 from tests.domain.book import Book
 
 TOOLS: dict[str, AnyTool] = {tool.name: tool for tool in (*file_tools(), QUESTION)}
-Found = Allowed | ToolOutcome | WaitOpened
+Found = Allowed | ToolOutput | WaitOpened
 
 
 def called(tool: str, **arguments: object) -> tuple[Book, Call]:
@@ -43,7 +43,7 @@ def word(found: Found) -> str:
     """allow, ask, or the outcome without running it."""
     if isinstance(found, WaitOpened):
         return "ask"
-    return found.outcome if isinstance(found, ToolOutcome) else "allow"
+    return found.outcome if isinstance(found, ToolOutput) else "allow"
 
 
 class FetchArguments(msgspec.Struct, frozen=True):
@@ -151,7 +151,7 @@ def test_nobody_is_asked_about_a_call_that_cannot_be_carried_out(tmp_path: Path,
     """A yes to arguments that do not fit would be a yes to any arguments."""
     book, call = called("write")
     found = asked(book, Call(call=call.call, tool="write", arguments=arguments), {}, tmp_path)
-    assert isinstance(found, ToolOutcome)
+    assert isinstance(found, ToolOutput)
     assert (found.outcome, found.output[:25]) == ("failed", "The arguments do not fit:")
 
 
@@ -166,7 +166,7 @@ async def test_what_was_allowed_is_what_is_done(tmp_path: Path) -> None:
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to(".env")
     result = await found.tool.call(found.context, call.arguments)
-    assert result == ToolOutcome("failed", "link leads to .env now; a was allowed.")
+    assert result == ToolOutput("link leads to .env now; a was allowed.", outcome="failed")
 
 
 @pytest.mark.parametrize(("answer", "expected"), [("allow", "allow"), ("session", "allow"), ("deny", "failed")])
@@ -189,7 +189,7 @@ def test_a_persons_word_counts(tmp_path: Path, answer: str, expected: str) -> No
     )
     found = asked(book, call, {}, tmp_path)
     assert word(found) == expected
-    if isinstance(found, ToolOutcome):
+    if isinstance(found, ToolOutput):
         assert "because" in found.output
     later = Call(call="1.9.0", tool="write", arguments=json.dumps({"path": "docs/b.md", "content": ""}))
     assert word(asked(book, later, {}, tmp_path)) == ("allow" if answer == "session" else "ask")
@@ -208,7 +208,7 @@ def test_a_server_does_not_allow_its_own_tools(tmp_path: Path, rules: dict[str, 
 def test_an_unknown_tool_is_told_what_there_is(tmp_path: Path) -> None:
     book, call = called("fly", path="a")
     found = asked(book, call, {}, tmp_path)
-    assert isinstance(found, ToolOutcome)
+    assert isinstance(found, ToolOutput)
     assert "read" in found.output
 
 
@@ -219,7 +219,7 @@ def test_a_question_can_be_denied_but_its_answer_counts(tmp_path: Path) -> None:
     assert isinstance(wait, WaitOpened)
     book.write(wait)
     book.write(WaitAnswered(turn=1, wait=wait.wait, answer="left", by=person("ann")))
-    assert asked(book, call, {"*": "deny"}, tmp_path) == ToolOutcome("done", "left")
+    assert asked(book, call, {"*": "deny"}, tmp_path) == ToolOutput("left")
 
 
 @pytest.mark.parametrize("arguments", [{}, {"text": " "}, {"text": "?", "choices": 3}, {"text": ["deep"]}])

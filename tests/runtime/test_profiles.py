@@ -14,7 +14,7 @@ from holdfast.domain.session import OpenCall, Session, Turn
 from holdfast.models.registry import ModelRegistry
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
-from holdfast.runtime.tools.files import READ, file_tools
+from holdfast.runtime.tools import READ, file_tools
 
 KEY = "sk-0123456789abcdef"
 CONFIG = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.session import Session
-from holdfast.runtime.prompt import AGENTS_LIMIT, model_request
+from holdfast.runtime.drivers.builtin import AGENTS_LIMIT, model_request
 from holdfast.runtime.tools.context import ToolContext
 
 

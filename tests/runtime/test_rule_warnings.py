@@ -9,8 +9,8 @@ import pytest
 from holdfast.board.worker_tools import WorkerTools
 from holdfast.clock import SystemClock
 from holdfast.rules.warnings import TOOLS, rule_warnings
+from holdfast.runtime.tools import file_tools
 from holdfast.runtime.tools.delegate import Delegate
-from holdfast.runtime.tools.files import file_tools
 from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools

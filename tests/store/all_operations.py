@@ -21,8 +21,8 @@ from holdfast.models.registry import ModelRegistry
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.runner import Runner
-from holdfast.runtime.streaming_text import StreamingTexts
-from holdfast.runtime.tools.files import file_tools
+from holdfast.runtime.tools import file_tools
+from holdfast.runtime.writer import StreamingTexts
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import CommandKey
 from holdfast.store.filters import SessionCursor

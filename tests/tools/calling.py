@@ -12,7 +12,7 @@ from pathlib import Path
 
 from holdfast.runtime.mcp.servers import McpServers
 from holdfast.runtime.tools.context import ToolContext
-from holdfast.runtime.tools.tool import AnyTool, ToolOutcome
+from holdfast.runtime.tools.tool import AnyTool, ToolOutput
 from tests.eventually import PATIENCE
 
 NOBODY = 65534
@@ -24,11 +24,11 @@ async def offered(servers: McpServers, *names: str) -> dict[str, AnyTool]:
     return {tool.name: tool for tool in await servers.tools(names)}
 
 
-async def run(tool: AnyTool, **arguments: object) -> ToolOutcome:
+async def run(tool: AnyTool, **arguments: object) -> ToolOutput:
     return await tool.call(PLACE, json.dumps(arguments))
 
 
-async def call(tool: AnyTool, cwd: Path, **arguments: object) -> ToolOutcome:
+async def call(tool: AnyTool, cwd: Path, **arguments: object) -> ToolOutput:
     return await tool.call(ToolContext(cwd), json.dumps(arguments))
 
 

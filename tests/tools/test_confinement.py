@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from holdfast.runtime.tools import EDIT, LIST, READ, SEARCH, WRITE
 from holdfast.runtime.tools.context import ToolContext, ToolFailed, real_path
-from holdfast.runtime.tools.files import EDIT, LIST, READ, SEARCH, WRITE
 from holdfast.runtime.tools.tool import AnyTool, Tool
 
 from .calling import call

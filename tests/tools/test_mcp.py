@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.runtime.mcp.servers import McpServer
-from holdfast.runtime.tools.tool import OUTPUT_LIMIT, ToolOutcome
+from holdfast.runtime.tools.tool import OUTPUT_LIMIT, ToolOutput
 from tests.e2e.gateway import until
 from tests.eventually import PATIENCE
 
@@ -39,15 +39,15 @@ async def test_the_tools_of_a_server_are_tools_of_the_agent(start: Start, tmp_pa
     assert (effects["add"], effects["put"], effects["send"]) == ("pure", "idempotent", "unsafe")
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in tools)
     [long] = [tool for name, tool in tools.items() if name.startswith("real__get_the_thing_with")]
-    assert await run(long) == ToolOutcome("done", "odd")
+    assert await run(long) == ToolOutput("odd")
     assert tools["real__add"].subject(PLACE, '{"a": 1}') == ""
     assert {tool.default_policy for tool in tools.values()} == {"ask"}, "a server does not allow its own tools"
 
-    assert await run(tools["real__add"], a=1, b=2) == ToolOutcome("done", "3")
-    assert await run(tools["real__put"], path=str(tmp_path / "x"), text="y") == ToolOutcome("done", "put")
+    assert await run(tools["real__add"], a=1, b=2) == ToolOutput("3")
+    assert await run(tools["real__put"], path=str(tmp_path / "x"), text="y") == ToolOutput("put")
     weather = await run(tools["real__weather"], town="Ulm")
     assert json.loads(weather.output) == {"town": "Ulm", "degrees": 3.5}
-    assert await run(tools["real__picture"]) == ToolOutcome("done", 'Look:\n[image, image/png, 12 kB]\n{"width": 7}')
+    assert await run(tools["real__picture"]) == ToolOutput('Look:\n[image, image/png, 12 kB]\n{"width": 7}')
     large = await run(tools["real__big"], size=1_000_000)
     assert large.outcome == "done"
     assert len(large.output) < OUTPUT_LIMIT + 100
@@ -73,7 +73,7 @@ async def test_the_tools_of_a_server_are_tools_of_the_agent(start: Start, tmp_pa
         await asyncio.wait_for(slow, PATIENCE)
     await eventually(lambda: trace.read_text() == "cancelled")
     calls = [run(tools["real__slow"], path=str(tmp_path / str(n)), seconds=0.2) for n in range(10)]
-    assert await asyncio.gather(*calls) == [ToolOutcome("done", "slept")] * 10, "the connection is as good as before"
+    assert await asyncio.gather(*calls) == [ToolOutput("slept")] * 10, "the connection is as good as before"
 
 
 async def test_a_server_that_was_killed_is_started_again(start: Start, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ async def test_one_connection_is_shared(start: Start, children: Children) -> Non
 @pytest.mark.parametrize("way", ["noisy", "strict", "plain"])
 async def test_old_noisy_and_strict_servers_work(start: Start, way: str) -> None:
     tools = await offered(start(odd(way)), way)
-    assert await run(tools[f"{way}__echo"], a=1) == ToolOutcome("done", "echo {'a': 1}")
+    assert await run(tools[f"{way}__echo"], a=1) == ToolOutput("echo {'a': 1}")
 
 
 async def test_names_that_would_be_the_same_are_told_apart(start: Start) -> None:
@@ -185,7 +185,7 @@ async def test_what_a_server_answers_is_without_the_secrets_that_it_was_given(st
     tools = await offered(start(odd("plain", env={"TOKEN": "s3cret/token", "DATA": str(tmp_path)})), "plain")
     result = await run(tools["plain__echo"], said=f"s3cret/token s3cret%2Ftoken in {tmp_path}")
     hidden = "[hidden: the value of TOKEN]"
-    assert result == ToolOutcome("done", f"echo {{'said': '{hidden} {hidden} in {tmp_path}'}}"), "a path is no secret"
+    assert result == ToolOutput(f"echo {{'said': '{hidden} {hidden} in {tmp_path}'}}"), "a path is no secret"
 
 
 async def test_answers_that_are_out_of_order(start: Start) -> None:
@@ -194,7 +194,7 @@ async def test_answers_that_are_out_of_order(start: Start) -> None:
     garbage, refuse, huge, hang = [await run(tools[f"{way}__echo"]) for way in ("garbage", "refuse", "huge", "hang")]
     assert garbage.outcome == "unknown"
     assert "its answer is out of order" in garbage.output
-    assert refuse == ToolOutcome("failed", "The MCP server 'refuse' says: not today")
+    assert refuse == ToolOutput("The MCP server 'refuse' says: not today", outcome="failed")
     assert huge.outcome == "unknown"
     assert "it sent more than 16 MB in one message" in huge.output
     assert hang.outcome == "unknown"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.runtime.mcp.servers import McpServer
-from holdfast.runtime.tools.tool import OUTPUT_LIMIT, ToolOutcome
+from holdfast.runtime.tools.tool import OUTPUT_LIMIT, ToolOutput
 from tests.eventually import PATIENCE
 
 from .calling import Start, eventually, offered, run
@@ -43,7 +43,7 @@ async def test_a_server_over_http_is_like_any_other(start: Start, tmp_path: Path
         servers = start(McpServer(name="web", url=f"http://127.0.0.1:{port}/mcp"))
         tools = await offered(servers, "web")
         assert (tools["web__add"].effect, tools["web__send"].effect) == ("pure", "unsafe")
-        assert await run(tools["web__add"], a=1, b=2) == ToolOutcome("done", "3")
+        assert await run(tools["web__add"], a=1, b=2) == ToolOutput("3")
         failed = await run(tools["web__fail"])
         assert (failed.outcome, "the disk is on fire" in failed.output) == ("failed", True)
         large = await run(tools["web__big"], size=1_000_000)
@@ -70,7 +70,7 @@ async def test_a_server_over_http_is_like_any_other(start: Start, tmp_path: Path
         assert "web__add" in await offered(servers, "web")
 
         process = await serve(port)
-        assert await run(tools["web__add"], a=1, b=2) == ToolOutcome("done", "3")
+        assert await run(tools["web__add"], a=1, b=2) == ToolOutput("3")
     finally:
         if process.returncode is None:
             process.kill()
@@ -80,10 +80,10 @@ async def test_a_server_over_http_is_like_any_other(start: Start, tmp_path: Path
 async def test_a_server_that_was_started_anew_is_greeted_anew(start: Start) -> None:
     async with OddHttp() as server:
         tools = await offered(start(McpServer(name="odd", url=server.url, headers={"X-Key": "k"})), "odd")
-        assert await run(tools["odd__echo"]) == ToolOutcome("done", "echo")
+        assert await run(tools["odd__echo"]) == ToolOutput("echo")
         assert server.headers["x-key"] == "k"
         server.sessions.clear()
-        assert await run(tools["odd__echo"]) == ToolOutcome("done", "echo")
+        assert await run(tools["odd__echo"]) == ToolOutput("echo")
         assert len(server.calls) == 2
 
 
@@ -107,7 +107,7 @@ async def test_what_can_go_wrong_on_the_way(start: Start, way: str, outcome: str
         assert says in result.output
         assert (await run(tools["odd__look"])).outcome == "failed", "what changes nothing is never in doubt"
         server.way = "plain"
-        assert await run(tools["odd__echo"]) == ToolOutcome("done", "echo")
+        assert await run(tools["odd__echo"]) == ToolOutput("echo")
 
 
 async def test_a_wrong_key_is_called_what_it_is(start: Start) -> None:

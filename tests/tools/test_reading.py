@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.runtime.tools.files import LIST, READ
+from holdfast.runtime.tools import LIST, READ
 from holdfast.runtime.tools.reading import LINE_CHARS
 from holdfast.runtime.tools.tool import OUTPUT_LIMIT
 from tests.eventually import PATIENCE

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.runtime.tools import SEARCH
 from holdfast.runtime.tools.context import ToolContext
-from holdfast.runtime.tools.files import SEARCH
 from holdfast.runtime.tools.searching import search_tool
 from holdfast.runtime.tools.tool import OUTPUT_LIMIT
 from tests.eventually import PATIENCE

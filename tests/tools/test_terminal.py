@@ -27,7 +27,7 @@ from holdfast.profiles import Profiles
 from holdfast.runtime.tools import terminal
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.terminal import command_tools
-from holdfast.runtime.tools.tool import AnyTool, CommandEnd, ToolOutcome, effect_of
+from holdfast.runtime.tools.tool import AnyTool, CommandEnd, ToolOutput, effect_of
 from holdfast.schemas.tasks import TaskView
 from holdfast.secrets import NO_SECRETS, Secrets
 from holdfast.sessions import Caller, Sessions
@@ -94,15 +94,15 @@ class Desk:
         await self.tasks.stop()
         await self.store.close()
 
-    async def call(self, tool: str, **arguments: object) -> ToolOutcome:
+    async def call(self, tool: str, **arguments: object) -> ToolOutput:
         self._calls += 1
         return await self.call_as(f"1.{self._calls}.0", tool, **arguments)
 
-    async def call_as(self, call: str, tool: str, **arguments: object) -> ToolOutcome:
+    async def call_as(self, call: str, tool: str, **arguments: object) -> ToolOutput:
         context = replace(self.context, call=call)
         return await self.tools[tool].call(context, json.dumps(arguments))
 
-    async def write_result(self, call: str, result: ToolOutcome) -> None:
+    async def write_result(self, call: str, result: ToolOutput) -> None:
         """What a worker writes when a call has returned."""
         finished = ToolCallFinished(
             turn=1, call=call, tool="terminal", outcome="done", output=result.output, duration_ms=1, task=result.task

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from holdfast.runtime.tools import EDIT, READ, SEARCH, WRITE, file_tools
 from holdfast.runtime.tools.context import ToolContext, ToolFailed, printable
-from holdfast.runtime.tools.files import EDIT, READ, SEARCH, WRITE, file_tools
 from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.tool import OUTPUT_LIMIT, AnyTool, bounded
 

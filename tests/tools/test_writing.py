@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.runtime.tools.files import EDIT, WRITE
-from holdfast.runtime.tools.tool import ToolOutcome
+from holdfast.runtime.tools import EDIT, WRITE
+from holdfast.runtime.tools.tool import ToolOutput
 
 from .calling import call, done, failed, somewhere_as_nobody
 
 
 async def test_what_is_written_is_there(tmp_path: Path) -> None:
     result = await call(WRITE, tmp_path, path="new/dir/../dir/a.txt", content="Grüße\n")
-    assert result == ToolOutcome("done", "Wrote 8 bytes to new/dir/../dir/a.txt.", ["new/dir/a.txt"])
+    assert result == ToolOutput("Wrote 8 bytes to new/dir/../dir/a.txt.", ["new/dir/a.txt"])
     assert (tmp_path / "new/dir/a.txt").read_text() == "Grüße\n"
     assert list((tmp_path / "new/dir").iterdir()) == [tmp_path / "new/dir/a.txt"], "no temporary file stays"
 
@@ -74,7 +74,7 @@ async def test_what_may_not_be_written_says_so() -> None:
 async def test_a_piece_of_text_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def f():\n    return 1\n\ndef g():\n    return 2\n")
     result = await call(EDIT, tmp_path, path="./a.py", old="    return 1\n", new="    x = 1\n    return x\n")
-    assert result == ToolOutcome("done", "Replaced it once in ./a.py, at line 2.", ["a.py"])
+    assert result == ToolOutput("Replaced it once in ./a.py, at line 2.", ["a.py"])
     assert (tmp_path / "a.py").read_text() == "def f():\n    x = 1\n    return x\n\ndef g():\n    return 2\n"
     await done(EDIT, tmp_path, path="a.py", old="    x = 1\n", new="")
     assert (tmp_path / "a.py").read_text() == "def f():\n    return x\n\ndef g():\n    return 2\n"

@@ -28,7 +28,7 @@ from holdfast.models.registry import ModelRegistry
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.runner import Runner
-from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.runtime.writer import StreamingTexts
 from holdfast.schemas.tasks import WriteResult
 from holdfast.sessions import Sessions
 from holdfast.store.contract import CommandKey, Store

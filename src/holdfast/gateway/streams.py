@@ -24,7 +24,7 @@ from holdfast.domain.events import SYSTEM, session_stream
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
 from holdfast.periodic import PeriodicTask
-from holdfast.runtime.streaming_text import StreamingText, StreamingTexts
+from holdfast.runtime.writer import StreamingText, StreamingTexts
 from holdfast.schemas.sessions import Delta
 from holdfast.store.contract import Page, Store, Subscription
 

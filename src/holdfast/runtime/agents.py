@@ -1,24 +1,138 @@
-"""Profiles as agents: the model, the tools, the rules and the limits that work on a session."""
+"""Agents: the model, tools, rules and limits that work on one session, made from its profile."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from os.path import expanduser
 from pathlib import Path
 
 import msgspec
 
 from holdfast.domain.events.parts import Rights, RightsLayer
+from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session
+from holdfast.models.model import Model
 from holdfast.models.registry import ModelRegistry, UnavailableModel
 from holdfast.network_mounts import NetworkMounts
 from holdfast.profiles import WORKSPACES, Profiles
-from holdfast.runtime.agent import Agent
+from holdfast.rules.patterns import policy_of_tool
 from holdfast.runtime.mcp.servers import McpServer, McpServers
-from holdfast.runtime.tools.context import SYSTEM
-from holdfast.runtime.tools.tool import AnyTool
-from holdfast.settings import Settings, span_ms
+from holdfast.runtime.tools.context import KEPT, SYSTEM, ToolContext
+from holdfast.runtime.tools.tool import AnyTool, Tool
+from holdfast.secrets import NO_SECRETS, Secrets
+from holdfast.settings import OTHERS_TASKS, Policy, Settings, span_ms
 from holdfast.tasks.sandbox import SandboxPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """The model, tools, rules and limits for one session."""
+
+    model: Model
+    limits: TurnLimits
+    instructions: str = ""
+    cwd: str = ""
+    also: tuple[Path, ...] = ()
+    rules: dict[str, Policy] = field(default_factory=dict)
+    own_tools: list[AnyTool] = field(default_factory=list)
+    servers: McpServers | None = None
+    server_names: tuple[str, ...] = ()
+    closed: tuple[Path, ...] = SYSTEM
+    workspaces: Path | None = None
+    """The directory of the workspaces of cards; a worker can reach only its own."""
+    ancestors: tuple[RightsLayer, ...] = ()
+    """Limits besides its own profile: the profiles of the agents that it descends from."""
+    sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
+    approval_timeout_ms: int = 0
+    """After how long an unanswered approval is denied; 0 is never."""
+    kept_output: tuple[int, int] = KEPT
+    secrets: Secrets = field(default=NO_SECRETS, repr=False)
+    mounts: NetworkMounts = field(default_factory=NetworkMounts)
+    """Does what touches its directories without stopping the loop."""
+    summarisers: tuple[Model, ...] = ()
+    summary_seconds: float = 60.0
+
+    @property
+    def summary_models(self) -> tuple[Model, ...]:
+        """The models that write summaries: the configured one, then its own."""
+        return (*self.summarisers, self.model)
+
+    @property
+    def watched_tools(self) -> frozenset[str]:
+        """Those that change no files, or say themselves which; after any other one only git can tell."""
+        watched = (tool for tool in self.own_tools if isinstance(tool, Tool) and tool.file_changes != "unknown")
+        return frozenset(tool.name for tool in watched)
+
+    async def tools(self) -> dict[str, AnyTool]:
+        """Return its tools; those of a server that is down are replaced by one that says why."""
+        found = list(self.own_tools)
+        if self.servers is not None and self.server_names:
+            found += await self.servers.tools(list(self.server_names))
+        return {tool.name: tool for tool in found}
+
+    def tool_context(self, session: Session, call: str = "") -> ToolContext:
+        """Return the context of its tools, or of one call."""
+        # a card has a workspace of its own, and what an agent created works where its creator could
+        given = session.workspace_of or session.rights.layers
+        return ToolContext(
+            Path(session.cwd if given else self.cwd or session.cwd),
+            self.also,
+            self.closed,
+            workspace=self._workspace(session),
+            bounds=tuple(tuple(Path(path) for path in layer.paths) for layer in self.ancestors),
+            other_sessions=all(rules.get(OTHERS_TASKS) == "allow" for rules in self.all_rules),
+            may_run_commands=all(policy_of_tool("terminal", rules) != "deny" for rules in self.all_rules),
+            profile=session.profile,
+            session=session.id,
+            call=call,
+            kept_output=self.kept_output,
+            git_rules=tuple(
+                tuple(rule for rule, policy in rules.items() if policy != "deny" and ".git" in rule)
+                for rules in self.all_rules
+            ),
+            sandbox=self._sandbox(),
+            mounts=self.mounts,
+            mask=self.secrets.mask,
+            call_key=f"{session.id}-{call}" if call else "",
+        )
+
+    def _workspace(self, session: Session) -> Path | None:
+        """Return the workspace of its card, or of the card of the session that it was forked or created from."""
+        if self.workspaces is None:
+            return None
+        if session.workspace_of:
+            return self.workspaces / session.workspace_of
+        cwd = Path(session.cwd)
+        if session.rights.layers and cwd != self.workspaces and cwd.is_relative_to(self.workspaces):
+            return self.workspaces / cwd.relative_to(self.workspaces).parts[0]
+        return None
+
+    def _sandbox(self) -> SandboxPolicy:
+        """Return the sandbox policy of its profile, limited by that of its ancestors."""
+        bounds = [[Path(path) for path in layer.paths] for layer in self.ancestors]
+        wanted = (*self.also, *self.sandbox.writable)
+        writable = [path for path in wanted if all(any(path.is_relative_to(root) for root in one) for one in bounds)]
+        policy = SandboxPolicy(self.sandbox.mode, self.sandbox.network, tuple(writable))
+        for layer in self.ancestors:
+            policy = policy.limited_by(layer.sandbox, network=layer.network)
+        return policy
+
+    @property
+    def all_rules(self) -> list[dict[str, Policy]]:
+        """Its own rules and those of its ancestors; a call needs the consent of each."""
+        return [self.rules, *(layer.rules for layer in self.ancestors)]
+
+    def mask(self, output: str) -> str:
+        """Return a text without the values of keys."""
+        return self.secrets.mask(output)
+
+    async def clean_up(self, session: Session) -> None:
+        """Remove what interrupted tool calls left behind."""
+        cut = [open.call for open in session.turn.open_calls.values() if open.effect] if session.turn else []
+        for tool, call in ((tool, call) for call in cut for tool in self.own_tools if tool.name == call.tool):
+            await asyncio.to_thread(tool.clean_up, self.tool_context(session, call.call), call.arguments)
 
 
 class Agents:

@@ -24,7 +24,7 @@ from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, Use
 from holdfast.domain.session import Session
 from holdfast.domain.summary import digest, failed_summary, fit_to_budget, messages_covered
 from holdfast.models.model import Model, ModelAnswer, ModelError, ModelRequest
-from holdfast.runtime.agent import Agent
+from holdfast.runtime.agents import Agent
 
 INSTRUCTIONS = """You are given a conversation between a user and an agent: you are that agent. Your text will stand \
 in the place of the conversation, so whatever it leaves out is forgotten. Write, in the language of the conversation:

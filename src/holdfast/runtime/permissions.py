@@ -9,16 +9,18 @@ How patterns are compared with paths: `rules/patterns.py`; with command lines: `
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from hashlib import blake2s
 from posixpath import join, split
 
 import msgspec
 
 from holdfast.domain.events.actor import THE_CLOCK
-from holdfast.domain.events.parts import Call, RightsLayer
+from holdfast.domain.events.parts import Call, RightsLayer, ShownArgument
 from holdfast.domain.events.session import WaitOpened
 from holdfast.domain.next_step import wait_id
 from holdfast.domain.rights import strictest
@@ -27,15 +29,16 @@ from holdfast.domain.text import duration
 from holdfast.rules.command_lines import MAX_RULE, line_policy, rule_to_offer, split_rules
 from holdfast.rules.patterns import fits, literally, policy_of_tool
 from holdfast.rules.shell_line import Redirection
-from holdfast.runtime.shown_call import ShownCall, shown_call
-from holdfast.runtime.tools.context import ToolContext, ToolFailed
+from holdfast.runtime.tools.context import ToolContext, ToolFailed, printable
 from holdfast.runtime.tools.question import QUESTION, QuestionArguments
-from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutcome, bounded, default_policy_of, failed_outcome
+from holdfast.runtime.tools.tool import AnyTool, Preview, Tool, ToolOutput, bounded, default_policy_of, failed_outcome
 from holdfast.settings import Policy
 
 SHOWN = 2_000
 NAME_SHOWN = 100
 ARGUMENTS_SHOWN = 300
+VALUE_SHOWN = 4_000
+DIFF_SHOWN = 20_000
 MOVES = re.compile(r"\b(cd|pushd|popd|chdir)\b")
 """Commands that change the directory: after them the meaning of a relative path is not known."""
 
@@ -63,7 +66,7 @@ def check_permission(
     context: ToolContext,
     limits: Sequence[RightsLayer] = (),
     handed_to: str = "",
-) -> Allowed | ToolOutcome | WaitOpened:
+) -> Allowed | ToolOutput | WaitOpened:
     """The tool to run, the result without running it, or the wait for a person.
 
     `limits` are the rules of the agents that this one descends from: the strictest of all wins. `handed_to` is the
@@ -72,8 +75,8 @@ def check_permission(
     turn = session.turn
     tool = tools.get(call.tool)
     if tool is None or turn is None:
-        return ToolOutcome(
-            "failed", f"There is no tool {call.tool[:NAME_SHOWN]!r}; there is: {', '.join(sorted(tools))}."
+        return ToolOutput(
+            f"There is no tool {call.tool[:NAME_SHOWN]!r}; there is: {', '.join(sorted(tools))}.", outcome="failed"
         )
     try:
         subject = tool.subject(context, call.arguments)
@@ -82,7 +85,7 @@ def check_permission(
         return failed_outcome(error)  # a person must not approve a call that cannot be carried out
     answer = turn.answers.get(call.call)
     if tool.name == QUESTION.name and answer is not None:
-        return ToolOutcome("done", "\n".join(filter(None, (answer.answer, answer.note))))
+        return ToolOutput("\n".join(filter(None, (answer.answer, answer.note))))
     policy: Policy = "allow"
     for profile, known in [(session.profile, rules), *((layer.profile, layer.rules) for layer in limits)]:
         found = rule_policy(tool, call, subject, known, context=context, granted=session.allowed)
@@ -90,7 +93,9 @@ def check_permission(
             found = strictest((found, _hand_over_policy(tool, handed_to, known, session.allowed)))
         if found == "deny":
             whose = "" if profile == session.profile else ", which created this work,"
-            return ToolOutcome("failed", f"The profile {profile!r}{whose} does not allow {_shown_name(tool, subject)}.")
+            return ToolOutput(
+                f"The profile {profile!r}{whose} does not allow {_shown_name(tool, subject)}.", outcome="failed"
+            )
         policy = strictest((policy, found))
     if tool.name == QUESTION.name:
         return _question(session, turn, call)
@@ -98,7 +103,7 @@ def check_permission(
         return Allowed(tool, narrowed)
     if answer is not None and answer.answer == "deny":
         refusal = "" if answer.by == THE_CLOCK else f"{answer.by} did not allow it. "
-        return ToolOutcome("failed", f"{refusal}{answer.note}".strip())
+        return ToolOutput(f"{refusal}{answer.note}".strip(), outcome="failed")
     try:
         shown = shown_call(tool, narrowed, call.arguments, handed_to)
     except (ToolFailed, OSError) as error:
@@ -247,10 +252,10 @@ def timeout_note(session: Session) -> str:
     )
 
 
-def _question(session: Session, turn: Turn, call: Call) -> WaitOpened | ToolOutcome:
+def _question(session: Session, turn: Turn, call: Call) -> WaitOpened | ToolOutput:
     question = msgspec.json.decode(call.arguments, type=QuestionArguments)
     if not question.text.strip():
-        return ToolOutcome("failed", "The question is empty.")
+        return ToolOutput("The question is empty.", outcome="failed")
     return WaitOpened(
         turn=turn.number,
         wait=wait_id(session, turn),
@@ -259,3 +264,85 @@ def _question(session: Session, turn: Turn, call: Call) -> WaitOpened | ToolOutc
         call=call.call,
         choices=question.choices,
     )
+
+
+# --- the call as a person sees it before the approval --------------------------------------------
+#
+# A digest binds the approval to the call. It covers the tool, the working directory and every argument, also those that
+# the call leaves out; for a change of a file also the file as it is now, for a command the directory that its `cwd`
+# leads to now. What runs must have the same digest as what was shown.
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCall:
+    """A call as it is shown."""
+
+    arguments: list[ShownArgument]
+    digest: str
+    before: str
+    """The digest of the file that it would change; empty for all other calls."""
+
+    def is_approved_by(self, digest: str, *, started: bool) -> bool:
+        """Return whether an approval with this digest is for this call.
+
+        Of a call that was started before a crash, the file or the directory may have been changed by itself.
+        """
+        call, _, _ = digest.partition("/")
+        return bool(digest) and (digest == self.digest or (started and call == self.digest.partition("/")[0]))
+
+
+def shown_call(tool: AnyTool, context: ToolContext, arguments: str, handed_to: str = "") -> ShownCall:
+    """Return every argument in order, and the digest of all. `handed_to` is another profile that would act."""
+    values = _values(tool, arguments)
+    if handed_to:
+        values.append(("handed to the profile", handed_to, False))
+    preview = _preview(tool, context, arguments)
+    described = json.dumps([tool.name, str(context.cwd), {name: value for name, value, _ in values}], sort_keys=True)
+    digest = _digest(described)
+    where = {name: _directory(context, value) for name, value, _ in values if name == "cwd" and isinstance(tool, Tool)}
+    shown = [
+        _shown(name, where.get(name, value), usual)
+        for name, value, usual in values
+        if preview is None or name not in preview.instead_of
+    ]
+    if preview is None:
+        return ShownCall(shown, "/".join([digest, *map(_digest, where.values())]), "")
+    return ShownCall([*shown, _bounded("diff", preview.diff, DIFF_SHOWN)], f"{digest}/{preview.before}", preview.before)
+
+
+def _digest(text: str) -> str:
+    return blake2s(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+
+def _values(tool: AnyTool, arguments: str) -> list[tuple[str, object, bool]]:
+    """Return name, value, and whether that is the default."""
+    given = json.loads(arguments or "{}")
+    if not isinstance(tool, Tool):
+        return [(name, value, False) for name, value in given.items()] if isinstance(given, dict) else []
+    parsed = msgspec.to_builtins(tool.parse(arguments))
+    return [(name, value, name not in given) for name, value in parsed.items()]
+
+
+def _directory(context: ToolContext, value: object) -> str:
+    """Return the full path of the directory in which a command runs."""
+    try:
+        return str(context.resolve(str(value)))
+    except (ToolFailed, OSError):
+        return str(context.cwd / str(value))
+
+
+def _preview(tool: AnyTool, context: ToolContext, arguments: str) -> Preview | None:
+    if not isinstance(tool, Tool) or tool.preview is None:
+        return None
+    return tool.preview(context, tool.parse(arguments))
+
+
+def _shown(name: str, value: object, usual: bool) -> ShownArgument:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _bounded(name, text, VALUE_SHOWN, usual=usual and name != "cwd")
+
+
+def _bounded(name: str, text: str, limit: int, *, usual: bool = False) -> ShownArgument:
+    left_out = max(0, len(text) - limit)
+    safe = text[:limit].encode(errors="backslashreplace").decode()
+    return ShownArgument(name=printable(name)[:100], value=safe, left_out=left_out, usual=usual)

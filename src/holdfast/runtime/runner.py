@@ -20,13 +20,10 @@ from holdfast.domain.summary import failed_summary
 from holdfast.follower_state import FollowerState
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.drivers import Driver, Events
-from holdfast.runtime.drivers.builtin import BuiltinDriver
-from holdfast.runtime.drivers.missing import MissingDriver
-from holdfast.runtime.heartbeat import BEAT_SECONDS, HeartbeatFile
-from holdfast.runtime.streaming_text import StreamingTexts
+from holdfast.runtime.drivers.builtin import BuiltinDriver, MissingDriver
 from holdfast.runtime.turn import SessionWorker
-from holdfast.runtime.work_time import WorkTime
-from holdfast.runtime.writer import SessionWriter
+from holdfast.runtime.work_time import BEAT_SECONDS, HeartbeatFile, WorkTime
+from holdfast.runtime.writer import SessionWriter, StreamingTexts
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
 from holdfast.store.filters import SessionCursor, TaskFilter

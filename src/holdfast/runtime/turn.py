@@ -38,8 +38,7 @@ from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import after
 from holdfast.domain.summary import cancelled_hand_over
-from holdfast.runtime.agent import Agent
-from holdfast.runtime.agents import Agents
+from holdfast.runtime.agents import Agent, Agents
 from holdfast.runtime.drivers import Driver, Events, Prepared
 from holdfast.runtime.permissions import timeout_note
 from holdfast.runtime.work_time import WorkTime

@@ -1,13 +1,15 @@
 """The writer of a session's worker: appends under the lease, once, also when the disk is full or a commit is in doubt.
 
 Facts (what happened) are always stored. Decisions (what follows from them) only if nobody wrote to the session since
-they were made: else the facts are stored alone, and the worker plans again.
+they were made: else the facts are stored alone, and the worker plans again. The text so far of a running step is not an
+event: it is in memory, and the store keeps a copy.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 
 from holdfast.clock import Clock, wait_for_event
 from holdfast.domain.errors import Conflict, Fenced, Unavailable
@@ -15,12 +17,55 @@ from holdfast.domain.events import session_stream
 from holdfast.domain.next_step import Partial
 from holdfast.domain.session import Session
 from holdfast.runtime.drivers import Events
-from holdfast.runtime.streaming_text import StreamingTexts
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Append, Lease, Store, Write
+from holdfast.store.rows import PartialText
 
 RETRY_SECONDS = 1.0
 log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class StreamingText:
+    """What has arrived of one step's answer. Followers remember how much of it they have sent."""
+
+    turn: int
+    step: int
+    since: int
+    """The version of the request that it answers: nobody hears of it before that event."""
+    text: str = ""
+    thinking: str = ""
+
+    def partial(self, *, at: int) -> PartialText:
+        """As the store keeps it."""
+        return PartialText(self.turn, self.step, self.text, self.thinking, at)
+
+
+class StreamingTexts:
+    """The running step of each stream, if any."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._texts: dict[str, StreamingText] = {}
+
+    def get(self, stream: str) -> StreamingText | None:
+        """The text so far."""
+        return self._texts.get(stream)
+
+    def start(self, stream: str, *, turn: int, step: int, since: int) -> None:
+        """A step begins to speak."""
+        self._texts[stream] = StreamingText(turn, step, since)
+
+    def append(self, stream: str, *, text: str, thinking: str) -> None:
+        """Add a piece of text, and wake the followers of the stream."""
+        streaming = self._texts[stream]
+        streaming.text += text
+        streaming.thinking += thinking
+        self._store.hint(stream)
+
+    def end(self, stream: str) -> None:
+        """Its answer is in the log, or was cut."""
+        self._texts.pop(stream, None)
 
 
 class SessionWriter:

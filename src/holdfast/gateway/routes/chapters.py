@@ -21,8 +21,8 @@ from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.routes.sessions import passed_on
 from holdfast.gateway.state import gateway_of
 from holdfast.models.model import ToolSpec
-from holdfast.runtime.agent import Agent
-from holdfast.runtime.prompt import model_request
+from holdfast.runtime.agents import Agent
+from holdfast.runtime.drivers.builtin import model_request
 from holdfast.schemas.chapters import (
     ChapterView,
     ContextMessage,

@@ -13,7 +13,7 @@ from holdfast.domain.events import AnyEvent
 from holdfast.domain.next_step import DriverStep, Partial
 from holdfast.domain.resume import Break
 from holdfast.domain.session import Session
-from holdfast.runtime.agent import Agent
+from holdfast.runtime.agents import Agent
 from holdfast.store.contract import Write
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import assert_never
 
 import msgspec
@@ -10,14 +11,17 @@ from holdfast.clock import Clock, elapsed
 from holdfast.domain.compaction import Compact, Trim
 from holdfast.domain.context_limits import sizes
 from holdfast.domain.events.parts import Call
+from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     Effect,
     ModelRequested,
+    ModelResponded,
     ToolCallFinished,
     ToolCallStarted,
     TurnSuspended,
     WaitOpened,
 )
+from holdfast.domain.history import TOKEN_SHIFT, text_size
 from holdfast.domain.next_step import (
     Ask,
     CallModel,
@@ -33,16 +37,18 @@ from holdfast.domain.next_step import (
 from holdfast.domain.resume import Break, pick_up
 from holdfast.domain.session import OpenCall, Session
 from holdfast.domain.summary import interrupted_summary
-from holdfast.models.listen import stream_answer
-from holdfast.models.model import ModelDelta, ModelError, ModelRequest
-from holdfast.runtime.agent import Agent
+from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, ToolSpec, stream_answer
+from holdfast.runtime.agents import Agent
 from holdfast.runtime.compaction import digest_event, start_event, write_summary
 from holdfast.runtime.drivers import Events, Prepared
 from holdfast.runtime.permissions import Allowed, check_permission, with_timeout
-from holdfast.runtime.prompt import fixed_size, model_request, response_event
-from holdfast.runtime.tools.context import ToolFailed
-from holdfast.runtime.tools.tool import Tool, ToolOutcome, effect_of, failed_outcome, finished_event, mark_uncertain
+from holdfast.runtime.tools.context import ToolContext, ToolFailed
+from holdfast.runtime.tools.reading import open_text
+from holdfast.runtime.tools.tool import Tool, ToolOutput, effect_of, failed_outcome, finished_event, mark_uncertain
 from holdfast.runtime.writer import SessionWriter
+
+AGENTS_FILE = "AGENTS.md"
+AGENTS_LIMIT = 32_000
 
 
 class BuiltinDriver:
@@ -191,7 +197,7 @@ class BuiltinDriver:
             case WaitOpened():
                 wait = with_timeout(found, agent.approval_timeout_ms, now=now)
                 return Prepared(Events([wait]), perform=False)
-            case ToolOutcome():
+            case ToolOutput():
                 result = mark_uncertain(found, opened.effect, carried_out=False)
                 took = 0 if opened.started is None else max(0, now - opened.started)
                 refused = finished_event(call, result, turn=turn, duration_ms=took, hide=agent.mask)
@@ -230,3 +236,95 @@ def _not_run(turn: int, call: Call, reason: str) -> ToolCallFinished:
     return ToolCallFinished(
         turn=turn, call=call.call, tool=call.tool, outcome="failed", output=f"Not run: {reason}.", duration_ms=0
     )
+
+
+# --- requests to the model, and the events made from its answers ----------------------------------
+
+
+def model_request(
+    session: Session, *, turn: int, step: int = 1, instructions: str, context: ToolContext, tools: list[ToolSpec]
+) -> ModelRequest:
+    """Return the request: instructions, working directory, messages and tools."""
+    parts = [instructions.strip(), f"Your working directory is {context.cwd}.", _of_the_directory(context)]
+    whole = "\n\n".join(filter(None, parts))
+    seen = session.visible_history
+    return ModelRequest(turn, whole, seen[:], tools, step=step, tokens=seen.tokens(), session=session.id)
+
+
+def fixed_size(request: ModelRequest) -> int:
+    """Return about how many tokens of a request are instructions and tools."""
+    return text_size(request.instructions) + sum(map(_tool_size, request.tools))
+
+
+_sizes: dict[int, tuple[dict[str, object], int]] = {}
+"""The size of a tool's parameters, by their identity: they are the same object at every call."""
+SIZES = 1_000
+
+
+def _tool_size(tool: ToolSpec) -> int:
+    known = _sizes.get(id(tool.parameters))
+    if known is None or known[0] is not tool.parameters:
+        if len(_sizes) >= SIZES:
+            _sizes.clear()
+        known = _sizes[id(tool.parameters)] = (tool.parameters, len(msgspec.json.encode(tool.parameters)))
+    return (len(tool.name) + len(tool.description) + known[1]) >> TOKEN_SHIFT
+
+
+def _of_the_directory(context: ToolContext) -> str:
+    """Return the instructions of the project; a file that cannot be read is reported in them."""
+    try:
+        if context.cwd.is_dir() and not os.path.lexists(context.cwd / AGENTS_FILE):
+            return ""
+        path = context.resolve(AGENTS_FILE)
+        if not path.exists():
+            return ""
+        with open_text(context, path, AGENTS_FILE) as file:
+            text = file.read(4 * AGENTS_LIMIT).decode("utf-8", "replace")
+            more = len(text) > AGENTS_LIMIT or file.read(1)
+    except ToolFailed as error:
+        return f"{AGENTS_FILE} of the working directory cannot be read: {error}"
+    except OSError as error:
+        return f"{AGENTS_FILE} of the working directory cannot be read: {error.strerror}."
+    cut = "\n[… the rest is left out]" if more else ""
+    return f"{AGENTS_FILE} of the working directory says:\n{text[:AGENTS_LIMIT]}{cut}"
+
+
+def response_event(step: CallModel, answer: ModelAnswer, duration_ms: int) -> ModelResponded:
+    """Return the event of an answer. Its calls get ids of ours, since providers reuse theirs."""
+    calls = [
+        Call(call=f"{step.turn}.{step.step}.{index}", tool=wanted.tool, arguments=wanted.arguments)
+        for index, wanted in enumerate(answer.calls)
+    ]
+    return ModelResponded(
+        turn=step.turn,
+        step=step.step,
+        text=answer.text,
+        thinking=answer.thinking,
+        calls=calls,
+        finish_reason=answer.finish_reason,
+        usage=answer.usage,
+        duration_ms=duration_ms,
+        signature=answer.signature,
+    )
+
+
+# --- a driver that is missing --------------------------------------------------------------------
+
+
+class MissingDriver(BuiltinDriver):
+    """For sessions whose driver this gateway does not have: it describes the open turn like its base, then fails it."""
+
+    joins = False
+
+    def __init__(self, writer: SessionWriter, clock: Clock, *, known: list[str]) -> None:
+        super().__init__(writer, clock)
+        self._known = known
+
+    def next(self, session: Session, agent: Agent, *, now: int) -> DriverStep:  # noqa: ARG002
+        """Fail the turn."""
+        if session.turn is None:
+            return Rest()
+        message = f"This gateway has no driver {session.driver!r}, which the session needs."
+        hint = f"It has: {', '.join(self._known)}. Start the version that made the session, or begin a new session."
+        problem = Problem(code="unknown_driver", message=message, hint=hint)
+        return Finish(session.turn.number, "failed", message, problem)

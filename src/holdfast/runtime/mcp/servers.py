@@ -11,22 +11,26 @@ The SDK is an optional extra and slow to import; importing this file does not im
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2s
-from typing import Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
 
 from holdfast.domain.events.session import Effect
 from holdfast.models.model import ToolSpec
 from holdfast.runtime.mcp.connection import McpConnection, McpServer, McpToolInfo, NoAnswer, ServerDown, ServerRefused
-from holdfast.runtime.mcp.results import to_result
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
-from holdfast.runtime.tools.tool import AnyTool, ToolOutcome, bounded, failed_outcome
+from holdfast.runtime.tools.tool import AnyTool, ToolOutput, bounded, failed_outcome
 from holdfast.settings import Policy
+
+if TYPE_CHECKING:
+    from mcp_types import BlobResourceContents, CallToolResult, ContentBlock, TextResourceContents
+
 
 __all__ = ["McpServer", "McpServers"]
 
@@ -129,7 +133,7 @@ class McpClient:
             self._fail(f"it does not list its tools: {self.definition.without_secrets(str(error) or repr(error))}")
         return self._offered
 
-    async def call(self, offered: McpToolInfo, arguments: dict[str, Any]) -> ToolOutcome:
+    async def call(self, offered: McpToolInfo, arguments: dict[str, Any]) -> ToolOutput:
         """Call one of its tools; if the call did not get through, once more on a new connection."""
         try:
             connection = await self.connected()
@@ -140,14 +144,14 @@ class McpClient:
                 answer = await connection.call(offered.name, arguments, seconds=self._call_seconds)
         except ServerDown as error:
             self._fail(str(error))
-            return ToolOutcome("failed", f"{self.describe_problem} It was not asked.")
+            return ToolOutput(f"{self.describe_problem} It was not asked.", outcome="failed")
         except ServerRefused as error:
-            return ToolOutcome("failed", bounded(f"The MCP server {self.definition.name!r} says: {error}"))
+            return ToolOutput(bounded(f"The MCP server {self.definition.name!r} says: {error}"), outcome="failed")
         except NoAnswer as error:
             said = bounded(f"No answer from the MCP server {self.definition.name!r}: {error}.")
             if offered.effect == "pure":
-                return ToolOutcome("failed", f"{said} The tool changes nothing, so nothing was changed.")
-            return ToolOutcome("unknown", f"{said} It may or may not have had its effect.")
+                return ToolOutput(f"{said} The tool changes nothing, so nothing was changed.", outcome="failed")
+            return ToolOutput(f"{said} It may or may not have had its effect.", outcome="unknown")
         return to_result(answer, hide=self.definition.without_secrets)
 
     async def connected(self) -> McpConnection:
@@ -208,7 +212,7 @@ class McpTool:
     def clean_up(self, context: ToolContext, arguments: str) -> None:
         """What it leaves behind is only known to the server."""
 
-    async def call(self, context: ToolContext, arguments: str) -> ToolOutcome:  # noqa: ARG002
+    async def call(self, context: ToolContext, arguments: str) -> ToolOutput:  # noqa: ARG002
         """Ask the server."""
         try:
             parsed = _parse(arguments)
@@ -251,13 +255,13 @@ class UnavailableServer:
     def clean_up(self, context: ToolContext, arguments: str) -> None:
         """Nothing."""
 
-    async def call(self, context: ToolContext, arguments: str) -> ToolOutcome:  # noqa: ARG002
+    async def call(self, context: ToolContext, arguments: str) -> ToolOutput:  # noqa: ARG002
         """Try again."""
         self.server.retry_now()
         offered = await self.server.tools()
         if self.server.problem:
-            return ToolOutcome("failed", self.server.describe_problem)
-        return ToolOutcome("done", f"It is available now, with {len(offered)} tools, from the next step on.")
+            return ToolOutput(self.server.describe_problem, outcome="failed")
+        return ToolOutput(f"It is available now, with {len(offered)} tools, from the next step on.")
 
 
 def _parse(arguments: str) -> dict[str, Any]:
@@ -278,3 +282,62 @@ def _marked(name: str, server: str, tool: str) -> str:
     """Return a unique form of a name; the same for the same tool, independent of others."""
     digest = blake2s(f"{server}\0{tool}".encode(), digest_size=4).hexdigest()
     return f"{name[: NAME_LENGTH - len(digest) - 1]}_{digest}"
+
+
+# --- what a server answers, as text for the model: text as it is, everything else described ------
+
+
+def to_result(answer: CallToolResult, *, hide: Callable[[str], str]) -> ToolOutput:
+    """The outcome, with the text bounded and without the secrets that the server was given."""
+    texts = [block.text for block in answer.content if block.type == "text"]
+    parts = [_describe(block) for block in answer.content]
+    if answer.structured_content is not None and not _is_repeated_as_text(answer.structured_content, texts):
+        parts.append(json.dumps(answer.structured_content, ensure_ascii=False))
+    text = "\n".join(parts) or "[no output]"
+    clean = text.encode("utf-8", "backslashreplace").decode()
+    return ToolOutput(bounded(hide(clean)), outcome="failed" if answer.is_error else "done")
+
+
+def _is_repeated_as_text(structured: Any, texts: list[str]) -> bool:
+    """Servers repeat their structured content as text, for clients that do not know it."""
+    inner = (
+        structured.get("result", structured) if isinstance(structured, dict) and len(structured) == 1 else structured
+    )
+    if isinstance(inner, list) and len(texts) == len(inner) != 1:
+        return all(_is_same(text, item) for text, item in zip(texts, inner, strict=True))
+    return len(texts) == 1 and (_is_same(texts[0], structured) or _is_same(texts[0], inner))
+
+
+def _is_same(text: str, value: Any) -> bool:
+    if isinstance(value, str):
+        return text == value
+    try:
+        return bool(json.loads(text) == value)
+    except ValueError:
+        return False
+
+
+def _describe(block: ContentBlock) -> str:
+    match block.type:
+        case "text":
+            return block.text
+        case "image" | "audio":
+            return f"[{block.type}, {block.mime_type}, {_size(block.data)}]"
+        case "resource_link":
+            return f"[link to {block.name}: {block.uri}]"
+        case "resource":
+            return _resource(block.resource)
+        case _ as never:
+            assert_never(never)
+
+
+def _resource(resource: TextResourceContents | BlobResourceContents) -> str:
+    kind = f", {resource.mime_type}" if resource.mime_type else ""
+    if hasattr(resource, "text"):
+        return f"[resource {resource.uri}{kind}]\n{resource.text}"
+    return f"[resource {resource.uri}{kind}, {_size(resource.blob)}]"
+
+
+def _size(base64: str) -> str:
+    size = len(base64) * 3 // 4
+    return f"{size} bytes" if size < 1000 else f"{round(size / 1000)} kB"

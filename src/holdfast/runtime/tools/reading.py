@@ -18,7 +18,6 @@ from typing import Annotated, BinaryIO
 import msgspec
 
 from holdfast.runtime.tools.context import ToolContext, ToolFailed, printable
-from holdfast.runtime.tools.threads import run_in_thread
 from holdfast.runtime.tools.tool import OUTPUT_LIMIT, Tool, ToolOutput
 
 LINES = 2_000
@@ -81,7 +80,7 @@ async def _read(context: ToolContext, arguments: ReadArguments) -> ToolOutput:
         with open_text(context, context.resolve(arguments.path), arguments.path) as file:
             return _window(file, arguments.path, first=first, count=count, stop=stop)
 
-    return ToolOutput((await run_in_thread(context.mounts, work)).text())
+    return ToolOutput((await context.mounts.run_in_thread(work)).text())
 
 
 def open_text(context: ToolContext, path: Path, name: str) -> BinaryIO:
@@ -197,7 +196,7 @@ def _decode(piece: bytes, name: str, number: int) -> str:
 
 
 async def _list(context: ToolContext, arguments: ListFilesArguments) -> ToolOutput:
-    return ToolOutput(await run_in_thread(context.mounts, lambda stop: _entries(context, arguments.path, stop)))
+    return ToolOutput(await context.mounts.run_in_thread(lambda stop: _entries(context, arguments.path, stop)))
 
 
 def _entries(context: ToolContext, name: str, stop: threading.Event) -> str:

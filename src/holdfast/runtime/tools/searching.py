@@ -24,7 +24,6 @@ import msgspec
 
 from holdfast.runtime.tools.context import ToolContext, ToolFailed, printable
 from holdfast.runtime.tools.reading import WINDOW_CHARS, open_text
-from holdfast.runtime.tools.threads import run_in_thread
 from holdfast.runtime.tools.tool import Tool, ToolOutput
 
 MATCHES = 100
@@ -75,7 +74,7 @@ async def _search(context: ToolContext, arguments: SearchArguments, seconds: int
     for text, name in ((arguments.pattern, "pattern"), (arguments.glob or "", "glob")):
         if "\0" in text or "\n" in text:
             raise ToolFailed(f"The {name} must be one line of text.")
-    where, file, shown = await run_in_thread(context.mounts, lambda _: _locate(context, arguments.path))
+    where, file, shown = await context.mounts.run_in_thread(lambda _: _locate(context, arguments.path))
     why_not = ""
     for command in _commands(arguments, file, context.closed_below(where), seconds):
         found = SearchHits(shown, arguments.limit)

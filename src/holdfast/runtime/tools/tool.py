@@ -38,7 +38,7 @@ class CommandEnd:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """The result of a tool: its text, and the files that it changed."""
+    """The result of a call: its text for the model, and the files that it changed."""
 
     output: str
     files: list[str] = field(default_factory=list)
@@ -48,19 +48,6 @@ class ToolOutput:
     """How the command ended that it waited for."""
     outcome: CallOutcome = "done"
     """`unknown` when it is not known how its command ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolOutcome:
-    """The outcome of a call."""
-
-    outcome: CallOutcome
-    output: str
-    files: list[str] = field(default_factory=list)
-    task: str = ""
-    """The command or the agent that it started or looked at."""
-    end: CommandEnd | None = None
-    """How the command ended that it waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +95,7 @@ class AnyTool(Protocol):
         """Take away what a call that was killed may have left behind."""
         ...
 
-    async def call(self, context: ToolContext, arguments: str) -> ToolOutcome:
+    async def call(self, context: ToolContext, arguments: str) -> ToolOutput:
         """Carry out a call."""
         ...
 
@@ -181,13 +168,13 @@ class Tool(Generic[Arguments]):
             with suppress(ToolFailed, OSError):
                 self.cleanup(context, self.parse(arguments))
 
-    async def call(self, context: ToolContext, arguments: str) -> ToolOutcome:
+    async def call(self, context: ToolContext, arguments: str) -> ToolOutput:
         """Check the arguments, carry out the call, and bound the output."""
         try:
             done = await self.run(context, self.parse(arguments))
         except (ToolFailed, OSError) as error:
             return failed_outcome(error)
-        return ToolOutcome(done.outcome, bounded(context.mask(done.output)), done.files, done.task, done.end)
+        return replace(done, output=bounded(context.mask(done.output)))
 
     def parse(self, arguments: str) -> Arguments:
         """Decode the arguments of a call. `ToolFailed` if they are wrong."""
@@ -225,15 +212,15 @@ def default_policy_of(tool: AnyTool, arguments: str) -> Policy:
         return tool.default_policy
 
 
-def failed_outcome(error: ToolFailed | OSError) -> ToolOutcome:
+def failed_outcome(error: ToolFailed | OSError) -> ToolOutput:
     """Return the outcome of a call that was not carried out, with the reason."""
     if isinstance(error, ToolFailed):
-        return ToolOutcome("failed", bounded(str(error)))
-    return ToolOutcome("failed", bounded(f"{error.strerror or error}: {error.filename or ''}".strip(": ")))
+        return ToolOutput(bounded(str(error)), outcome="failed")
+    return ToolOutput(bounded(f"{error.strerror or error}: {error.filename or ''}".strip(": ")), outcome="failed")
 
 
 def finished_event(
-    call: Call, result: ToolOutcome, *, turn: int, duration_ms: int, hide: Callable[[str], str]
+    call: Call, result: ToolOutput, *, turn: int, duration_ms: int, hide: Callable[[str], str]
 ) -> ToolCallFinished:
     """Return the event of a call that was carried out."""
     end = result.end or CommandEnd()
@@ -253,7 +240,7 @@ def finished_event(
     )
 
 
-def mark_uncertain(result: ToolOutcome, effect: Effect | None, *, carried_out: bool) -> ToolOutcome:
+def mark_uncertain(result: ToolOutput, effect: Effect | None, *, carried_out: bool) -> ToolOutput:
     """The result of a call that was cut before, with this effect: if it fails now, nobody knows of the first time.
 
     Unless it was carried out again and found by its key: then it is the same time.
