@@ -39,7 +39,7 @@ def test_looking_at_tasks_and_ending_them(gateway: GatewayProcess, cli: CommandL
         seat.enter(f"/bg kill {short}")
         seat.until(f"task {short} stopped after", "by force")
         seat.enter(f"/tasks show {short}")
-        seat.until("on the word of cli (by force)")
+        seat.until("at the request of cli (by force)")
         seat.enter(f"/tasks pin {short}")
         seat.until(f"task {short}: kept whatever is pruned")
         seat.enter("/tasks history")

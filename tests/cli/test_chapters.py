@@ -126,7 +126,7 @@ def test_where_nobody_can_be_asked_it_says_what_runs_and_does_nothing(
     because = f"a reset of session {session}: a person wants it stopped" if verb == "reset" else BECAUSE[verb]
     assert (ended["state"], ended["ended_by"]) == ("stopped", f"cli ({because})")
     shown = " ".join(cli.ok("tasks", "show", task).split())
-    assert f"on the word of cli ({because})" in shown
+    assert f"at the request of cli ({because})" in shown
 
 
 def asked(terminal: Terminal, task: str) -> None:

@@ -285,7 +285,7 @@ def test_stop_and_kill_say_how_it_ended(cli: CommandLine) -> None:
     assert "stopped by cli (by force): killed by SIGKILL" in cli.ok("tasks", "kill", stubborn)
     again = cli("tasks", "kill", stubborn)
     assert (again.returncode, "ended already: stopped" in again.stderr) == (5, True)
-    assert "on the word of cli (by force)" in cli.ok("tasks", "show", stubborn)
+    assert "at the request of cli (by force)" in cli.ok("tasks", "show", stubborn)
 
 
 def test_typing_into_a_command(cli: CommandLine) -> None:

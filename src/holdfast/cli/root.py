@@ -52,6 +52,8 @@ MODULES = {
     "profiles": "settings",
     "models": "settings",
     "devices": "gateway",
+    "tasks": "tasks",
+    "start": "tasks",
 }
 """In which module of `holdfast.cli.commands` each command is."""
 EPILOG = 'Try: holdfast run --profile demo "say hello". Ids may be shortened to a unique prefix (4 characters or more).'

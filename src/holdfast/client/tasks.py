@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from holdfast.domain.events.task import Lifetime, TaskOutcome
 
 WAIT_SECONDS = 20
+PIECE = 16_384
+"""So many characters are typed at once; the gateway takes 65,536."""
 
 
 class TaskApi:
@@ -125,7 +127,18 @@ class TaskApi:
         return self._client.post(TaskAccepted, f"{_path(id)}/stop", force=force)
 
     def write(self, id: str, text: str, *, close: bool = False) -> WriteResult:
-        """Type something into a command that keeps its input open."""
+        """Type something into a command that keeps its input open, and close its input if it took all of it."""
+        taken = 0
+        for start in range(0, len(text), PIECE):
+            written = self._write(id, text[start : start + PIECE])
+            taken += written.bytes
+            if written.bytes < written.of:
+                return WriteResult(bytes=taken, of=len(text.encode()))
+        if close:
+            self._write(id, "", close=True)
+        return WriteResult(bytes=taken, of=taken)
+
+    def _write(self, id: str, text: str, *, close: bool = False) -> WriteResult:
         # Not tried again after a restart of the gateway, which has forgotten what was typed under this id.
         return decode(
             self._client.command_body("POST", f"{_path(id)}/write", {"text": text, "close": close}), WriteResult

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from holdfast.cli import ending, tasks
 from holdfast.cli.chat.blocks import Block, Listing, Remark
-from holdfast.cli.chat.look import LISTED, listing
+from holdfast.cli.chat.look import LISTED
 from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.view import View
+from holdfast.cli.commands.tasks import stop_task
 from holdfast.cli.hints import program
-from holdfast.cli.screen import SHORT_ID, clean, dim, facts, one_line, plural, size, terminal_width, wrap
-from holdfast.cli.tasks import ENDED, HITS, RUNNING
+from holdfast.cli.render import tasks
+from holdfast.cli.screen import SHORT_ID, clean, dim, one_line, plural, size, terminal_width, wrap
 from holdfast.client.client import Client
 from holdfast.client.http import Json
 from holdfast.client.lenient import convert
@@ -37,7 +37,7 @@ def about_tasks(client: Client, words: str) -> list[Block]:
         case "prune":
             return _prune(client, yes=bool(about))
         case _:
-            return _about_one(client, verb, tasks.find(client, about))
+            return _about_one(client, verb, client.tasks.get(about))
 
 
 def start(client: Client, place: Place, view: View, prompt: str) -> list[Block]:
@@ -54,7 +54,7 @@ def start(client: Client, place: Place, view: View, prompt: str) -> list[Block]:
 def going_on(client: Client, session: str) -> list[Block]:
     """What a stop of the turn does not end. Nothing when nobody can be asked: stopping does not depend on it."""
     try:
-        found = tasks.running(client, session=session)
+        found = client.tasks.list(state="running", session=session, limit=500).tasks
     except HoldfastError:
         return []
     return [
@@ -70,7 +70,7 @@ def stale(client: Client) -> list[Block]:
     if not found:
         return [Remark(tasks.NOTHING_STALE)]
     hint = f"/tasks stop ID ends one, /tasks pin ID keeps it; all of them: {program()} tasks stale --stop"
-    return [Listing([*tasks.stale_lines(found), *map(dim, wrap(hint, terminal_width()))])]
+    return [Listing([*tasks.stale_table(found).split("\n"), *map(dim, wrap(hint, terminal_width()))])]
 
 
 def stop_commands(client: Client, found: list[Json]) -> list[Block]:
@@ -85,10 +85,10 @@ def stop_commands(client: Client, found: list[Json]) -> list[Block]:
 
 
 def _running(client: Client) -> list[Block]:
-    found = tasks.running(client)
+    found = client.tasks.list(state="running", limit=500).tasks
     if not found:
-        return [Remark(f"{tasks.NOTHING_RUNS} /tasks history lists what ran; /bg PROMPT starts an agent.")]
-    return [listing(RUNNING, tasks.running_cells(found), "/tasks log ID · show ID · stop ID · kill ID")]
+        return [Remark("Nothing runs in the background. /tasks history lists what ran; /bg PROMPT starts an agent.")]
+    return [_listing(tasks.running_table(found), "/tasks log ID · show ID · stop ID · kill ID")]
 
 
 def _history(client: Client) -> list[Block]:
@@ -96,14 +96,14 @@ def _history(client: Client) -> list[Block]:
     if not page.tasks:
         return [Remark("No tasks yet. /bg PROMPT starts an agent in the background.")]
     more = f"; more: {program()} tasks history" if page.next else ""
-    return [listing(ENDED, tasks.ended_cells(page.tasks), f"/tasks log ID · show ID · pin ID{more}")]
+    return [_listing(tasks.ended_table(page.tasks), f"/tasks log ID · show ID · pin ID{more}")]
 
 
 def _search(client: Client, text: str) -> list[Block]:
-    hits = client.tasks.search(text, limit=LISTED).hits
-    if not hits:
+    found = client.tasks.search(text, limit=LISTED)
+    if not found.hits:
         return [Remark("Nothing found in the output of any task.")]
-    return [listing(HITS, tasks.hit_cells(hits), "/tasks log ID reads one")]
+    return [_listing(tasks.hits_table(found), "/tasks log ID reads one")]
 
 
 def _prune(client: Client, *, yes: bool) -> list[Block]:
@@ -114,21 +114,25 @@ def _prune(client: Client, *, yes: bool) -> list[Block]:
     if yes:
         return [Remark(f"deleted {what} and freed {size(told.bytes)}")]
     hint = f"would delete {what} and free {size(told.bytes)}; /tasks prune yes does it, /tasks pin ID keeps one"
-    return [listing(ENDED, tasks.ended_cells(told.tasks[:LISTED]), hint)]
+    return [_listing(tasks.ended_table(told.tasks[:LISTED]), hint)]
+
+
+def _listing(text: str, hint: str) -> Listing:
+    return Listing([*text.split("\n"), *map(dim, wrap(hint, terminal_width()))])
 
 
 def _about_one(client: Client, verb: str, task: TaskView) -> list[Block]:
     short = task.id[:SHORT_ID]
     match verb:
         case "show":
-            return [Listing(facts(tasks.all_facts(task)).split("\n"))]
+            return [Listing(tasks.task_details(task).split("\n"))]
         case "log":
             return _log(client, task)
         case "wait":
-            return [Remark(f"task {short} {tasks.in_words(_ended(client, task))}", "plain")]
+            return [Remark(f"task {short} {tasks.describe_task(_ended(client, task))}", "plain")]
         case "stop" | "kill":
-            _, task = ending.ended(client, task.id, force=verb == "kill")
-            return [Remark(f"task {short} {ending.how_it_ended(task)}", "plain")]
+            _, task = stop_task(client, task.id, force=verb == "kill")
+            return [Remark(f"task {short} {tasks.describe_result(task)}", "plain")]
         case "pin" | "unpin":
             client.tasks.pin(task.id, pinned=verb == "pin")
             return [Remark(f"task {short}: " + ("kept whatever is pruned" if verb == "pin" else "a prune may take it"))]
@@ -156,7 +160,7 @@ def _log(client: Client, task: TaskView) -> list[Block]:
         whole = "" if piece.offset == 0 else f"the last {plural(LOG_LINES, 'line')} of {size(piece.size)}; "
         rest = f"{whole}all of it: {program()} tasks log {task.id[:SHORT_ID]}"
     shown = lines if text.strip() else [dim("no output")]
-    return [Listing([*shown, *map(dim, wrap(f"{tasks.in_words(task)}; {rest}", terminal_width()))])]
+    return [Listing([*shown, *map(dim, wrap(f"{tasks.describe_task(task)}; {rest}", terminal_width()))])]
 
 
 def _without_colours(text: str) -> str:

@@ -8,7 +8,6 @@ from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.hints import program
 from holdfast.cli.screen import one_line, shorten
-from holdfast.cli.tasks import find, running
 from holdfast.cli.values import SESSION
 from holdfast.client.errors import ApiError
 from holdfast.domain.errors import HoldfastError
@@ -25,7 +24,7 @@ def command(cli: Cli, session: str) -> None:
         id = cli.client.sessions.get(session).session.id
     except ApiError as error:
         raise _perhaps_a_task(cli, session, error) from error
-    tasks = running(cli.client, foreground=True, session=id)
+    tasks = cli.client.tasks.list(state="running", session=id, foreground=True, limit=500).tasks
     accepted = cli.client.sessions.stop(id)
     ends = [task for task in tasks if task.foreground or task.worker == id]
     goes_on = [task for task in tasks if task not in ends]
@@ -48,7 +47,7 @@ def _perhaps_a_task(cli: Cli, id: str, error: ApiError) -> HoldfastError:
     if not error.is_not_found:
         return error
     try:
-        task = find(cli.client, id)
+        task = cli.client.tasks.get(id)
     except ApiError:
         return error
     return CliError(f"{task.id} is a task.", hint=f"`holdfast tasks stop {task.id}` ends it.", code=NOT_FOUND)

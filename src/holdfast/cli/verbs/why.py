@@ -8,9 +8,9 @@ from holdfast.cli.chapters import RUNNING, in_full, opened_by, outlook, running_
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.naming import named
+from holdfast.cli.render.tasks import task_details
 from holdfast.cli.render.why import why_lines
 from holdfast.cli.screen import facts, table
-from holdfast.cli.tasks import all_facts
 from holdfast.cli.values import SESSION
 from holdfast.client.http import Json
 from holdfast.client.lenient import convert
@@ -44,7 +44,7 @@ def command(cli: Cli, id: str | None, verbose: bool) -> None:
         if found["reset"]["running"]:
             click.echo(f"\n{table(RUNNING, running_cells(found['reset']['running']))}")
     if "task" in found:
-        click.echo(f"\n{facts(all_facts(convert(found['task'], TaskView)))}")
+        click.echo(f"\n{task_details(convert(found['task'], TaskView))}")
 
 
 def _ask(cli: Cli, id: str | None, *, verbose: bool) -> Json:

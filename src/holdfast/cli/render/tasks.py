@@ -1,7 +1,4 @@
-"""How a task looks on a terminal: as a line of a table, as all that is known of it, and in a sentence.
-
-The command line and the chat both show tasks with these, so they never disagree.
-"""
+"""Tasks as text: tables of them, all details of one, and one in a sentence."""
 
 from __future__ import annotations
 
@@ -14,144 +11,98 @@ from holdfast.cli.screen import (
     clean,
     dim,
     duration,
+    facts,
     moment,
     one_line,
+    plural,
     size,
     table,
     terminal_width,
     unique_length,
     wrap,
 )
-from holdfast.client.client import Client
-from holdfast.client.http import Json
-from holdfast.client.lenient import convert
-from holdfast.schemas.tasks import OutputHit, TaskView
+from holdfast.schemas.tasks import OutputHits, PruneResult, TaskView
 
-PAGE = 500
-KINDS = ("process", "agent", "card")
 MINUTE = 60_000
 WIDE = 100
 """Columns from which on there is room for the details."""
-RUNNING = (
-    Column("ID"),
-    Column("KIND"),
-    Column("SESSION"),
-    Column("STATE", states=True),
-    Column("ACTIVITY"),
-    Column("AGE", right=True),
-    Column("OUTPUT", right=True),
-    Column("WHAT", flexible=True),
-)
-ENDED = (
-    Column("ID"),
-    Column("KIND"),
-    Column("SESSION"),
-    Column("STATE", states=True),
-    Column("EXIT", right=True),
-    Column("STARTED"),
-    Column("TOOK", right=True),
-    Column("OUTPUT", right=True),
-    Column("WHAT", flexible=True),
-)
-HITS = (Column("TASK"), Column("STARTED"), Column("WHAT", flexible=True), Column("TEXT", flexible=True))
-STALE = (
-    Column("ID"),
-    Column("SESSION"),
-    Column("PID", right=True),
-    Column("AGE", right=True),
-    Column("WHAT", flexible=True),
-)
-NOTHING_STALE = "Nothing is stale: whatever runs in the background is at work, in use, pinned or started by a person."
-NOTHING_RUNS = "Nothing runs in the background."
+COMMON = (Column("ID"), Column("KIND"), Column("SESSION"), Column("STATE", states=True))
+OUTPUT, WHAT = Column("OUTPUT", right=True), Column("WHAT", flexible=True)
+RUNNING = (*COMMON, Column("ACTIVITY"), Column("AGE", right=True), OUTPUT, WHAT)
+ENDED = (*COMMON, Column("EXIT", right=True), Column("STARTED"), Column("TOOK", right=True), OUTPUT, WHAT)
+HITS = (Column("TASK"), Column("STARTED"), WHAT, Column("TEXT", flexible=True))
+STALE = (Column("ID"), Column("SESSION"), Column("PID", right=True), Column("AGE", right=True), WHAT)
+PRUNED_ROWS = 50
+NOTHING_FOUND = "Nothing found. The search is for the text as it is; fewer letters find more."
+NOTHING_STALE = "Nothing is stale: everything in the background is at work, in use, pinned or started by a person."
 
 
-def find(client: Client, id: str) -> TaskView:
-    """One task by id or unique prefix."""
-    return client.tasks.get(id)
-
-
-def running(
-    client: Client, *, foreground: bool = False, session: str | None = None, kind: str | None = None
-) -> list[TaskView]:
-    """Everything that runs now, newest first."""
-    return convert(running_rows(client, foreground=foreground, session=session, kind=kind), list[TaskView])
-
-
-def running_rows(
-    client: Client, *, foreground: bool = False, session: str | None = None, kind: str | None = None
-) -> list[Json]:
-    """The same as the gateway sends it."""
-    rows: list[Json] = []
-    before: str | None = None
-    while True:
-        page = client.get(
-            "/v1/tasks", state="running", all=foreground, session=session, kind=kind, limit=PAGE, before=before
-        )
-        rows += page["tasks"]
-        before = page["next"]
-        if before is None:
-            return rows
-
-
-# --- lines ----------------------------------------------------------------------------------------
-
-
-def running_cells(tasks: list[TaskView]) -> list[list[str]]:
-    """For RUNNING."""
+def running_table(tasks: list[TaskView]) -> str:
+    """What each task is doing, and for how long."""
     length = unique_length([task.id for task in tasks])
     doing = activity if terminal_width() >= WIDE else _activity_word
-    return [[*_common(task, length), doing(task), age(task.duration_ms), _printed(task), task.title] for task in tasks]
+    rows = [[*_common(task, length), doing(task), age(task.duration_ms), _printed(task), task.title] for task in tasks]
+    return table(RUNNING, rows)
 
 
-def stale_lines(tasks: list[TaskView]) -> list[str]:
-    """A table whose rows have their reason below, where there is room for it."""
+def ended_table(tasks: list[TaskView]) -> str:
+    """How each task ended."""
     length = unique_length([task.id for task in tasks])
+    rows = [
+        [*_common(task, length), _exit(task), ago(task.started_at), _took(task), _printed(task), task.title]
+        for task in tasks
+    ]
+    return table(ENDED, rows)
+
+
+def stale_table(tasks: list[TaskView]) -> str:
+    """A table with the reason below each row, where there is room for it."""
+    length = unique_length([task.id for task in tasks])
+    indent = " " * (length + 2)
     cells = [
-        [
-            task.id[:length],
-            task.session[:SHORT_ID] or "-",
-            str(task.pid or ""),
-            age(task.duration_ms),
-            task.title,
-        ]
+        [task.id[:length], task.session[:SHORT_ID] or "-", str(task.pid or ""), age(task.duration_ms), task.title]
         for task in tasks
     ]
     head, *rows = table(STALE, cells).split("\n")
     lines = [head]
     for row, task in zip(rows, tasks, strict=True):
-        room = max(20, terminal_width() - length - 2)
-        lines += [row, *(" " * (length + 2) + dim(line) for line in wrap(one_line(task.stale), room))]
-    return lines
+        reason = wrap(one_line(task.stale), max(20, terminal_width() - len(indent)))
+        lines += [row, *(indent + dim(line) for line in reason)]
+    return "\n".join(lines)
 
 
-def ended_cells(tasks: list[TaskView]) -> list[list[str]]:
-    """For ENDED."""
-    length = unique_length([task.id for task in tasks])
-    return [
-        [*_common(task, length), _exit(task), ago(task.started_at), _took(task), _printed(task), task.title]
-        for task in tasks
-    ]
+def hits_table(found: OutputHits) -> str:
+    """In which outputs a text was found."""
+    if not found.hits:
+        return NOTHING_FOUND
+    length = unique_length([hit.task for hit in found.hits])
+    return table(HITS, [[hit.task[:length], ago(hit.at), hit.title, hit.snippet] for hit in found.hits])
 
 
-def hit_cells(hits: list[OutputHit]) -> list[list[str]]:
-    """For HITS."""
-    length = unique_length([hit.task for hit in hits])
-    return [[hit.task[:length], ago(hit.at), hit.title, hit.snippet] for hit in hits]
+def prune_result(result: PruneResult, *, rule: str) -> str:
+    """What was deleted or would be, and how much that frees; `rule` says what was asked for."""
+    if not result.count:
+        return f"There was no task to delete{rule}." if result.pruned else f"No task would go{rule}."
+    lines = [ended_table(result.tasks[:PRUNED_ROWS])]
+    if result.count > PRUNED_ROWS:
+        lines.append(f"… and {plural(result.count - PRUNED_ROWS, 'more task')}")
+    deleted, freed = ("deleted", "freed") if result.pruned else ("would delete", "free")
+    lines.append(f"{deleted} {plural(result.count, 'task')}{rule} and {freed} {size(result.bytes)}")
+    return "\n".join(lines)
 
 
 def _common(task: TaskView, length: int) -> list[str]:
-    return [task.id[:length], task.kind, task.session[:SHORT_ID] or "-", state_word(task)]
+    return [task.id[:length], task.kind, task.session[:SHORT_ID] or "-", display_state(task)]
 
 
-def state_word(task: TaskView) -> str:
+def display_state(task: TaskView) -> str:
     """Its state; a run that ended by blocking its card is blocked and not stopped."""
     return "blocked" if task.blocked else task.state
 
 
 def _exit(task: TaskView) -> str:
     """The exit code or the signal of a command that ended."""
-    code = task.exit_code
-    return str(task.signal or ("-" if code is None else code))
+    return task.signal or ("-" if task.exit_code is None else str(task.exit_code))
 
 
 def _took(task: TaskView) -> str:
@@ -176,47 +127,50 @@ def _activity_word(task: TaskView) -> str:
     return task.activity or activity(task)
 
 
-def in_words(task: TaskView) -> str:
-    """How it stands, in one line."""
+def describe_task(task: TaskView) -> str:
+    """For how long it has run and what it is doing, or how it ended."""
     took = duration(task.duration_ms)
     if task.state == "running":
         return f"running for {took}" + (f", {doing}" if (doing := activity(task)) else "")
-    return f"{state_word(task)} after {took}: {one_line(task.reason)}"
+    return f"{display_state(task)} after {took}: {one_line(task.reason)}"
 
 
-# --- all of it ------------------------------------------------------------------------------------
+def describe_result(task: TaskView) -> str:
+    """What became of a task that was asked to end, and which of its processes are still alive."""
+    if task.state == "running":
+        return f"was asked to end, and is still {describe_task(task)}"
+    return describe_task(task) + (f"; still alive: {', '.join(task.survivors)}" if task.survivors else "")
 
 
-def all_facts(task: TaskView) -> list[tuple[str, str]]:
-    """Names and values for a person. What nobody can know is said to be unknown."""
-    process = task.kind == "process"
+# --- all details ----------------------------------------------------------------------------------
+
+
+def task_details(task: TaskView) -> str:
+    """Names and values. What nobody can know is said to be unknown."""
+    is_process = task.kind == "process"
     rows = [
         ("task", task.id),
         ("kind", task.kind + (", a turn waited for it" if task.foreground else "")),
         ("title", one_line(task.title)),
-        ("command" if process else "prompt", _command(task)),
+        ("command" if is_process else "prompt", _command(task)),
         ("directory", task.cwd),
-        ("state", in_words(task)),
+        ("state", describe_task(task)),
         ("started", f"{moment(task.started_at)} by {_origin(task)}"),
     ]
     if task.finished_at is not None:
         rows.append(("ended", f"{moment(task.finished_at)}, {_ended_by(task)}"))
-    if process:
+    if is_process:
         rows += [*_process(task), ("lifetime", _lifetime(task))]
     if task.stale:
         rows.append(("stale", task.stale))
-    rows += [
-        ("pinned", "yes, no prune takes it" if task.pinned else "no"),
-        ("files changed", _files(task)),
-    ]
+    rows += [("pinned", "yes, it is never pruned" if task.pinned else "no"), ("files changed", _files(task))]
     if task.evidence:
         rows.append(("evidence", task.evidence))
     if task.survivors:
         rows.append(("survivors", ", ".join(task.survivors)))
-    said = task.summary or task.preview
-    if said:
-        rows.append(("output ends" if process else "said last", clean(said).strip()))
-    return [*rows, *_links(task)]
+    if said := task.summary or task.preview:
+        rows.append(("output ends" if is_process else "said last", clean(said).strip()))
+    return facts([*rows, *_links(task)])
 
 
 def _command(task: TaskView) -> str:
@@ -234,7 +188,7 @@ def _origin(task: TaskView) -> str:
 
 def _ended_by(task: TaskView) -> str:
     if task.ended_by:
-        return f"on the word of {task.ended_by}"
+        return f"at the request of {task.ended_by}"
     if task.state == "lost":
         return "as far as is known; nobody saw it"
     return task.reason if task.state == "stopped" else "by itself"

@@ -1,0 +1,76 @@
+"""The output of a task as it is read: bytes as they are, text in which every gap is marked, or JSON lines."""
+
+from __future__ import annotations
+
+import sys
+
+from holdfast.cli.context import Cli
+from holdfast.cli.render.tasks import describe_task
+from holdfast.cli.screen import clean, dim
+from holdfast.client.output import OutputPiece
+from holdfast.schemas.tasks import TaskView
+
+EN_DASH = "\N{EN DASH}"
+
+
+class OutputPrinter:
+    """Prints pieces of an output, and at the end how the task is doing."""
+
+    def __init__(self, cli: Cli, *, task: str, raw: bool) -> None:
+        self._cli = cli
+        self._task = task
+        self._raw = raw
+        self._open_line = False
+        self._empty = True
+
+    def show(self, piece: OutputPiece) -> None:
+        """Print one piece."""
+        if self._cli.json:
+            self._print_json(piece)
+            return
+        if piece.dropped is not None:
+            self._print_gap(f"[bytes {piece.dropped[0]}{EN_DASH}{piece.dropped[1]} were dropped]")
+        if piece.data:
+            self._empty = False
+            self._open_line = not piece.data.endswith(b"\n")
+            self._cli.echo(piece.data if self._raw else piece.data.decode("utf-8", "replace"), nl=False)
+
+    def _print_json(self, piece: OutputPiece) -> None:
+        dropped = {"start": piece.dropped[0], "end": piece.dropped[1]} if piece.dropped is not None else None
+        if not piece.data and dropped is None and not piece.last:
+            return
+        line = {
+            "task": self._task,
+            "offset": piece.offset,
+            "next": piece.next,
+            "size": piece.size,
+            "state": piece.state,
+            "dropped": dropped,
+            "text": piece.data.decode("utf-8", "replace"),
+        }
+        self._cli.print_json(line, one_line=True)
+
+    def _print_gap(self, mark: str) -> None:
+        if self._raw:
+            self._cli.note(mark)
+        else:
+            self._cli.echo(("\n" if self._open_line else "") + dim(mark))
+
+    def end(self, task: TaskView) -> None:
+        """Print how the task is doing, beside the output and never in it."""
+        if self._open_line and not self._raw:
+            self._cli.echo()
+        if task.kind != "process":
+            self._end_of_agent(task)
+        elif self._empty:
+            self._cli.hint(f"no output; {clean(describe_task(task))}")
+        elif sys.stdout.isatty():
+            self._cli.hint(clean(describe_task(task)))
+
+    def _end_of_agent(self, task: TaskView) -> None:
+        if task.state == "running":
+            self._cli.hint(f"the agent is {clean(describe_task(task))}")
+            self._cli.hint(f"watch it: holdfast sessions log {task.worker} --follow")
+        else:
+            self._cli.hint(clean(describe_task(task)) + (", without any text" if self._empty else ""))
+            self._cli.hint(f"all of it: holdfast sessions log {task.worker}")
