@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from holdfast.processes.command import Ended
+from holdfast.processes.identity import process
 from holdfast.processes.keeper import BLOCK
 from holdfast.processes.spool import OutputFile, Window
 from holdfast.processes.supervisor import Limits
 from tests.eventually import eventually
-from tests.processes.house import PYTHON, House, code
+from tests.processes.house import PYTHON, DirectLauncher, House, code
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SLACK = 150 * MIB
@@ -222,6 +223,23 @@ async def test_where_nothing_can_be_dropped_the_output_stays_whole_and_the_end_i
     assert code(await supervisor.wait(running.id)) == 3
     assert "keeper" in (house.spool(running.id).path / "exit").read_text().split(), "the first of them was still there"
     assert b"".join(window.data for window in pieces(output)) == bytes(1_000_000) + b"\nend\n"
+    await house.close()
+
+
+async def test_an_output_that_cannot_be_capped_does_not_keep_the_supervisor_from_reaping(without_holes: Path) -> None:
+    house = House(without_holes, limits=Limits(free_bytes=0), launcher=DirectLauncher())
+    running = await house.start("head -c 1000000 /dev/zero; exec sleep 100", head=0, tail=64 * KIB)
+
+    async def written() -> bool:
+        return house.supervisor.output(running.id).size() == 1_000_000
+
+    await eventually(written)
+    house.kill_keepers(running.id)
+
+    async def reaped() -> bool:
+        return process(house.claim(running.id).standby.pid) is None
+
+    await eventually(reaped)
     await house.close()
 
 

@@ -6,12 +6,22 @@ evidence of nothing; a command that lives is running whatever its files say.
 
 from __future__ import annotations
 
+import asyncio
+
 from holdfast.domain.errors import Corrupt
 from holdfast.processes.command import CommandOutcome, CommandState, Ended, Lost, NeverStarted, Running
-from holdfast.processes.identity import alive, pidfd_status, zombie_status
+from holdfast.processes.identity import alive, exit_of, pidfd_status, zombie_status
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import find_members
 from holdfast.processes.spool import Claim, Spool
+
+RECORD_SECONDS = 10.0
+"""How long a living keeper has to record the end of its command."""
+FIRST_PAUSE_SECONDS = 0.0005
+"""The first pause between two reads of the record, which takes a keeper about 1 ms; each pause is longer."""
+LONGEST_PAUSE_SECONDS = 0.1
+POLL_SECONDS = 1.0
+"""How often processes are looked for that a command left behind and that have no keeper."""
 
 
 def state_of(spool: Spool) -> CommandState | None:
@@ -68,6 +78,29 @@ def outcome_without_record(spool: Spool, claim: Claim, *, pidfd: int | None = No
     _, damage = _end(spool)
     without = f"; {damage.rstrip('.')}" if damage else " without a record"
     return Lost(spool.id, f"pid {claim.command.pid} is gone{without}; of its keepers {keepers}")
+
+
+async def wait_for_outcome(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> CommandOutcome:
+    """Return the outcome of a command whose process is gone: by its record, else by other evidence, else lost."""
+    deadline = asyncio.get_running_loop().time() + RECORD_SECONDS
+    pause = FIRST_PAUSE_SECONDS
+    while (outcome := outcome_of(spool, claim, pidfd=pidfd)) is None:
+        await asyncio.sleep(pause)
+        pause = min(1.5 * pause, LONGEST_PAUSE_SECONDS)
+        if asyncio.get_running_loop().time() > deadline:
+            return outcome_without_record(spool, claim, pidfd=pidfd)
+    return outcome
+
+
+async def wait_for_outcome_of_left(spool: Spool, claim: Claim) -> CommandOutcome:
+    """Wait until no process is left that a command left behind: its keepers stay until then; without keepers, poll."""
+    while True:
+        for keeper in claim.keepers:
+            await exit_of(keeper)
+        found = await asyncio.to_thread(state_of_left, spool, claim)
+        if not isinstance(found, Running):
+            return found
+        await asyncio.sleep(POLL_SECONDS)
 
 
 def _end(spool: Spool) -> tuple[Ended | NeverStarted | None, str]:

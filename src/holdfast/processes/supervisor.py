@@ -18,11 +18,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.domain.errors import Conflict, NotFound, Rejected, Unavailable
+from holdfast.domain.errors import Conflict, Corrupt, NotFound, Rejected, Unavailable
 from holdfast.processes import stdin
 from holdfast.processes.activity import Activity, ActivityMeter, NotYet
 from holdfast.processes.command import CommandOutcome, CommandSpec, CommandState, NeverStarted, Running
-from holdfast.processes.evidence import outcome_of, outcome_without_record, state_of, state_of_left
+from holdfast.processes.evidence import state_of, wait_for_outcome, wait_for_outcome_of_left
 from holdfast.processes.identity import alive, exit_of, open_pidfd, require_proc
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import KillReport, Member, find_members, kill_tree, members
@@ -33,10 +33,6 @@ from holdfast.processes.spool import OUTPUTS, Claim, OutputFile, Spool, Stream, 
 TICK_SECONDS = 1.0
 ALONE_SECONDS = 0.05
 """How often an output is capped whose keepers are both dead."""
-RECORD_SECONDS = 10.0
-"""How long a living keeper has to record the end of its command."""
-FIRST_LOOK_SECONDS = 0.0005
-"""The first pause between two reads of the record, which takes a keeper about 1 ms; each pause is longer."""
 FOLLOW_SECONDS = 0.1
 ACTIVITY_SECONDS = 15.0
 LEFT_SECONDS = 0.4
@@ -156,7 +152,7 @@ class Supervisor:
         spool = Spool(self.root, id)
         found = state_of(spool)
         if found is None:  # its keeper is about to record its end
-            return await _outcome(spool, _claimed(spool), None)
+            return await wait_for_outcome(spool, _claimed(spool))
         if isinstance(found, Running):
             self._watch(spool, _claimed(spool))
         return found
@@ -222,9 +218,9 @@ class Supervisor:
 
     async def _settle(self, watch: _Watch) -> None:
         if watch.claim.left_by:
-            outcome = await _outcome_of_left(watch.spool, watch.claim)
+            outcome = await wait_for_outcome_of_left(watch.spool, watch.claim)
         else:
-            outcome = await _outcome(watch.spool, watch.claim, watch.pidfd)
+            outcome = await wait_for_outcome(watch.spool, watch.claim, pidfd=watch.pidfd)
         self._live.pop(watch.spool.id, None)
         self._changed |= _writers(watch)
         _close_pidfd(watch)
@@ -338,10 +334,9 @@ class Supervisor:
                 look = loop.time() + ACTIVITY_SECONDS
                 await self.activities()
             alone = [(output, watch.claim.tail) for watch in self._live.values() for output in _over_its_cap(watch)]
-            for output, tail in alone:
-                await asyncio.to_thread(output.discard, output.size() - (tail or 0))
+            capped = [await asyncio.to_thread(_cap, output, tail or 0) for output, tail in alone]
             self._launcher.reap()
-            await asyncio.sleep(ALONE_SECONDS if alone else TICK_SECONDS)
+            await asyncio.sleep(ALONE_SECONDS if any(capped) else TICK_SECONDS)
 
     def _alive(self, id: str) -> _Watch:
         if id not in self._live:
@@ -356,29 +351,6 @@ def _claimed(spool: Spool) -> Claim:
     return claim
 
 
-async def _outcome(spool: Spool, claim: Claim, pidfd: int | None) -> CommandOutcome:
-    """Return the outcome of a command whose process is gone: by its record, else by other evidence, else lost."""
-    deadline = asyncio.get_running_loop().time() + RECORD_SECONDS
-    pause = FIRST_LOOK_SECONDS
-    while (outcome := outcome_of(spool, claim, pidfd=pidfd)) is None:
-        await asyncio.sleep(pause)
-        pause = min(1.5 * pause, 0.1)
-        if asyncio.get_running_loop().time() > deadline:
-            return outcome_without_record(spool, claim, pidfd=pidfd)
-    return outcome
-
-
-async def _outcome_of_left(spool: Spool, claim: Claim) -> CommandOutcome:
-    """Wait until no process is left: its keepers stay until then; without keepers, poll."""
-    while True:
-        for keeper in claim.keepers:
-            await exit_of(keeper)
-        found = await asyncio.to_thread(state_of_left, spool, claim)
-        if not isinstance(found, Running):
-            return found
-        await asyncio.sleep(TICK_SECONDS)
-
-
 def _writers(watch: _Watch) -> set[str]:
     """Return the commands whose output it writes: left processes share the output of their command."""
     return {watch.spool.id, watch.claim.left_by} - {""}
@@ -388,6 +360,15 @@ def _close_pidfd(watch: _Watch) -> None:
     if watch.pidfd is not None:
         os.close(watch.pidfd)
         watch.pidfd = None
+
+
+def _cap(output: OutputFile, tail: int) -> bool:
+    """Drop all but the tail of an output; False if its file system cannot, or something else is in its place."""
+    try:
+        output.discard(output.size() - tail)
+    except (OSError, Corrupt):
+        return False
+    return True
 
 
 def _over_its_cap(watch: _Watch) -> list[OutputFile]:
