@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,16 +47,32 @@ async def late_keeper(
     supervisor = Supervisor(root, launcher=launcher)
     starting = asyncio.create_task(supervisor.start(command))
 
-    async def stopped() -> Process | None:
-        found = (one for one in table().values() if one.state == "T")
-        return next((one for one in found if command.id in Path(f"/proc/{one.pid}/cmdline").read_text()), None)
-
-    keeper = await eventually(stopped)
-    assert keeper is not None
     try:
-        yield LateKeeper(keeper.identity, starting)
+        async with stopped_process(command.id) as keeper:
+            yield LateKeeper(keeper, starting)
     finally:
-        send(keeper.identity, signal.SIGKILL)  # or else a test that failed would wait for its report for ever
         await asyncio.gather(starting, return_exceptions=True)
         await supervisor.close()
         launcher.close()
+
+
+@asynccontextmanager
+async def stopped_process(word: str) -> AsyncIterator[Identity]:
+    """Wait until a process is stopped that has this word in its command line; kill it in the end.
+
+    A test that failed would wait for ever for the report of a keeper that is stopped.
+    """
+
+    async def look() -> Process | None:
+        for one in table().values():
+            with suppress(FileNotFoundError, ProcessLookupError):  # others come and go meanwhile
+                if one.state == "T" and word in Path(f"/proc/{one.pid}/cmdline").read_text():
+                    return one
+        return None
+
+    found = await eventually(look)
+    assert found is not None
+    try:
+        yield found.identity
+    finally:
+        send(found.identity, signal.SIGKILL)

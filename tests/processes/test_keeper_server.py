@@ -16,10 +16,11 @@ import pytest_asyncio
 
 from holdfast.domain.errors import Unavailable
 from holdfast.processes.command import NeverStarted, Running
-from holdfast.processes.identity import alive, process, table
+from holdfast.processes.identity import alive, process, send
 from holdfast.processes.launch import KEEPER, KeeperLauncher
 from tests.eventually import eventually
 from tests.processes.house import ENV, PYTHON, DirectLauncher, House, code, fresh, with_server
+from tests.processes.late_keeper import stopped_process
 from tests.zygote import Zygote
 
 WAITED_FOR = sum(1 << number - 1 for number in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGIO))
@@ -227,15 +228,10 @@ async def test_promise_3_a_keeper_that_was_forked_late_loses(tmp_path: Path) -> 
     launcher = await faulty(tmp_path, after="kill(os.getpid())", keeper_does=late)
     house = House(tmp_path, launcher=launcher)
     starting = asyncio.create_task(house.run(ONCE))
-
-    async def stopped() -> int:
-        found = (one.pid for one in table().values() if one.state == "T")
-        return next((pid for pid in found if str(tmp_path) in Path(f"/proc/{pid}/cmdline").read_text()), 0)
-
-    keeper = await eventually(stopped)
-    assert code((await starting)[0]) == 7
-    os.kill(keeper, signal.SIGCONT)
-    await ended(keeper)
+    async with stopped_process(str(tmp_path)) as keeper:
+        assert code((await starting)[0]) == 7
+        send(keeper, signal.SIGCONT)
+        await ended(keeper.pid)
     assert (tmp_path / "ran").read_text() == "ran\n"
     await house.close()
     launcher.close()
