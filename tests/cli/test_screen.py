@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 import pytest
+from wcwidth import wcswidth
 
 from holdfast.cli.screen import Column, clean, duration, one_line, shorten, table, width, wrap
 
@@ -13,6 +14,36 @@ def test_wide_characters_take_two_columns_and_combining_ones_none() -> None:
     assert width("日本") == 4
     assert width("e\u0301") == 1
     assert width("👍") == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "👍🏽",
+        "☝🏽",
+        "❤️",
+        "⚙️",
+        "1️⃣",
+        "🇩🇪",
+        "👨‍👩‍👧",
+        "🏳️‍🌈",
+        "🧑🏽‍💻",
+        "👩‍⚕️",
+        "\U0001fae9",
+        "a👍🏽b",
+        "❤",
+        "क्‍ष",
+        "e\u0301\u0302",
+    ],
+)
+def test_an_emoji_is_as_wide_as_a_terminal_shows_it(text: str) -> None:
+    assert width(text) == wcswidth(text)
+
+
+def test_an_emoji_of_several_characters_is_not_cut() -> None:
+    family = "👨‍👩‍👧"
+    assert wrap(family * 3, 4) == [family * 2, family]
+    assert shorten("👍🏽👍🏽👍🏽", 5) == "👍🏽👍🏽…"
 
 
 def test_shortening_never_exceeds_and_says_so() -> None:

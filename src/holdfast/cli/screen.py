@@ -15,6 +15,8 @@ UNLIMITED = 100_000
 ELLIPSIS = "…"
 GAP = "  "
 MIN_COLUMN = 4
+JOINER, EMOJI_STYLE, SKIN_TONES = "\u200d", "\ufe0f", "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+"""What makes one emoji of several characters."""
 SHORT_ID = 8
 """So many characters of an id are shown; any unique prefix is taken."""
 _CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
@@ -70,8 +72,14 @@ def terminal_width() -> int:
 
 
 def width(text: str) -> int:
-    """Columns that a text takes: wide characters two, combining ones none."""
-    return len(text) if text.isascii() else sum(map(_columns, text))
+    """Columns that a text takes: wide characters two, combining ones none, an emoji of several characters two."""
+    if text.isascii():
+        return len(text)
+    end = total = 0
+    while end < len(text):
+        end, columns = _next_character(text, end)
+        total += columns
+    return total
 
 
 def _columns(character: str) -> int:
@@ -80,13 +88,36 @@ def _columns(character: str) -> int:
     return 2 if east_asian_width(character) in "WF" else 1
 
 
+def _next_character(text: str, start: int) -> tuple[int, int]:
+    """Where the character that begins here ends, with all that is joined to it, and its columns."""
+    columns, end = _columns(text[start]), start + 1
+    while end < len(text) and not text[end].isascii():
+        if text[end] == EMOJI_STYLE:
+            columns = 2
+        elif text[end] == JOINER and _is_symbol(text, end + 1):
+            end += 1
+        elif _columns(text[end]) and not (text[end] in SKIN_TONES and _is_symbol(text, start)):
+            break
+        end += 1
+    return end, columns
+
+
+def _is_symbol(text: str, place: int) -> bool:
+    """Whether there is a pictogram, which most emoji are."""
+    return place < len(text) and category(text[place]) == "So"
+
+
 def _fitting(text: str, limit: int, start: int = 0) -> int:
     """Up to where it fits into so many columns. Looks no further, however long the text is."""
-    taken = 0
-    for index in range(start, len(text)):
-        taken += _columns(text[index])
+    if text.isascii():
+        return min(start + max(0, limit), len(text))
+    taken, end = 0, start
+    while end < len(text):
+        begin = end
+        end, columns = _next_character(text, begin)
+        taken += columns
         if taken > limit:
-            return index
+            return begin
     return len(text)
 
 
