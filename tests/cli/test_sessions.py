@@ -13,7 +13,7 @@ from holdfast.client.client import Client
 from holdfast.client.events import RecordReceived
 from holdfast.config import Home
 from tests.cli.commandline import CommandLine
-from tests.e2e.gateway import GatewayProcess, until
+from tests.e2e.gateway import GatewayProcess, kinds, until
 from tests.eventually import PATIENCE
 
 WIDE = "say 日本語のとても長いタイトルは表に収まらないので短くされるはずです、きっと。"
@@ -94,6 +94,16 @@ def test_following_shows_what_comes_and_survives_a_kill(gateway: GatewayProcess)
         assert terminal.wait() == 0
     assert terminal.text.count("say first") == 1
     assert "agent     second answer (" in terminal.text
+
+
+def test_following_from_the_middle_of_a_step_shows_it_as_it_comes(gateway: GatewayProcess) -> None:
+    cli = CommandLine(gateway.home)
+    session = gateway.create("slow 0.6 a b c\nhang")
+    asked = gateway.until_event(session, "ModelRequested")[-1]["version"]
+    with cli.terminal("sessions", "log", session, "--follow", "--after", str(asked)) as terminal:
+        terminal.until("agent     a b c")
+        assert "ModelResponded" not in kinds(gateway.events(session))
+        terminal.interrupt()
 
 
 def test_following_marks_a_cut_answer_as_partial(gateway: GatewayProcess) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,17 +16,23 @@ from holdfast.domain.events.session import (
     InputWithdrawn,
     ModelFailed,
     ModelRequested,
+    NoteReceived,
     SessionCreated,
     WaitAnswered,
     WaitOpened,
 )
 from holdfast.domain.transcript_items import StepItem, ToolCallView
-from holdfast.gateway.export import as_markdown, item_markdown
+from holdfast.gateway.export import PAGE, as_markdown, item_markdown
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 
 SESSION = "ab12ab12ab12ab12"
+
+
+async def export(store: SqliteStore) -> list[str]:
+    parts = as_markdown(store, SESSION, title="t").body_iterator
+    return [part.decode() async for part in parts if isinstance(part, bytes)]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +74,7 @@ async def test_questions_approvals_answers_and_half_answers_are_there(tmp_path: 
     # Only the events matter here: a stream that is no session has no rows to project them into.
     await store.append(Append((Write(session_stream(SESSION), events[:2], expect=0),), 0))
     await store.append(Append((Write(session_stream(SESSION), events[2:]),), 0))
-    text = bytes((await as_markdown(store, SESSION, title="t")).body).decode()
+    text = "".join(await export(store))
     await store.close()
     assert "(still queued)\n\nhello" in text
     assert "(partial: It was cut.)\n\nhalf an answ" in text
@@ -77,3 +84,14 @@ async def test_questions_approvals_answers_and_half_answers_are_there(tmp_path: 
     assert "## Approval requested, " in text and "write x needs a permission" in text
     assert "deny (not there)" in text
     assert "(reworded by web; withdrawn by web)\n\nreally never mind" in text
+
+
+async def test_a_long_session_is_written_page_by_page(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "holdfast.db")
+    created = SessionCreated(session=SESSION, profile="demo", cwd="/", title="t", by=person("cli"))
+    notes = tuple(NoteReceived(text=f"note {number}", task="t") for number in range(2 * PAGE))
+    await store.append(Append((Write(session_stream(SESSION), (created, *notes), expect=0),), 0))
+    parts = await export(store)
+    await store.close()
+    assert [part.count("## Note") for part in parts] == [0, PAGE - 2, PAGE, 1, 1]
+    assert re.findall(r"note (\d+)", "".join(parts)) == [str(number) for number in range(2 * PAGE)]

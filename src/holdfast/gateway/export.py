@@ -6,10 +6,10 @@ import datetime
 from collections.abc import AsyncGenerator
 from typing import assert_never
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import StreamingResponse
 
 from holdfast.domain.command import InputSource
-from holdfast.domain.events import session_stream
+from holdfast.domain.events import decode_many, session_stream
 from holdfast.domain.events.session import Purpose
 from holdfast.domain.transcript import Transcript
 from holdfast.domain.transcript_items import (
@@ -36,7 +36,8 @@ from holdfast.domain.transcript_text import (
 )
 from holdfast.store.contract import Store
 
-PAGE = 5000
+PAGE = 1000
+"""So many records are read and written at a time, and others have their turn in between."""
 AUTHORS: dict[InputSource, str] = {"message": "You", "comment": "Comment", "run": "Board", "reminder": "Board"}
 WAITS: dict[Purpose, str] = {
     "question": "Question",
@@ -47,30 +48,43 @@ WAITS: dict[Purpose, str] = {
 }
 
 
-async def as_jsonl(store: Store, session: str) -> Response:
+def as_jsonl(store: Store, session: str) -> StreamingResponse:
     """The stored records, one a line."""
-
-    async def lines() -> AsyncGenerator[bytes, None]:
-        after = 0
-        while page := (await store.read(session_stream(session), after=after, limit=PAGE)).lines:
-            yield b"\n".join(page) + b"\n"
-            after += len(page)
-
-    return StreamingResponse(lines(), media_type="application/jsonl", headers=_attachment(session, "jsonl"))
+    body = (b"\n".join(page) + b"\n" async for page in _pages(store, session))
+    return _attachment(body, f"{session}.jsonl", "application/jsonl")
 
 
-async def as_markdown(store: Store, session: str, *, title: str) -> Response:
+def as_markdown(store: Store, session: str, *, title: str) -> StreamingResponse:
     """What was said and done, for people."""
+    return _attachment(_markdown(store, session, title), f"{session}.md", "text/markdown")
+
+
+async def _markdown(store: Store, session: str, title: str) -> AsyncGenerator[bytes, None]:
+    yield f"# {title or session}\n\nSession `{session}`\n".encode()
     transcript = Transcript()
-    for record in await store.load(session_stream(session), after=0):
-        transcript.apply(record)
-    parts = [f"# {title or session}\n\nSession `{session}`\n", *map(item_markdown, transcript.items)]
-    body = "\n".join(filter(None, parts)).encode()
-    return Response(body, media_type="text/markdown", headers=_attachment(session, "md"))
+    async for page in _pages(store, session):
+        settled: list[AnyItem] = []
+        for record in decode_many(page):
+            transcript.apply(record)
+            settled += transcript.take_settled()
+        yield _paragraphs(settled)
+    yield _paragraphs(transcript.items)
 
 
-def _attachment(session: str, suffix: str) -> dict[str, str]:
-    return {"content-disposition": f'attachment; filename="holdfast-{session}.{suffix}"'}
+def _paragraphs(items: list[AnyItem]) -> bytes:
+    return "".join(f"\n{text}" for text in map(item_markdown, items) if text).encode()
+
+
+async def _pages(store: Store, session: str) -> AsyncGenerator[tuple[bytes, ...], None]:
+    after = 0
+    while page := (await store.read(session_stream(session), after=after, limit=PAGE)).lines:
+        yield page
+        after += len(page)
+
+
+def _attachment(body: AsyncGenerator[bytes, None], name: str, media_type: str) -> StreamingResponse:
+    headers = {"content-disposition": f'attachment; filename="holdfast-{name}"'}
+    return StreamingResponse(body, media_type=media_type, headers=headers)
 
 
 def item_markdown(item: AnyItem) -> str:
@@ -85,9 +99,8 @@ def item_markdown(item: AnyItem) -> str:
         case WaitItem():
             return _wait(item)
         case ChapterItem():
-            undone = " (undone)" if item.undone else ""
             lines = "".join(f"\n\n{line}" for line in chapter_lines(item))
-            return f"---\n\n*Chapter {item.chapter} begins{undone}, {_time(item.at)}: {item.reason}*{lines}\n"
+            return f"---\n\n*Chapter {item.chapter} begins, {_time(item.at)}: {item.reason}*{lines}\n"
         case SummaryItem():
             quoted = "".join(f"\n> {line}" for line in item.summary.splitlines())
             return f"*{summary_text(item, clock=_time)}*\n" + (f"{quoted}\n" if quoted else "")

@@ -290,8 +290,8 @@ async def export_session(request: Request) -> Response:
     row = await session_of(request)
     query = parse_query(request, ExportQuery)
     if query.format == "jsonl":
-        return await as_jsonl(gateway.store, row.id)
-    return await as_markdown(gateway.store, row.id, title=row.title)
+        return as_jsonl(gateway.store, row.id)
+    return as_markdown(gateway.store, row.id, title=row.title)
 
 
 class SearchQuery(QueryShape, frozen=True):
