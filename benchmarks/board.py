@@ -30,7 +30,7 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Append, Write
-from holdfast.store.filters import CardFilter
+from holdfast.store.reads import CardFilter
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.defaults import CommandDefaults

@@ -22,7 +22,7 @@ from holdfast.config import Home
 from holdfast.domain.events import task_stream
 from holdfast.domain.events.task import CommandExited, TaskFinished, TaskStarted
 from holdfast.store.contract import Append, Write
-from holdfast.store.filters import SessionCursor, TaskFilter
+from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.views import view
 

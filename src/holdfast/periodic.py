@@ -1,14 +1,28 @@
-"""Looking again and again. Trouble, even a bug, costs one round and never the rest."""
+"""Background work that repeats, and the state of what follows the log. An error, even a bug, costs one round."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from holdfast.clock import SystemClock, wait_for_event
 from holdfast.domain.errors import HoldfastError
-from holdfast.follower_state import FollowerState
+
+
+@dataclass(slots=True)
+class FollowerState:
+    """How something that follows the log is doing."""
+
+    name: str
+    problem: str = ""
+    """Why it cannot get on now; empty while all is well."""
+    since: int = 0
+    """Since when there is a problem, or none any more."""
+    restarts: int = 0
+    """How often it ended and was started again."""
+
 
 log = logging.getLogger(__name__)
 

@@ -91,7 +91,7 @@ async def run_card(rig: BoardRig, body: str, profile: str) -> Session:
 
 
 async def other_cards(rig: BoardRig) -> list[str]:
-    from holdfast.store.filters import CardFilter
+    from holdfast.store.reads import CardFilter
 
     rows = await rig.store.cards.cards(CardFilter(), offset=0, limit=50)
     return [row.id for row in rows if row.id != CARD]

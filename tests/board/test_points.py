@@ -22,7 +22,7 @@ from holdfast.domain.events import session_stream
 from holdfast.domain.events.card import CardBlocked, CardCompleted, RunFinished, RunStarted
 from holdfast.domain.events.session import NoteReceived, ToolCallFinished
 from holdfast.domain.history import UserMessage
-from holdfast.store.filters import SessionCursor, TaskFilter
+from holdfast.store.reads import SessionCursor, TaskFilter
 from tests.board.history import check_card
 from tests.board.rig import BoardRig
 from tests.memory import MEMORY

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.events.card import CardCreated
-from holdfast.store.filters import CardFilter
+from holdfast.store.reads import CardFilter
 from tests.board.rig import BoardRig
 
 CARD = "c0ffee01"

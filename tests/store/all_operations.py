@@ -25,8 +25,8 @@ from holdfast.runtime.tools import file_tools
 from holdfast.runtime.writer import StreamingTexts
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import CommandKey
-from holdfast.store.filters import SessionCursor
 from holdfast.store.home_lock import HomeLock
+from holdfast.store.reads import SessionCursor
 from holdfast.store.rows import PartialText
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.git_snapshots import GitSnapshots

@@ -45,7 +45,7 @@ from holdfast.domain.events.task import (
 )
 from holdfast.store.contract import Append, Appended, CommandKey, Hit, Lease, Store, Write
 from holdfast.store.device_store import DeviceRow
-from holdfast.store.filters import SessionCursor, TaskFilter
+from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.store.rows import PartialText, StoreCounts, TaskRow
 from tests.actors import person
 from tests.eventually import eventually

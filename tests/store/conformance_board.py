@@ -32,7 +32,7 @@ from holdfast.domain.events.card import (
 )
 from holdfast.domain.events.parts import Rights
 from holdfast.store.contract import Store
-from holdfast.store.filters import CardFilter, StartQuery
+from holdfast.store.reads import CardFilter, StartQuery
 from tests.actors import person
 from tests.store.conformance import AT, A, B, C, Engine, created, finished, responded, started, values, write
 

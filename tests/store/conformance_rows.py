@@ -18,7 +18,7 @@ from holdfast.domain.events.parts import Rights, ShownArgument
 from holdfast.domain.events.session import SessionCreated, SessionPinned, WaitOpened
 from holdfast.schemas.gateway import TaskCount, WorkSlot
 from holdfast.store.contract import Store
-from holdfast.store.filters import CardFilter, SessionCursor, StartQuery
+from holdfast.store.reads import CardFilter, SessionCursor, StartQuery
 from holdfast.store.rows import (
     CardRow,
     EndedTask,

@@ -47,7 +47,7 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.events.task import TaskLifetimeSet, TaskPinned
 from holdfast.store.contract import Append, CommandKey, Lease, Store, Write
-from holdfast.store.filters import SessionCursor
+from holdfast.store.reads import SessionCursor
 from holdfast.store.rows import PartialText
 from tests.actors import person
 from tests.store.conformance import (

@@ -15,8 +15,8 @@ from holdfast.domain.card import Board
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.parts import ShownArgument
 from holdfast.domain.session import TurnState
-from holdfast.store.row_codec import decode_rows
 from holdfast.store.rows import CardRow, RunRow, SessionRow, TaskRow, TurnRow, WaitRow
+from holdfast.store.sqlite.fetch import decode_rows
 
 SCHEMA = (files("holdfast.store.sqlite") / "schema.sql").read_text("utf-8")
 TABLES: dict[str, type[msgspec.Struct]] = {

@@ -13,7 +13,7 @@ from holdfast.config import Home
 from holdfast.domain.errors import Corrupt
 from holdfast.lifecycle.doctor import examine, rebuild
 from holdfast.store.contract import Append, Write
-from holdfast.store.filters import SessionCursor
+from holdfast.store.reads import SessionCursor
 from holdfast.store.sqlite.store import SqliteStore
 from tests.eventually import eventually
 from tests.store.conformance import created, said

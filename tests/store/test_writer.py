@@ -16,7 +16,7 @@ from holdfast.domain.events import SYSTEM, AnyEvent
 from holdfast.store.contract import Append, Appended, CommandKey, Write
 from holdfast.store.sqlite.connections import connect_impatient_writer
 from holdfast.store.sqlite.migrate import prepare
-from holdfast.store.sqlite.operations import DoAppend, encode_writes
+from holdfast.store.sqlite.operations import do_append, encode_writes, weight
 from holdfast.store.sqlite.writer import LIGHT, Writer
 from holdfast.store.subscriptions import Subscriptions
 from tests.eventually import PATIENCE, eventually
@@ -78,7 +78,12 @@ async def writer(disk: Disk, request: pytest.FixtureRequest, monkeypatch: pytest
 
 async def write(writer: Writer, id: str, *events: AnyEvent) -> Appended:
     append = Append((Write(STREAM, events),), 1, CommandKey(id, "digest"))
-    return await writer.do(DoAppend(append, encode_writes(append)))
+    return await commit(writer, append)
+
+
+async def commit(writer: Writer, append: Append) -> Appended:
+    encoded = encode_writes(append)
+    return await writer.do(lambda tx: do_append(tx, append, encoded), weight=weight(append, encoded))
 
 
 async def test_promise_1_a_commit_in_doubt_is_refused_and_found_by_the_retry(writer: Writer, disk: Disk) -> None:
@@ -155,7 +160,7 @@ async def test_what_takes_long_is_for_the_thread_on_any_disk(
     await write(writer, "c2", said())
     await write(writer, "c3", said("x" * 4096 * LIGHT))
     gone = Append((Write(SYSTEM, (deleted(A),)), Write(STREAM, (), expect=LIGHT + 3)), 1)
-    await writer.do(DoAppend(gone, encode_writes(gone)))
+    await commit(writer, gone)
     await writer.close()
     here = threading.current_thread().name
     assert [name == here for name in disk.committed_by] == [False, quick, False, False]

@@ -17,8 +17,7 @@ from holdfast.board.run import Runs, RunTimer
 from holdfast.board.startable import Capacity, StartableCards
 from holdfast.clock import Clock
 from holdfast.domain.errors import HoldfastError, VersionConflict
-from holdfast.follower_state import FollowerState
-from holdfast.periodic import PeriodicTask
+from holdfast.periodic import FollowerState, PeriodicTask
 from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store

@@ -16,7 +16,7 @@ from holdfast.domain.events.actor import THE_BOARD
 from holdfast.domain.events.card import CardMoved, ResumePolicy
 from holdfast.profiles import Profiles
 from holdfast.store.contract import Store
-from holdfast.store.filters import StartQuery
+from holdfast.store.reads import StartQuery
 from holdfast.store.rows import CardRow, OpenRun, StartableCard
 
 

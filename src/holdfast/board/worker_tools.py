@@ -29,7 +29,7 @@ from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Appended, CommandKey, Store
-from holdfast.store.filters import CardFilter
+from holdfast.store.reads import CardFilter
 
 LISTED = 100
 A = TypeVar("A", bound=msgspec.Struct)

@@ -14,7 +14,6 @@ from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict
-from holdfast.follower_state import FollowerState
 from holdfast.gateway.dashboard_files import DashboardFiles
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.guard import ServedOrigin
@@ -25,6 +24,7 @@ from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.lifecycle.stale_report import StaleReport
 from holdfast.models.registry import ModelRegistry
+from holdfast.periodic import FollowerState
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.runner import Runner

@@ -17,7 +17,7 @@ from holdfast.domain.next_step import Advance, Finish, Partial, Rest, closing_ev
 from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.summary import failed_summary
-from holdfast.follower_state import FollowerState
+from holdfast.periodic import FollowerState
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.drivers import Driver, Events
 from holdfast.runtime.drivers.builtin import BuiltinDriver, MissingDriver
@@ -26,8 +26,8 @@ from holdfast.runtime.work_time import BEAT_SECONDS, HeartbeatFile, WorkTime
 from holdfast.runtime.writer import SessionWriter, StreamingTexts
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
-from holdfast.store.filters import SessionCursor, TaskFilter
 from holdfast.store.log_follower import LogFollower, growing_pause
+from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.tasks.log import TaskLog
 
 HOLDER = f"gateway {os.getpid()}"

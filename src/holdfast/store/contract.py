@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from holdfast.domain.events import AnyEvent, Record
-from holdfast.follower_state import FollowerState
+from holdfast.periodic import FollowerState
 from holdfast.store.device_store import DeviceStore
 from holdfast.store.reads import CardReads, Fetch, ProjectionReads
 from holdfast.store.rows import PartialText

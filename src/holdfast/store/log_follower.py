@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from holdfast.clock import SystemClock
 from holdfast.domain.errors import Corrupt, HoldfastError, Rejected
-from holdfast.follower_state import FollowerState
+from holdfast.periodic import FollowerState
 from holdfast.store.contract import Store, Subscription, Wanted
 
 FIRST_PAUSE_SECONDS = 0.5

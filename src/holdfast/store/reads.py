@@ -12,7 +12,6 @@ from typing import Any, Generic, Protocol
 from holdfast.domain.card import Board
 from holdfast.domain.errors import Conflict, Gone, NotFound
 from holdfast.schemas.gateway import TaskCount, WorkSlot
-from holdfast.store.filters import CardFilter, SessionCursor, StartQuery, TaskFilter
 from holdfast.store.rows import (
     CardRow,
     EndedTask,
@@ -31,6 +30,52 @@ from holdfast.store.rows import (
     TitledWait,
     TurnRow,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCursor:
+    """Where a page of the list begins: after the session `id` that was updated at `at`, pinned ones first."""
+
+    at: int = 2**62
+    id: str = ""
+    pinned: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFilter:
+    """Which tasks; what is empty fits everything."""
+
+    kind: str = ""
+    state: str = ""
+    session: str = ""
+    text: str = ""
+    since: int = 0
+    ended: int = 0
+    """Only what ended at this moment or later."""
+    foreground: bool = False
+    """Also the commands that a turn waits or waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardFilter:
+    """Which cards; what is empty fits everything."""
+
+    board: str = ""
+    status: str = ""
+    profile: str = ""
+    text: str = ""
+    archived: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartQuery:
+    """Where there is room for a run."""
+
+    boards: list[str]
+    profiles: list[str]
+    limit: int
+    exclude: list[str]
+    """Cards that were tried already."""
 
 
 class Fetch(Protocol):

@@ -1,4 +1,4 @@
-"""The rows of the projections as typed, immutable structs (`row_codec.py` makes them of what SQL returns).
+"""The rows of the projections as typed, immutable structs (`sqlite/fetch.py` makes them of what SQL returns).
 
 The fields of `SessionRow`, `TurnRow`, `WaitRow`, `TaskRow`, `CardRow` and `RunRow` (and of `Board` in the domain) are
 the columns of a table; a default is the value that a new row has. The types after them are what single queries return.

@@ -27,7 +27,7 @@ from holdfast.domain.events import task_stream
 from holdfast.domain.events.actor import THE_RUNTIME, Actor
 from holdfast.domain.events.task import ProcessStarted, TaskFinished, TaskStarted
 from holdfast.domain.task import task_of_left
-from holdfast.follower_state import FollowerState
+from holdfast.periodic import FollowerState
 from holdfast.processes.command import CommandSpec, CommandState, Lost, NeverStarted, Running
 from holdfast.processes.kill import KillReport
 from holdfast.processes.supervisor import Supervisor

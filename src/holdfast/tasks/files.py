@@ -17,12 +17,12 @@ import msgspec
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import decode, session_stream
-from holdfast.follower_state import FollowerState
+from holdfast.periodic import FollowerState
 from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
-from holdfast.store.filters import SessionCursor, TaskFilter
 from holdfast.store.log_follower import LogFollower
+from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.git_snapshots import GitSnapshots
 

@@ -21,7 +21,7 @@ from holdfast.profiles import Profiles
 from holdfast.schemas.tasks import TaskView
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Appended, CommandKey, OutputFound, Store
-from holdfast.store.filters import SessionCursor, TaskFilter
+from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.plain_text import plain

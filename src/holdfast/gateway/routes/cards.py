@@ -56,7 +56,7 @@ from holdfast.schemas.cards import (
     RunView,
 )
 from holdfast.schemas.gateway import Statement, Why
-from holdfast.store.filters import CardFilter
+from holdfast.store.reads import CardFilter
 from holdfast.store.rows import CardRow
 
 EXPLAINED = 200

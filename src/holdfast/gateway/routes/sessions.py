@@ -60,7 +60,7 @@ from holdfast.schemas.sessions import (
     SessionView,
     TurnView,
 )
-from holdfast.store.filters import SessionCursor
+from holdfast.store.reads import SessionCursor
 from holdfast.store.rows import SessionRow
 
 CURSOR = r"^(\d{1,18}-[0-9a-f]{1,32})?$"

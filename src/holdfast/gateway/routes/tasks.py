@@ -49,7 +49,7 @@ from holdfast.schemas.tasks import (
     TaskView,
     WriteResult,
 )
-from holdfast.store.filters import SessionCursor, TaskFilter
+from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.tasks.log import agent_started, command_started
 from holdfast.tasks.plain_text import coloured, whole
 from holdfast.tasks.prune import SHOWN, Rule

@@ -7,12 +7,15 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from holdfast.domain.errors import Rejected
+from holdfast.domain.errors import Corrupt, Rejected
+from holdfast.domain.events import decode, location
+from holdfast.store.projection import project
 from holdfast.store.sqlite.connections import connect_reader, connect_writer, explained
+from holdfast.store.sqlite.log_reads import checked
 from holdfast.store.sqlite.migrations.event_shapes import new_shape
 from holdfast.store.sqlite.migrations.rewrite_events import rewrite_events
+from holdfast.store.sqlite.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
 from holdfast.store.sqlite.queries import migrations
-from holdfast.store.sqlite.rebuild import rebuild_projections
 
 log = logging.getLogger(__name__)
 EVENT_SHAPES = 8
@@ -71,3 +74,42 @@ def migrate(connection: sqlite3.Connection) -> None:
             if number == EVENT_SHAPES:
                 rewrite_events(connection, new_shape, progress="events_rewritten")
             connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nPRAGMA user_version={number};\nCOMMIT;")
+
+
+PAGE = 2_000
+
+
+def rebuild_projections(db: sqlite3.Connection) -> tuple[int, set[str]]:
+    """How many events were used, and the streams that stop at one that cannot be read. In one transaction."""
+    db.execute("BEGIN IMMEDIATE")
+    for table in PROJECTIONS:
+        db.execute(f"DELETE FROM {table}")  # noqa: S608  # only names of ours
+    made = _replay(db)
+    db.execute("DELETE FROM counters WHERE name = 'rebuild_projections'")
+    db.execute("COMMIT")
+    return made
+
+
+def _replay(db: sqlite3.Connection) -> tuple[int, set[str]]:
+    """How many events were used, and the streams that stop at one that cannot be read."""
+    count = after = 0
+    rows = SqliteRows(db, RememberedRows())
+    stopped: set[str] = set()
+    skipped: list[bytes] = []
+    while lines := checked(db, "read_all", {"after": after, "limit": PAGE}, skipped=skipped).lines:
+        stopped |= {where.stream for line in skipped if (where := location(line)) is not None}
+        skipped.clear()
+        for line in lines:
+            where = location(line)
+            after = after + 1 if where is None else where.seq
+            try:
+                record = decode(line)
+            except Corrupt:
+                stopped |= set() if where is None else {where.stream}
+                continue
+            if record.stream in stopped:
+                continue
+            count += 1
+            project(record, rows)
+        rows.flush()
+    return count, stopped

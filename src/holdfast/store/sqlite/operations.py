@@ -6,8 +6,9 @@ What an operation means is decided in `decisions.py`; here SQLite answers its qu
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import holdfast
 from holdfast.domain.events import encode, session_stream, task_stream
@@ -41,14 +42,6 @@ class Head(NamedTuple):
 
     version: int
     span: int
-
-
-class Operation(Protocol[T]):  # type: ignore[misc]
-    """Something to do inside the next transaction."""
-
-    def run(self, tx: Transaction) -> T:
-        """Check, then write; raise a HoldfastError before the first write to refuse."""
-        ...
 
 
 @dataclass(slots=True)
@@ -203,69 +196,36 @@ class Transaction:
         return seq
 
 
-@dataclass(frozen=True, slots=True)
-class DoAppend:
-    """Events, their projections and the command that caused them."""
-
-    append: Append
-    encoded: list[list[bytes]]
-
-    def run(self, tx: Transaction) -> Appended:
-        """Check, then insert."""
-        decision = decide_append(tx, self.append, self.encoded)
-        if not decision.appended.duplicate:
-            tx.write(decision, self.append.claim, self.append.at)
-        return decision.appended
+Operation = Callable[[Transaction], T]
+"""Something to do inside the next transaction: it checks, then writes; to refuse, it raises a HoldfastError first."""
 
 
-@dataclass(frozen=True, slots=True)
-class DoClaim:
-    """Take a lease."""
-
-    stream: str
-    holder: str
-
-    def run(self, tx: Transaction) -> Lease:
-        """Grant it with the next token."""
-        lease = decide_claim(tx, self.stream)
-        tx.grant(lease, self.holder)
-        return lease
+def do_append(tx: Transaction, append: Append, encoded: list[list[bytes]]) -> Appended:
+    """Write events, their projections and the command that caused them."""
+    decision = decide_append(tx, append, encoded)
+    if not decision.appended.duplicate:
+        tx.write(decision, append.claim, append.at)
+    return decision.appended
 
 
-@dataclass(frozen=True, slots=True)
-class DoRelease:
-    """Give a lease back."""
-
-    lease: Lease
-
-    def run(self, tx: Transaction) -> None:
-        """Delete it if it is still ours."""
-        tx.release(self.lease)
+def do_claim(tx: Transaction, stream: str, holder: str) -> Lease:
+    """Grant a lease with the next token."""
+    lease = decide_claim(tx, stream)
+    tx.grant(lease, holder)
+    return lease
 
 
-@dataclass(frozen=True, slots=True)
-class DoSavePartial:
-    """Overwrite the text so far."""
-
-    lease: Lease
-    partial: PartialText
-
-    def run(self, tx: Transaction) -> None:
-        """Fenced like any other work."""
-        check_lease(tx, self.lease)
-        partial = self.partial
-        row = {"turn": partial.turn, "step": partial.step, "text": partial.text, "thinking": partial.thinking}
-        tx.run("save_partial", row | {"stream": self.lease.stream, "at": partial.at})
+def do_save_partial(tx: Transaction, lease: Lease, partial: PartialText) -> None:
+    """Overwrite the text so far; fenced like any other work."""
+    check_lease(tx, lease)
+    row = {"turn": partial.turn, "step": partial.step, "text": partial.text, "thinking": partial.thinking}
+    tx.run("save_partial", row | {"stream": lease.stream, "at": partial.at})
 
 
-@dataclass(frozen=True, slots=True)
-class DoProbe:
-    """Write something that means nothing."""
-
-    def run(self, tx: Transaction) -> None:
-        """Skip a token: a row that stays as it is would not reach the disk."""
-        tx.run("set_last_token", {"token": tx.last_token + 1})
-        tx.known.last_token = None
+def do_probe(tx: Transaction) -> None:
+    """Write something that means nothing: skip a token, since a row that stays as it is would not reach the disk."""
+    tx.run("set_last_token", {"token": tx.last_token + 1})
+    tx.known.last_token = None
 
 
 def head_of(connection: sqlite3.Connection, stream: str) -> Head:
@@ -280,12 +240,10 @@ def stored_command(connection: sqlite3.Connection, id: str) -> StoredCommand | N
     return None if row is None else StoredCommand(*row)
 
 
-def weight(operation: Operation[object]) -> int:
-    """About how many rows it takes to do this; a guard stands for what is deleted with it, 4 kB for a row more."""
-    if not isinstance(operation, DoAppend):
-        return 1
-    rows = sum(len(write.events) or write.expect or 0 for write in operation.append.writes)
-    return rows + sum(len(data) >> 12 for encoded in operation.encoded for data in encoded)
+def weight(append: Append, encoded: list[list[bytes]]) -> int:
+    """About how many rows it writes; a guard counts for what is deleted with it, and 4 kB of data as one more row."""
+    rows = sum(len(write.events) or write.expect or 0 for write in append.writes)
+    return rows + sum(len(data) >> 12 for events in encoded for data in events)
 
 
 def encode_writes(append: Append) -> list[list[bytes]]:

@@ -20,7 +20,6 @@ from msgspec.structs import astuple
 
 from holdfast.domain.card import Board
 from holdfast.domain.events import session_stream, task_stream
-from holdfast.store.row_codec import decode_rows, field_encoders
 from holdfast.store.rows import (
     AnswerRow,
     CardRow,
@@ -32,6 +31,7 @@ from holdfast.store.rows import (
     TurnRow,
     WaitRow,
 )
+from holdfast.store.sqlite.fetch import decode_rows, field_encoders
 from holdfast.store.sqlite.queries import statements
 
 Key = tuple[object, ...]

@@ -1,4 +1,10 @@
-"""What SQLite is asked: the queries that all engines share (`store/sql/`) and its own (`sql/`), and its migrations."""
+"""The named queries and the migrations of SQLite.
+
+A query in a `.sql` file is a line `-- name: …`, a line that says the purpose, and the statement. Those in `store/sql/`
+are for every engine and keep to what SQLite and PostgreSQL both understand: a truth value is tested, or compared with
+FALSE where an index is to be used; a list is a parameter behind IN. An engine adds `has_text(folded, text, …)`:
+whether one of the further texts contains the first, in either case.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,21 @@ from functools import cache
 from importlib.resources import files
 from operator import itemgetter
 
-from holdfast.store.queries import read_queries
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+
+
+def _read_queries() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for package in ("holdfast.store", "holdfast.store.sqlite"):
+        for path in sorted((files(package) / "sql").iterdir(), key=lambda path: path.name):
+            parts = _NAME.split(path.read_text("utf-8"))
+            for name, body in zip(parts[1::2], parts[2::2], strict=True):
+                if name in found:
+                    raise ValueError(f"two queries are called {name}")
+                lines = [line for line in body.splitlines() if line and not line.startswith("--")]
+                found[name] = "\n".join(lines).rstrip(";")
+    return found
+
 
 _LIST = re.compile(r"\bIN :(\w+)")
 _PARAMETER = re.compile(r":(\w+)")
@@ -18,7 +38,7 @@ Parameters = dict[str, object]
 @cache
 def queries() -> dict[str, str]:
     """Every query by its name. A list is a parameter behind IN; SQLite takes it as JSON."""
-    found = read_queries("holdfast.store", "holdfast.store.sqlite")
+    found = _read_queries()
     return {name: _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", query) for name, query in found.items()}
 
 

@@ -31,7 +31,7 @@ from holdfast.domain.events.session import (
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskFinished, TaskPruned
 from holdfast.domain.next_step import COMMAND_TOOL
-from holdfast.follower_state import FollowerState
+from holdfast.periodic import FollowerState
 from holdfast.store.contract import Hit, OutputFound, Page
 from holdfast.store.subscriptions import SWEEP_SECONDS, Subscriptions
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from holdfast.domain.events import Record
-from holdfast.follower_state import FollowerState
+from holdfast.periodic import FollowerState
 from holdfast.store.contract import (
     PAGE_BYTES,
     Append,
@@ -36,12 +36,12 @@ from holdfast.store.sqlite.fetch import SqliteFetch
 from holdfast.store.sqlite.log_reads import load_stream, read_log, read_stream
 from holdfast.store.sqlite.migrate import prepare
 from holdfast.store.sqlite.operations import (
-    DoAppend,
-    DoClaim,
-    DoRelease,
-    DoSavePartial,
+    do_append,
+    do_claim,
+    do_save_partial,
     encode_writes,
     stored_command,
+    weight,
 )
 from holdfast.store.sqlite.readers import Readers
 from holdfast.store.sqlite.search import SearchIndex
@@ -77,16 +77,17 @@ class SqliteStore(Store):
     # --- append, claim --------------------------------------------------------------------------
 
     async def append(self, append: Append) -> Appended:
-        return await self.writer.do(DoAppend(append, encode_writes(append)))
+        encoded = encode_writes(append)
+        return await self.writer.do(lambda tx: do_append(tx, append, encoded), weight=weight(append, encoded))
 
     async def claim(self, stream: str, *, holder: str) -> Lease:
-        return await self.writer.do(DoClaim(stream, holder))
+        return await self.writer.do(lambda tx: do_claim(tx, stream, holder))
 
     async def release(self, lease: Lease) -> None:
-        await self.writer.do(DoRelease(lease))
+        await self.writer.do(lambda tx: tx.release(lease))
 
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
-        await self.writer.do(DoSavePartial(lease, partial))
+        await self.writer.do(lambda tx: do_save_partial(tx, lease, partial))
 
     async def find_command(self, key: CommandKey) -> Appended | None:
         return await self._readers.read(lambda db: accepted(stored_command(db, key.id), key))

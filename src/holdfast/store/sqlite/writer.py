@@ -24,7 +24,7 @@ from typing import Generic, TypeVar
 from holdfast.domain.errors import HoldfastError, NotReady, Unavailable
 from holdfast.store.contract import StoreHealth
 from holdfast.store.decisions import NewEvent
-from holdfast.store.sqlite.operations import DoProbe, Known, Operation, Transaction, weight
+from holdfast.store.sqlite.operations import Known, Operation, Transaction, do_probe
 from holdfast.store.sqlite.queries import queries
 from holdfast.store.subscriptions import Subscriptions
 
@@ -63,6 +63,8 @@ NEAR = 16
 class _Request(Generic[T]):
     operation: Operation[T]
     future: asyncio.Future[T]
+    weight: int = 1
+    """About how many rows it writes."""
     result: T | None = None
     error: Exception | None = None
     asked: float = field(default_factory=time.monotonic)
@@ -92,14 +94,14 @@ class Writer:
         """The life of this process as a node; 0 until its first commit, since the disk may be full at the start."""
         self._connection = connect()
 
-    async def do(self, operation: Operation[T]) -> T:
+    async def do(self, operation: Operation[T], *, weight: int = 1) -> T:
         """Run an operation in the next transaction; return when it is durable."""
         if self._closed:
             raise Unavailable("The gateway is shutting down.")
         future: asyncio.Future[T] = self._loop.create_future()
         if not self._waiting and not self._in_thread:
             self._loop.call_soon(self._next)
-        self._waiting.append(_Request(operation, future))  # type: ignore[arg-type]
+        self._waiting.append(_Request(operation, future, weight))  # type: ignore[arg-type]
         return await future
 
     def is_head(self, stream: str, version: int) -> bool:
@@ -175,7 +177,7 @@ class Writer:
         if not self._waiting and not self._in_thread and not self._closed:
             probe: asyncio.Future[object] = self._loop.create_future()
             probe.add_done_callback(asyncio.Future.exception)  # that it failed is in `health`; nobody else asks
-            self._offload([_Request(DoProbe(), probe)])
+            self._offload([_Request(do_probe, probe)])
 
     # --- on the writer's thread, or on the loop -------------------------------------------------
 
@@ -194,7 +196,7 @@ class Writer:
             for request in batch:
                 request.again = False
                 try:
-                    request.result = request.operation.run(tx)
+                    request.result = request.operation(tx)
                 except HoldfastError as refused:
                     request.error = refused
             tx.rows.flush()
@@ -282,7 +284,7 @@ class Writer:
 
 def _light(batch: list[_Request[object]]) -> bool:
     """Whether others hardly notice when the loop does it by itself."""
-    return sum(weight(request.operation) for request in batch) <= LIGHT
+    return sum(request.weight for request in batch) <= LIGHT
 
 
 def _primary_code(error: sqlite3.Error) -> int:
