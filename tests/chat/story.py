@@ -27,12 +27,12 @@ class Story:
     def happened(self, kind: str, **fields: Any) -> list[Block]:
         record = record_json(kind, version=len(self.records) + 1, at=1_000 * len(self.records), **fields)
         self.records.append(record)
-        return self._keep(self.view.happened(record))
+        return self._keep(self.view.apply_record(record))
 
     def spoken(self, text: str, *, offset: int = 0, thinking: str = "", thinking_offset: int = 0) -> list[Block]:
         assert self.view.turn is not None
         return self._keep(
-            self.view.spoken(TextDelta(self.view.turn.number, 1, offset, text, thinking_offset, thinking))
+            self.view.apply_delta(TextDelta(self.view.turn.number, 1, offset, text, thinking_offset, thinking))
         )
 
     def _keep(self, blocks: list[Block]) -> list[Block]:
@@ -50,7 +50,7 @@ class Story:
     def turn(self, turn: int, *inputs: str) -> None:
         self.happened("TurnStarted", turn=turn, inputs=list(inputs), profile="demo")
 
-    def asked(self, turn: int = 1, step: int = 1) -> list[Block]:
+    def question_block(self, turn: int = 1, step: int = 1) -> list[Block]:
         return self.happened(
             "ModelRequested", turn=turn, step=step, attempt=1, model="demo", context_version=len(self.records)
         )
@@ -68,5 +68,5 @@ class Story:
         self.created()
         self.said("i1", "hello")
         self.turn(1, "i1")
-        self.asked()
+        self.question_block()
         return self

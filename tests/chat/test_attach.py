@@ -8,9 +8,9 @@ import pytest
 
 from holdfast.cli.chat import look
 from holdfast.cli.chat.ask import ask
-from holdfast.cli.chat.attach import WINDOW, Opening, attach, last_here, missed
-from holdfast.cli.chat.blocks import Remark
-from holdfast.cli.chat.keep import Cursors
+from holdfast.cli.chat.attach import WINDOW, AttachedSession, attach, away_summary, last_here
+from holdfast.cli.chat.blocks import NoticeBlock
+from holdfast.cli.chat.local_state import ReadCursors
 from holdfast.cli.chat.slash import Slash
 from holdfast.client.client import Client
 from holdfast.config import Home
@@ -38,10 +38,10 @@ def test_a_turn_that_began_before_the_window_costs_what_it_costs(
     records = gateway.until_rest(session)
     assert len(records) > WINDOW
     (turn,) = gateway.get(f"/v1/sessions/{session}")["turns"]
-    opening = attach(door, session, Cursors(tmp_path))
-    assert opening.cut
-    assert opening.view.cost.tokens == turn["input_tokens"] + turn["output_tokens"]
-    assert opening.view.version == len(records)
+    attached = attach(door, session, ReadCursors(tmp_path))
+    assert attached.cut
+    assert attached.view.cost.tokens == turn["input_tokens"] + turn["output_tokens"]
+    assert attached.view.version == len(records)
 
 
 def test_what_was_not_counted_is_not_denied() -> None:
@@ -49,20 +49,20 @@ def test_what_was_not_counted_is_not_denied() -> None:
     for input in ("a", "b", "c"):
         story.said(input, input)
     changes = [(version + 6, change) for version, change in story.changes]
-    assert [missed(changes, read=read, first=7) for read in (9, 8, 6, 5)] == [
+    assert [away_summary(changes, read=read, first=7) for read in (9, 8, 6, 5)] == [
         "",
         "1 message",
         "3 messages",
         "at least 3 messages",
     ]
-    assert missed([], read=0, first=1) == ""
+    assert away_summary([], read=0, first=1) == ""
 
 
 @pytest.mark.parametrize("name", ["~nobody-of-that-name/x.md", "a\0b.md", "/", "/no/such/place.md"])
 def test_an_export_that_cannot_be_written_says_so(gateway: GatewayProcess, door: Client, name: str) -> None:
     session = gateway.create("say x")
     (said,) = look.export(door, session, name)
-    assert isinstance(said, Remark)
+    assert isinstance(said, NoticeBlock)
     assert said.tone == "bad"
 
 
@@ -71,7 +71,7 @@ def test_the_last_session_of_a_directory_is_the_newest_that_no_card_owns(
 ) -> None:
     """A pinned one stands first in the list, and is not the last."""
     assert last_here(door, str(cwd)) is None
-    pinned, newest, elsewhere = (gateway.create(cwd=place) for place in (cwd, cwd, tmp_path))
+    pinned, newest, elsewhere = (gateway.create(cwd=ref) for ref in (cwd, cwd, tmp_path))
     gateway.command("POST", f"/v1/sessions/{pinned}/pin", {"pinned": True})
     gateway.command("PATCH", f"/v1/sessions/{newest}", {"title": "here"})
     card = create_card(gateway, "complete it is done", profile="demo", workspace=f"dir:{cwd}")
@@ -85,7 +85,7 @@ def test_a_new_session_keeps_the_profile_of_the_one_that_is_left(
     gateway: GatewayProcess, door: Client, cwd: Path, tmp_path: Path
 ) -> None:
     session = door.command("POST", "/v1/sessions", {"cwd": str(cwd), "profile": "careful"})["session"]
-    here = attach(door, session, Cursors(tmp_path))
-    new = ask(door, Cursors(tmp_path), here.place, here.view, Slash("new"))
-    assert isinstance(new, Opening)
-    assert (new.view.profile, new.place.profile) == ("careful", "careful")
+    here = attach(door, session, ReadCursors(tmp_path))
+    new = ask(door, ReadCursors(tmp_path), here.ref, here.view, Slash("new"))
+    assert isinstance(new, AttachedSession)
+    assert (new.view.profile, new.ref.profile) == ("careful", "careful")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.cli.chat.background import SAME, VERBS
-from holdfast.cli.chat.slash import Meaning, Slash, Wrong, meaning
+from holdfast.cli.chat.slash import InvalidInput, ParsedLine, Slash, parse_line
 
 
 @pytest.mark.parametrize(
@@ -34,16 +34,16 @@ from holdfast.cli.chat.slash import Meaning, Slash, Wrong, meaning
         ("/tasks prune --yes", Slash("tasks", "prune --yes")),
     ],
 )
-def test_what_is_meant(typed: str, meant: Meaning) -> None:
-    assert meaning(typed, None) == meant
+def test_what_is_meant(typed: str, meant: ParsedLine) -> None:
+    assert parse_line(typed, None) == meant
 
 
 @pytest.mark.parametrize("verb", [*VERBS, *SAME])
 @pytest.mark.parametrize("rest", ["", " of the build", " 3bc3", " all files below src and count them"])
 def test_a_verb_never_starts_an_agent(verb: str, rest: str) -> None:
     for typed in (f"/bg {verb}{rest}", f"/background {verb.upper()}{rest}"):
-        found = meaning(typed, None)
-        assert isinstance(found, Wrong) or (isinstance(found, Slash) and found.name == "tasks")
+        found = parse_line(typed, None)
+        assert isinstance(found, InvalidInput) or (isinstance(found, Slash) and found.name == "tasks")
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,6 @@ def test_a_verb_never_starts_an_agent(verb: str, rest: str) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_asked_back(typed: str, said: str) -> None:
-    found = meaning(typed, None)
-    assert isinstance(found, Wrong)
+    found = parse_line(typed, None)
+    assert isinstance(found, InvalidInput)
     assert said in found.message

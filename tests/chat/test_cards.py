@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.chat.slash import Meaning, Slash, Wrong, meaning
+from holdfast.cli.chat.slash import InvalidInput, ParsedLine, Slash, parse_line
 from tests.chat.seat import sit_down
 from tests.cli.commandline import CommandLine
 from tests.e2e.gateway import GatewayProcess, Json, until, wait_for
@@ -24,8 +24,8 @@ from tests.e2e.gateway import GatewayProcess, Json, until, wait_for
         ("/card add write it\nline by line", Slash("card", "add write it\nline by line")),
     ],
 )
-def test_a_line_about_cards_means(typed: str, meant: Meaning) -> None:
-    assert meaning(typed, None) == meant
+def test_a_line_about_cards_means(typed: str, meant: ParsedLine) -> None:
+    assert parse_line(typed, None) == meant
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_a_line_about_cards_means(typed: str, meant: Meaning) -> None:
     ],
 )
 def test_what_cannot_be_meant_about_cards_is_explained(typed: str, said: str) -> None:
-    found = meaning(typed, None)
-    assert isinstance(found, Wrong)
+    found = parse_line(typed, None)
+    assert isinstance(found, InvalidInput)
     assert said in found.message
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.chat.attach import while_away
-from holdfast.cli.chat.blocks import Divider, Remark
+from holdfast.cli.chat.blocks import DividerBlock, NoticeBlock
 from tests.chat.seat import CTRL_C, sit_down
 from tests.chat.story import Story
 from tests.cli.commandline import CommandLine, new_home
@@ -116,17 +116,6 @@ def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: Comman
     assert texts == ["bg sleep 300", "say behind it"]
 
 
-def test_a_plain_terminal_is_asked_too(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
-    with sit_down(cli, cwd=cwd, TERM="dumb") as seat:
-        seat.enter("bg sleep 300")
-        seat.until("terminal started")
-        gateway.until_rest(only_session(gateway))
-        seat.enter("/reset")
-        seat.until("[/reset and what still runs: k keep · s stop · c cancel]")
-        seat.enter("s")
-        seat.until("── chapter 2: the model starts anew", "Stopped: ", "(a person wants it stopped)")
-
-
 def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
     gateway: GatewayProcess, cli: CommandLine, cwd: Path
 ) -> None:
@@ -210,7 +199,7 @@ def test_only_the_latest_reason_for_a_postponement_counts() -> None:
 def test_a_summary_that_fails_and_a_digest_are_marked() -> None:
     story = Story().begin()
     (first,) = story.happened("SummaryFailed", covers_turn=1, attempt=2, problem=PROBLEM, retry_at=None)
-    assert isinstance(first, Remark)
+    assert isinstance(first, NoticeBlock)
     assert first.tone == "warning"
     assert first.text == (
         "No summary (attempt 2): It took longer than 5 s. It will be tried again after the next turn or on request."
@@ -219,7 +208,7 @@ def test_a_summary_that_fails_and_a_digest_are_marked() -> None:
     (digest,) = story.happened(
         "SummaryWritten", covers_turn=1, summary="s", source="digest", model="", reason="too long", **sizes
     )
-    assert isinstance(digest, Divider)
+    assert isinstance(digest, DividerBlock)
     assert (digest.title, digest.tone) == ("digest of the turns up to 1", "warning")
     assert "(1,200 → 34 tokens): too long. It was made by a rule" in digest.lines[0]
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.chat.live import Now, live_lines, toolbar
-from holdfast.cli.chat.outbox import Letter, Place
+from holdfast.cli.chat.connection import OutgoingMessage, SessionRef
+from holdfast.cli.chat.live import LiveState, live_lines, toolbar
 from holdfast.cli.chat.paint import Painter
 from holdfast.cli.screen import width
 from tests.chat.story import Story
 
 
-def now(story: Story, **more: Any) -> Now:
+def now(story: Story, **more: Any) -> LiveState:
     given: dict[str, Any] = {"unsent": [], "away_since": None, "thinking_open": False, "last": None}
-    return Now(view=story.view, **given | {"clock_ms": 20_000, "monotonic": 100.0} | more)
+    return LiveState(view=story.view, **given | {"clock_ms": 20_000, "monotonic": 100.0} | more)
 
 
 def lines(story: Story, rows: int = 20, **more: Any) -> list[str]:
@@ -72,16 +72,16 @@ def test_running_calls_and_waiting() -> None:
 
 def test_what_was_not_sent_is_shown_when_it_takes_long_or_nobody_is_there() -> None:
     story = Story().begin()
-    letter = Letter("message", Place("abcd"), {}, "hello\nthere", at=99.9)
-    assert "not sent yet hello there" not in lines(story, unsent=[letter])
-    assert "not sent yet hello there" in lines(story, unsent=[letter], monotonic=101.0)
-    assert "not sent yet hello there" in lines(story, unsent=[letter], away_since=99.0)
+    message = OutgoingMessage("message", SessionRef("abcd"), {}, "hello\nthere", at=99.9)
+    assert "not sent yet hello there" not in lines(story, unsent=[message])
+    assert "not sent yet hello there" in lines(story, unsent=[message], monotonic=101.0)
+    assert "not sent yet hello there" in lines(story, unsent=[message], away_since=99.0)
 
 
 def test_the_toolbar_says_who_what_and_how_much() -> None:
     story = Story().begin()
     story.answered("x")
-    story.asked(step=2)
+    story.question_block(step=2)
     story.said("i2", "more")
     assert bar(story, 80) == "t · demo · running 18 s · 7 tokens $0.5000 · 1 queued"
     story.finished()
@@ -102,6 +102,6 @@ def test_the_toolbar_fits(columns: int, title: str) -> None:
 
 def test_a_gateway_that_is_away_is_said_in_the_toolbar() -> None:
     story = Story().begin()
-    letter = Letter("message", Place("abcd"), {}, "x", at=0.0)
+    message = OutgoingMessage("message", SessionRef("abcd"), {}, "x", at=0.0)
     assert bar(story, 80, away_since=98.0) == "t · gateway away, waiting… 2 s"
-    assert bar(story, 80, away_since=90.0, unsent=[letter]).endswith("10 s · 1 kept · /start starts one")
+    assert bar(story, 80, away_since=90.0, unsent=[message]).endswith("10 s · 1 kept · /start starts one")

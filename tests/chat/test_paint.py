@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli.chat.blocks import Asked, Block, Called, Remark, Said, Spoke, Thought, gap
+from holdfast.cli.chat.blocks import (
+    Block,
+    NoticeBlock,
+    QuestionBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolBlock,
+    UserBlock,
+    needs_blank_line,
+)
 from holdfast.cli.chat.paint import Painter, argument_lines, tidy
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
@@ -22,16 +31,16 @@ def draw(block: Block, columns: int = 80) -> list[str]:
 
 
 EVERYWHERE: list[Block] = [
-    Said(HOSTILE, HOSTILE),
-    Spoke(HOSTILE),
-    Spoke(f"# {HOSTILE}\n\n`{HOSTILE}`\n\n```{HOSTILE}\n{HOSTILE}\n```\n\n| {HOSTILE} |\n|---|\n| {HOSTILE} |"),
-    Spoke("&#27;[31m &#x9b;2J &#x202e;x &#8238;y [a](http://x/&#x202e;b) ![i](http://y/\u202ez)"),
-    Thought(1, HOSTILE),
-    Called(1, HOSTILE, json.dumps({HOSTILE: HOSTILE}), "failed", HOSTILE, 5),
-    Called(1, "x", HOSTILE, "done", HOSTILE, 5),
-    Asked("question", HOSTILE, (HOSTILE,)),
-    Asked("approval", HOSTILE, ("allow", HOSTILE), json.dumps({HOSTILE: HOSTILE + "\n" + HOSTILE}), HOSTILE),
-    Remark(HOSTILE, "bad"),
+    UserBlock(HOSTILE, HOSTILE),
+    TextBlock(HOSTILE),
+    TextBlock(f"# {HOSTILE}\n\n`{HOSTILE}`\n\n```{HOSTILE}\n{HOSTILE}\n```\n\n| {HOSTILE} |\n|---|\n| {HOSTILE} |"),
+    TextBlock("&#27;[31m &#x9b;2J &#x202e;x &#8238;y [a](http://x/&#x202e;b) ![i](http://y/\u202ez)"),
+    ThinkingBlock(1, HOSTILE),
+    ToolBlock(1, HOSTILE, json.dumps({HOSTILE: HOSTILE}), "failed", HOSTILE, 5),
+    ToolBlock(1, "x", HOSTILE, "done", HOSTILE, 5),
+    QuestionBlock("question", HOSTILE, (HOSTILE,)),
+    QuestionBlock("approval", HOSTILE, ("allow", HOSTILE), json.dumps({HOSTILE: HOSTILE + "\n" + HOSTILE}), HOSTILE),
+    NoticeBlock(HOSTILE, "bad"),
 ]
 
 
@@ -52,7 +61,7 @@ def test_no_foreign_control_character_reaches_the_terminal(block: Block, columns
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
 def test_whatever_an_agent_says(text: str) -> None:
     painter = Painter(40, colors=True)
-    for block in (Spoke(text), Said(text), Called(1, "t", text, "failed", text, 1), Remark(text)):
+    for block in (TextBlock(text), UserBlock(text), ToolBlock(1, "t", text, "failed", text, 1), NoticeBlock(text)):
         assert all(foreign(line) == [] for line in painter.block(block))
 
 
@@ -64,29 +73,31 @@ def test_whole_sequences_go_and_an_open_one_hides_nothing() -> None:
 
 
 def test_markdown_is_drawn_without_html_and_with_visible_links() -> None:
-    assert draw(Spoke("a <b>c</b> [here](https://x.y)\nnew line")) == ["a <b>c</b> here (https://x.y)", "new line"]
-    assert draw(Spoke("# Title")) == ["Title"]
-    assert draw(Spoke("- a\n- b")) == [" • a", " • b"]
-    assert draw(Spoke("3. a\n4. b")) == [" 3 a", " 4 b"]
-    assert draw(Spoke("```py\nx = 1\n\ny = 2\n```")) == ["  x = 1", "", "  y = 2"]
+    assert draw(TextBlock("a <b>c</b> [here](https://x.y)\nnew line")) == ["a <b>c</b> here (https://x.y)", "new line"]
+    assert draw(TextBlock("# Title")) == ["Title"]
+    assert draw(TextBlock("- a\n- b")) == [" • a", " • b"]
+    assert draw(TextBlock("3. a\n4. b")) == [" 3 a", " 4 b"]
+    assert draw(TextBlock("```py\nx = 1\n\ny = 2\n```")) == ["  x = 1", "", "  y = 2"]
 
 
 def test_markdown_hides_nothing_that_was_said() -> None:
-    assert draw(Spoke("see [1]\n\n[1]: https://x.y")) == ["see [1]", "", "[1]: https://x.y"]
+    assert draw(TextBlock("see [1]\n\n[1]: https://x.y")) == ["see [1]", "", "[1]: https://x.y"]
 
 
 def test_a_call_is_one_line_and_fits() -> None:
     long = json.dumps({"path": "p" * 200, "content": "c" * 200})
     for columns in (40, 80, 120):
-        (line,) = draw(Called(3, "write", long, "done", "", 12), columns)
+        (line,) = draw(ToolBlock(3, "write", long, "done", "", 12), columns)
         assert line.endswith("· done · 12 ms · [3]")
         assert len(line) <= columns
-    line, why = draw(Called(3, "write", "{}", "failed", "no such\nfile", 12))
+    line, why = draw(ToolBlock(3, "write", "{}", "failed", "no such\nfile", 12))
     assert why == "  no such file"
 
 
 def test_an_approval_says_all_that_it_covers() -> None:
-    block = Asked("approval", "write a\n9 fake", ("allow", "session"), '{"path": "a", "content": "1\\n2"}', "write:*")
+    block = QuestionBlock(
+        "approval", "write a\n9 fake", ("allow", "session"), '{"path": "a", "content": "1\\n2"}', "write:*"
+    )
     assert draw(block) == [
         "? write a 9 fake",
         "  path: a",
@@ -102,35 +113,35 @@ def test_long_arguments_are_cut_and_say_so() -> None:
     shown = argument_lines(json.dumps({"content": "\n".join(map(str, range(100)))}), most=12)
     assert shown[-1] == "… 89 more lines"
     assert argument_lines("not json", most=3) == ["not json"]
-    shown = draw(Asked("approval", "write a", ("allow",), json.dumps({"content": "x" * 100_000})))
+    shown = draw(QuestionBlock("approval", "write a", ("allow",), json.dumps({"content": "x" * 100_000})))
     assert len(shown) < 12
     assert "  /open shows all of it" in shown
 
 
 def test_a_message_keeps_its_lines() -> None:
-    assert draw(Said("one\ntwo")) == ["› one", "  two"]  # noqa: RUF001
-    shown = draw(Said("\n".join("x" * 100)))
+    assert draw(UserBlock("one\ntwo")) == ["› one", "  two"]  # noqa: RUF001
+    shown = draw(UserBlock("\n".join("x" * 100)))
     assert shown[-1] == "  … 60 more lines"
-    shown = draw(Said("x" * 1_000_000))
+    shown = draw(UserBlock("x" * 1_000_000))
     assert shown[-1] == "  … 996,000 more characters"
     assert len(shown) < 60
 
 
 def test_how_long_it_thought() -> None:
-    assert draw(Thought(1, "a b", 3100)) == ["✻ thought for 3.1 s"]
-    assert draw(Thought(1, "a b")) == ["✻ thought (2 words)"]
+    assert draw(ThinkingBlock(1, "a b", 3100)) == ["✻ thought for 3.1 s"]
+    assert draw(ThinkingBlock(1, "a b")) == ["✻ thought (2 words)"]
 
 
 def test_blank_lines_stand_where_the_speaker_changes() -> None:
-    call, said, spoke = Called(1, "t", "", "done", "", 1), Said("x"), Spoke("y")
-    assert gap(said, spoke)
-    assert gap(spoke, spoke)
-    assert gap(spoke, call)
-    assert not gap(call, call)
-    assert not gap(spoke, Spoke("z", joined=True))
-    assert not gap(None, said)
+    call, said, spoke = ToolBlock(1, "t", "", "done", "", 1), UserBlock("x"), TextBlock("y")
+    assert needs_blank_line(said, spoke)
+    assert needs_blank_line(spoke, spoke)
+    assert needs_blank_line(spoke, call)
+    assert not needs_blank_line(call, call)
+    assert not needs_blank_line(spoke, TextBlock("z", joined=True))
+    assert not needs_blank_line(None, said)
 
 
 def test_without_colours_there_are_none() -> None:
-    shown = "\n".join(Painter(80, colors=False).block(Called(1, "t", "", "failed", "x", 1)))
+    shown = "\n".join(Painter(80, colors=False).block(ToolBlock(1, "t", "", "failed", "x", 1)))
     assert set(re.findall(r"\x1b\[([0-9;]*)m", shown)) <= {"0", "1", "2", "3", "4", "1;4", "2;3"}

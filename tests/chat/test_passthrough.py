@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli.chat.blocks import Listing, Remark
+from holdfast.cli.chat.blocks import ListingBlock, NoticeBlock
 from holdfast.cli.chat.passthrough import MOST_LINES, BlockTerminal, ThisSession, TypedWords, run_command, split_words
 from holdfast.cli.screen import dim
 from holdfast.cli.values import CARD, TEXT
@@ -59,7 +59,7 @@ def test_an_argument_that_is_no_text_is_one_word() -> None:
 
 def only_remark(home: Path, line: str) -> str:
     (block,) = run_command(str(home), line, here=HERE)
-    assert isinstance(block, Remark)
+    assert isinstance(block, NoticeBlock)
     assert block.tone == "warning"
     return block.text
 
@@ -80,13 +80,13 @@ def test_what_cannot_be_done_is_said_with_what_to_do(tmp_path: Path, line: str, 
 
 def test_help_is_shown_in_the_words_of_the_chat(tmp_path: Path) -> None:
     (block,) = run_command(str(tmp_path), "profiles show --help", here=HERE)
-    assert isinstance(block, Listing)
+    assert isinstance(block, ListingBlock)
     assert block.lines[0] == "Usage: /profiles show [OPTIONS] NAME"
 
 
 def test_a_command_prints_what_it_prints_on_the_command_line(gateway: GatewayProcess) -> None:
     (block,) = run_command(str(gateway.home), "profiles", here=HERE)
-    assert isinstance(block, Listing)
+    assert isinstance(block, ListingBlock)
     assert [line.split()[0] for line in block.lines[1:]] == ["careful", "demo"]
     assert only_remark(gateway.home, "profiles show nobody") == "There is no profile nobody. There is: careful, demo."
 

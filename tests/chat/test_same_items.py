@@ -98,9 +98,9 @@ def test_the_chat_shows_every_item(*, streamed: bool) -> None:
     view, painter, lines = View(lambda: 0.0), Painter(2000, colors=False, styled=False), list[str]()
     for piece in load(NAME)["input"]:
         if "event" in piece:
-            blocks = view.happened(piece)
+            blocks = view.apply_record(piece)
         else:
-            blocks = view.spoken(msgspec.convert(piece, TextDelta)) if streamed else []
+            blocks = view.apply_delta(msgspec.convert(piece, TextDelta)) if streamed else []
         lines += [line for block in blocks for line in painter.block(block)]
     check("\n".join(lines), skipped=(ChapterRejoined, ResetPostponed, StopRequested, SummaryRequested))
     assert "chapter 2 undone by api" in "\n".join(lines)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.chat.slash import VERBS, Answer, Meaning, Message, Slash, Wrong, meaning
+from holdfast.cli.chat.slash import COMMANDS, Answer, InvalidInput, Message, ParsedLine, Slash, parse_line
 from holdfast.domain.events.session import Purpose
 from holdfast.domain.transcript_items import WaitItem
 
@@ -37,8 +37,8 @@ RETRY = wait("w4", "retry")
         ("/", Message("/")),
     ],
 )
-def test_a_line_means(typed: str, meant: Meaning) -> None:
-    assert meaning(typed, None) == meant
+def test_a_line_means(typed: str, meant: ParsedLine) -> None:
+    assert parse_line(typed, None) == meant
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_a_line_means(typed: str, meant: Meaning) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_explained(typed: str, said: str) -> None:
-    found = meaning(typed, None)
-    assert isinstance(found, Wrong)
+    found = parse_line(typed, None)
+    assert isinstance(found, InvalidInput)
     assert said in found.message
 
 
@@ -68,26 +68,26 @@ def test_what_cannot_be_meant_is_explained(typed: str, said: str) -> None:
     ],
 )
 def test_an_approval_is_answered_by_number_or_word(typed: str, answer: Answer) -> None:
-    assert meaning(typed, APPROVAL) == answer
+    assert parse_line(typed, APPROVAL) == answer
 
 
 @pytest.mark.parametrize("typed", ["maybe", "5", "0", "allowed", "²"])
 def test_an_approval_is_never_guessed(typed: str) -> None:
-    assert isinstance(meaning(typed, APPROVAL), Wrong)
+    assert isinstance(parse_line(typed, APPROVAL), InvalidInput)
 
 
 def test_plain_text_answers_a_question_and_nothing_else_does() -> None:
-    assert meaning(" green, please ", QUESTION) == Answer("w2", "green, please")
-    assert meaning("2", QUESTION) == Answer("w2", "2")
-    assert meaning("/steer wait", QUESTION) == Slash("steer", "wait")
-    assert meaning("go on", RESUME) == Message("go on")
-    assert meaning("later", RETRY) == Message("later")
+    assert parse_line(" green, please ", QUESTION) == Answer("w2", "green, please")
+    assert parse_line("2", QUESTION) == Answer("w2", "2")
+    assert parse_line("/steer wait", QUESTION) == Slash("steer", "wait")
+    assert parse_line("go on", RESUME) == Message("go on")
+    assert parse_line("later", RETRY) == Message("later")
 
 
 def test_every_command_of_the_chat_has_a_name_and_a_purpose() -> None:
-    names = [verb.name for verb in VERBS]
+    names = [verb.name for verb in COMMANDS]
     asked_for = "help sessions resume new fork rename stop why detach model profile inbox context export undo quit"
     assert set(asked_for.split()) <= set(names)
     assert len(names) == len(set(names))
     page = (Path(__file__).parents[2] / "docs" / "chat.md").read_text("utf-8")
-    assert [verb.name for verb in VERBS if not verb.does or f"`/{verb.name}" not in page] == []
+    assert [verb.name for verb in COMMANDS if not verb.does or f"`/{verb.name}" not in page] == []

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.chat.outbox import Letter, Place, send
+from holdfast.cli.chat.connection import OutgoingMessage, SessionRef, send
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError
 from holdfast.config import Home
-from tests.chat.seat import ALT_ENTER, CTRL_C, CTRL_D, PROMPT, UP, sit_down
+from tests.chat.seat import ALT_ENTER, CTRL_C, PROMPT, UP, sit_down
 from tests.cli.commandline import CommandLine
 from tests.cli.proxy import Proxy
 from tests.e2e.gateway import GatewayProcess, of_kind, wait_for
@@ -124,9 +124,11 @@ def test_two_terminals_see_the_same_and_an_approval_is_answered_once(
             answers = two.conversation.partition("→ allow")[2]
             assert answers
             assert one.conversation.partition("→ allow")[2] == answers
-            letter = Letter("answer", Place(session), {"wait": wait["id"], "answer": "deny"}, "deny", 0.0)
+            message = OutgoingMessage(
+                "answer", SessionRef(session), {"wait": wait["id"], "answer": "deny"}, "deny", 0.0
+            )
             with pytest.raises(ApiError, match="cli answered this already: allow"):
-                send(Client(Home(gateway.home)), letter)
+                send(Client(Home(gateway.home)), message)
     assert (cwd / "note.txt").read_text() == "hello\n"
 
 
@@ -290,20 +292,12 @@ def test_without_a_gateway_one_is_started(alone: CommandLine, cwd: Path) -> None
         seat.leave()
 
 
-def test_a_terminal_that_can_only_print(cli: CommandLine, cwd: Path) -> None:
-    with sit_down(cli, cwd=cwd, TERM="dumb") as seat:
-        seat.until("holdfast · a new session")
-        seat.type("slow 2 one **two**\n")
-        seat.type("say next\n")
-        seat.until("[queued 1: say next]", "\none two\n", "\n\nnext")
-        seat.type("slow 300 stop me\n")
-        seat.until(f"{PROMPT} slow 300")
-        seat.type(CTRL_C)
-        seat.until("stopped by cli")
-        seat.type("half a line")
-        seat.type(CTRL_D)
-        assert "not sent: half a line\n" in seat.leave()
-        assert "\x1b" not in seat.raw
+def test_a_terminal_that_can_only_print_is_told_what_to_use(cli: CommandLine, cwd: Path) -> None:
+    with sit_down(cli, cwd=cwd, columns=200, TERM="dumb") as seat:
+        shown = seat.ended(2)
+    assert "error: The chat needs a terminal that can move its cursor" in shown
+    assert 'holdfast run "…"' in shown
+    assert "--wait" in shown
 
 
 def test_only_the_chat_itself_pays_for_its_imports(cli: CommandLine) -> None:

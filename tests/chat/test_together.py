@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from holdfast.cli.chat.keep import Cursors
+from holdfast.cli.chat.local_state import ReadCursors
 from tests.chat.listener import Listener
 from tests.chat.seat import ALT_ENTER, CTRL_C, PROMPT, sit_down
 from tests.cli.commandline import CommandLine
@@ -56,7 +56,7 @@ def test_all_see_the_same_also_through_a_kill(gateway: GatewayProcess, cli: Comm
         one.enter("say Ready.")
         one.until_idle("\n\nReady.")
         (row,) = gateway.get("/v1/sessions")["sessions"]
-        read = Cursors(gateway.home / "chat")
+        read = ReadCursors(gateway.home / "chat")
         until(lambda: read.get(row["id"]) == row["version"], "it is known that all of this was read")
         with sit_down(cli, cwd=cwd, columns=120) as two, Listener(gateway, row["id"]) as program:
             two.until_idle("\n\nReady.")

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from holdfast.cli.chapters import RUNNING, outlook, running_cells
 from holdfast.cli.chat import attach, cards, look, tasks
-from holdfast.cli.chat.attach import Opening
-from holdfast.cli.chat.blocks import Block, Remark
-from holdfast.cli.chat.keep import Cursors
-from holdfast.cli.chat.outbox import Place, begin
+from holdfast.cli.chat.attach import AttachedSession
+from holdfast.cli.chat.blocks import Block, NoticeBlock
+from holdfast.cli.chat.connection import SessionRef, begin
+from holdfast.cli.chat.local_state import ReadCursors
 from holdfast.cli.chat.passthrough import ThisSession, run_command
 from holdfast.cli.chat.slash import Slash
 from holdfast.cli.chat.view import View
@@ -34,30 +34,30 @@ class Detached:
 
 
 @dataclass(frozen=True, slots=True)
-class Choose:
+class RunningChoice:
     """Something runs: it is shown, and the command comes again with what becomes of it."""
 
     blocks: list[Block]
     slash: Slash
 
 
-Done = list[Block] | Opening | Detached | Choose
+Outcome = list[Block] | AttachedSession | Detached | RunningChoice
 
 
-def ask(client: Client, cursors: Cursors, place: Place, view: View, slash: Slash) -> Done:
+def ask(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slash: Slash) -> Outcome:
     """Do what was asked for here."""
     argument = slash.argument
     match slash.name:
         case "sessions":
-            return look.sessions(client, place.session)
+            return look.sessions(client, ref.session)
         case "inbox":
-            return look.inbox(client, place.session)
+            return look.inbox(client, ref.session)
         case "profile" | "model" if not argument:
-            return _run(client, place, view, Slash(f"{slash.name}s"))
+            return _run(client, ref, view, Slash(f"{slash.name}s"))
         case "profiles" | "models" | "devices":
-            return _run(client, place, view, slash)
+            return _run(client, ref, view, slash)
         case "stop":
-            return tasks.going_on(client, place.session)
+            return tasks.going_on(client, ref.session)
         case "stale":
             return tasks.stale(client)
         case "tasks":
@@ -65,50 +65,50 @@ def ask(client: Client, cursors: Cursors, place: Place, view: View, slash: Slash
         case "board":
             return cards.picture(client, argument)
         case "card":
-            return cards.about_card(client, place, view, argument)
+            return cards.about_card(client, ref, view, argument)
         case "background":
-            return tasks.start(client, place, view, argument)
+            return tasks.start(client, ref, view, argument)
         case "detach":
-            return Detached(_detach(client, place.session))
+            return Detached(_detach(client, ref.session))
         case "start":
             address = ensure(client).address
-            return [Remark(f"a gateway runs at {address.url} (pid {address.pid})")]
+            return [NoticeBlock(f"a gateway runs at {address.url} (pid {address.pid})")]
         case "resume":
             return attach.attach(client, argument.lower(), cursors)
         case "new":
-            return _new(client, place, view, slash)
-        case "profile" if not place.session:
-            return attach.new(client, view.cwd, argument)
-        case name if name in NEEDS_WORDS and not place.session:
-            return [Remark("Nothing was said here yet.")]
+            return _new(client, ref, view, slash)
+        case "profile" if not ref.session:
+            return attach.new_session(client, view.cwd, argument)
+        case name if name in NEEDS_WORDS and not ref.session:
+            return [NoticeBlock("Nothing was said here yet.")]
         case "reset":
-            return _reset(client, place.session, view, slash)
+            return _reset(client, ref.session, view, slash)
         case "fork":
-            return _fork(client, cursors, place.session, argument)
+            return _fork(client, cursors, ref.session, argument)
         case _:
-            return _ask_here(client, place, slash)
+            return _ask_here(client, ref, slash)
 
 
-def _run(client: Client, place: Place, view: View, slash: Slash) -> list[Block]:
+def _run(client: Client, ref: SessionRef, view: View, slash: Slash) -> list[Block]:
     """A command of the command line."""
-    here = ThisSession(place.session, view.profile)
+    here = ThisSession(ref.session, view.profile)
     return run_command(str(client.home.path), f"{slash.name} {slash.argument}", here=here)
 
 
-def _ask_here(client: Client, place: Place, slash: Slash) -> list[Block]:
+def _ask_here(client: Client, ref: SessionRef, slash: Slash) -> list[Block]:
     """What is about this very session; it begins now if it has not begun."""
     argument = slash.argument
-    with place.lock:
-        if not place.session:
-            begin(client, place)
-    target = f"/v1/sessions/{place.session}"
+    with ref.lock:
+        if not ref.session:
+            begin(client, ref)
+    target = f"/v1/sessions/{ref.session}"
     match slash.name:
         case "why":
-            return look.why(client, place.session)
+            return look.why(client, ref.session)
         case "context":
-            return look.context(client, place.session)
+            return look.context(client, ref.session)
         case "export":
-            return look.export(client, place.session, argument)
+            return look.export(client, ref.session, argument)
         case "rename":
             client.command("PATCH", target, {"title": argument})
         case "undo":
@@ -126,21 +126,21 @@ def _ask_here(client: Client, place: Place, slash: Slash) -> list[Block]:
     return []
 
 
-def _new(client: Client, place: Place, view: View, slash: Slash) -> Done:
+def _new(client: Client, ref: SessionRef, view: View, slash: Slash) -> Outcome:
     """Leave this session for a new one. What runs for it goes on unless somebody wants it stopped."""
-    running = _running(client, place.session) if slash.running != "keep" else []
+    running = _running(client, ref.session) if slash.running != "keep" else []
     if running and not slash.running:
         return _choose(running, slash, "k keep: it goes on in the old session · s stop · c cancel")
     stopped = tasks.stop_commands(client, running)
-    opening = attach.new(client, view.cwd, view.profile or place.profile)
-    opening.blocks += [(0, block) for block in stopped]
-    return opening
+    attached = attach.new_session(client, view.cwd, view.profile or ref.profile)
+    attached.blocks += [(0, block) for block in stopped]
+    return attached
 
 
-def _reset(client: Client, session: str, view: View, slash: Slash) -> Done:
+def _reset(client: Client, session: str, view: View, slash: Slash) -> Outcome:
     """A new chapter. Nobody is asked about what runs when it would be refused anyway."""
     if view.turn is not None or view.queue:
-        return [Remark("It is at work, and a reset cuts nothing: /stop first, or wait.", "warning")]
+        return [NoticeBlock("It is at work, and a reset cuts nothing: /stop first, or wait.", "warning")]
     running = [] if slash.running else outlook(client, session)["running"]
     if running:
         return _choose(running, slash, "k keep: handed over to the new chapter · s stop · c cancel")
@@ -160,14 +160,14 @@ def _running(client: Client, session: str) -> list[Json]:
     return found
 
 
-def _choose(running: list[Json], slash: Slash, hint: str) -> Choose:
+def _choose(running: list[Json], slash: Slash, hint: str) -> RunningChoice:
     agents = "; agents go on either way" if any(one["kind"] == "agent" for one in running) else ""
-    return Choose([look.listing(RUNNING, running_cells(running), f"still running: {hint}{agents}")], slash)
+    return RunningChoice([look.listing(RUNNING, running_cells(running), f"still running: {hint}{agents}")], slash)
 
 
-def _fork(client: Client, cursors: Cursors, session: str, version: str) -> Done:
+def _fork(client: Client, cursors: ReadCursors, session: str, version: str) -> Outcome:
     if version and not (version.isascii() and version.isdecimal()):
-        return [Remark(f"{version!r} is not a version; `{program()} sessions log` shows them.", "warning")]
+        return [NoticeBlock(f"{version!r} is not a version; `{program()} sessions log` shows them.", "warning")]
     fork = client.sessions.fork(session, version=int(version) if version else None)
     return attach.attach(client, fork.session, cursors)
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from holdfast.cli.chapters import opened_by, outlook
-from holdfast.cli.chat.blocks import Block, Divider, Remark, gap
-from holdfast.cli.chat.item_blocks import asked, divider
-from holdfast.cli.chat.keep import Cursors
-from holdfast.cli.chat.outbox import Place
+from holdfast.cli.chat.blocks import Block, DividerBlock, NoticeBlock, divider_block, needs_blank_line, question_block
+from holdfast.cli.chat.connection import SessionRef
+from holdfast.cli.chat.local_state import ReadCursors
 from holdfast.cli.chat.paint import Painter
 from holdfast.cli.chat.view import View
 from holdfast.cli.errors import USAGE, CliError
@@ -35,10 +34,10 @@ DEMO_HINT = "The demo agent is a script, no AI: say help. `holdfast models` show
 
 
 @dataclass(slots=True)
-class Opening:
+class AttachedSession:
     """A session as it is when we come: the place, the view, and the blocks of what was said last."""
 
-    place: Place
+    ref: SessionRef
     view: View
     blocks: list[tuple[int, Block]] = field(default_factory=list)
     read: int | None = None
@@ -54,16 +53,18 @@ def last_here(client: Client, cwd: str) -> str | None:
     return str(found[0]["id"]) if found else None
 
 
-def new(client: Client, cwd: str, profile: str | None) -> Opening:
+def new_session(client: Client, cwd: str, profile: str | None) -> AttachedSession:
     """A session that its first message will begin."""
     chosen = _profile(client, profile)
     if not chosen:
         raise CliError(f"There is no profile {profile}.", hint="`holdfast profiles` lists them.", code=USAGE)
     view = View(time.monotonic, profile=chosen["name"], model=chosen["model"], cwd=cwd)
-    return Opening(Place(cwd=cwd, profile=profile), view, hint=with_home(DEMO_HINT) if view.model == "demo" else "")
+    return AttachedSession(
+        SessionRef(cwd=cwd, profile=profile), view, hint=with_home(DEMO_HINT) if view.model == "demo" else ""
+    )
 
 
-def attach(client: Client, id: str, cursors: Cursors) -> Opening:
+def attach(client: Client, id: str, cursors: ReadCursors) -> AttachedSession:
     """An existing session, by its id or a unique prefix."""
     detail = client.get(f"/v1/sessions/{quote(id)}")
     row = detail["session"]
@@ -76,7 +77,7 @@ def attach(client: Client, id: str, cursors: Cursors) -> Opening:
     changes: list[tuple[int, Change]] = []
     view.changes = changes
     for record in records:
-        blocks += [(record["version"], block) for block in view.happened(record)]
+        blocks += [(record["version"], block) for block in view.apply_record(record)]
         if record["version"] == version:
             view.cost = cost  # as the snapshot knows it; the turn may have begun before the first record
     if view.turn is not None and view.wait is None and row["state"] == "waiting":
@@ -84,8 +85,10 @@ def attach(client: Client, id: str, cursors: Cursors) -> Opening:
     hint = _of_worker(client, view, blocks[-SEEN:])
     blocks = _with_notice(client, session, blocks)
     view.changes = None
-    away = missed(changes, read=version if read is None else read, first=after + 1)
-    return Opening(Place(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0, hint=hint)
+    away = away_summary(changes, read=version if read is None else read, first=after + 1)
+    return AttachedSession(
+        SessionRef(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0, hint=hint
+    )
 
 
 def _of_worker(client: Client, view: View, last: list[tuple[int, Block]]) -> str:
@@ -96,7 +99,7 @@ def _of_worker(client: Client, view: View, last: list[tuple[int, Block]]) -> str
         return ""
     view.transcript.card, view.transcript.run = str(card["id"]), int(card["run"])
     said = notice_text(RunBound(card=view.card, run=card["run"]), clock=when)
-    return "" if any(isinstance(block, Remark) and block.text == said for _, block in last) else said
+    return "" if any(isinstance(block, NoticeBlock) and block.text == said for _, block in last) else said
 
 
 def _with_notice(client: Client, session: str, blocks: list[tuple[int, Block]]) -> list[tuple[int, Block]]:
@@ -108,7 +111,7 @@ def _with_notice(client: Client, session: str, blocks: list[tuple[int, Block]]) 
     event = None if record is None else record.event
     if not isinstance(event, ChapterOpened):
         return blocks
-    own = (chapter["version"], divider(event))
+    own = (chapter["version"], divider_block(event))
     last = blocks[-1][0] if blocks else chapter["version"]
     return [*(block for block in blocks if block != own), (last, notice(event, chapter["opened_at"]))]
 
@@ -137,15 +140,15 @@ def while_away(changes: Iterable[Change]) -> str:
     return ", ".join(plural(count, noun) for noun, count in counts.items() if count)
 
 
-def missed(changes: list[tuple[int, Change]], *, read: int, first: int) -> str:
+def away_summary(changes: list[tuple[int, Change]], *, read: int, first: int) -> str:
     """What happened since somebody read so far. Of a very long absence only the end is folded, from `first` on."""
     away = while_away(change for version, change in changes if version > read)
     return f"at least {away}" if away and first > read + 1 else away
 
 
-def notice(event: ChapterOpened, at: int) -> Divider:
+def notice(event: ChapterOpened, at: int) -> DividerBlock:
     """A reset that nobody has seen: when, why, and what was handed over."""
-    return Divider(f"reset {ago(at)}, at {when(at)}, while nobody was here", divider(event).lines, "warning")
+    return DividerBlock(f"reset {ago(at)}, at {when(at)}, while nobody was here", divider_block(event).lines, "warning")
 
 
 def _records(client: Client, session: str, after: int) -> list[Json]:
@@ -174,7 +177,7 @@ def _open_wait(client: Client, view: View) -> list[Block]:
     kept = {name: found[name] for name in names}
     item = msgspec.convert({"item": "wait", "wait": found["id"], "at": found["opened_at"]} | kept, WaitItem)
     view.transcript.seed_wait(item)
-    return [asked(item)]
+    return [question_block(item)]
 
 
 # --- the first screen -----------------------------------------------------------------------------
@@ -187,33 +190,33 @@ def header(view: View, columns: int) -> str:
     return shorten(f"holdfast · {title}{name} · {one_line(view.cwd)}", columns)
 
 
-def screenful(opening: Opening, painter: Painter, rows: int) -> tuple[list[str], Block | None]:
+def first_screen(attached: AttachedSession, painter: Painter, rows: int) -> tuple[list[str], Block | None]:
     """The last lines of the conversation with a mark where the unread begins, and the last block."""
-    blocks, marker = _with_marker(opening)
+    blocks, marker = _with_marker(attached)
     lines: list[str] = []
     first = len(blocks)
     while first > 0 and len(lines) < rows:
         first -= 1
-        blank = first + 1 < len(blocks) and gap(blocks[first], blocks[first + 1])
+        blank = first + 1 < len(blocks) and needs_blank_line(blocks[first], blocks[first + 1])
         lines = [*painter.block(blocks[first]), *([""] if blank else []), *lines]
-    is_cut = opening.cut or first > 0 or len(lines) > rows
+    is_cut = attached.cut or first > 0 or len(lines) > rows
     lines = lines[-rows:]
     while lines and not lines[0]:
         lines.pop(0)
     if marker is not None and marker < first:
         lines = [*painter.block(blocks[marker]), "", *lines]
     if is_cut:
-        said = f"earlier: {program()} sessions log {opening.view.session[:SHORT_ID]}"
-        lines = [*painter.block(Remark(said)), "", *lines]
+        said = f"earlier: {program()} sessions log {attached.view.session[:SHORT_ID]}"
+        lines = [*painter.block(NoticeBlock(said)), "", *lines]
     return lines, blocks[-1] if blocks else None
 
 
-def _with_marker(opening: Opening) -> tuple[list[Block], int | None]:
+def _with_marker(attached: AttachedSession) -> tuple[list[Block], int | None]:
     """The blocks, and which of them says what happened while away."""
-    blocks = [block for _, block in opening.blocks]
-    if not opening.away:
+    blocks = [block for _, block in attached.blocks]
+    if not attached.away:
         return blocks, None
-    read = opening.read or 0
-    place = next((index for index, (version, _) in enumerate(opening.blocks) if version > read), len(blocks))
-    blocks.insert(place, Remark(f"── {opening.away} while away ──", "warning"))
-    return blocks, place
+    read = attached.read or 0
+    ref = next((index for index, (version, _) in enumerate(attached.blocks) if version > read), len(blocks))
+    blocks.insert(ref, NoticeBlock(f"── {attached.away} while away ──", "warning"))
+    return blocks, ref

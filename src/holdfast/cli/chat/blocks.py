@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, assert_never
+
+import msgspec
+
+from holdfast.cli.approvals import is_cut, shown_lines
+from holdfast.cli.screen import one_line, shorten, when
+from holdfast.domain.events.chapter import ChapterOpened
+from holdfast.domain.transcript_items import ChapterItem, MessageItem, NoteItem, QueuedItem, SummaryItem, WaitItem
+from holdfast.domain.transcript_text import chapter_lines, covered_text, summary_text
 
 Tone = Literal["quiet", "plain", "warning", "bad"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserBlock:
     """A person's message that a turn took."""
 
     text: str
@@ -17,14 +25,14 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class NoteBlock:
     """The runtime tells the session that a task ended."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Spoke:
+class TextBlock:
     """A finished piece of the agent's answer, in markdown."""
 
     markdown: str
@@ -32,7 +40,7 @@ class Spoke:
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class ThinkingBlock:
     """Thinking, folded to one line. How long it took is known only to who was there."""
 
     number: int
@@ -41,7 +49,7 @@ class Thought:
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ToolBlock:
     """A tool call that came to an end."""
 
     number: int
@@ -57,7 +65,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionBlock:
     """The agent, or a guard before one of its calls, asks a person."""
 
     purpose: str
@@ -72,7 +80,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class NoticeBlock:
     """A line of the runtime."""
 
     text: str
@@ -80,14 +88,14 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListingBlock:
     """The answer to a slash command. Its lines may carry our own styling and nothing else."""
 
     lines: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Divider:
+class DividerBlock:
     """Where what the model sees begins anew, or was made shorter."""
 
     title: str
@@ -95,31 +103,103 @@ class Divider:
     tone: Tone = "quiet"
 
 
-Block = Said | Noted | Spoke | Thought | Called | Asked | Remark | Listing | Divider
+Block = (
+    UserBlock
+    | NoteBlock
+    | TextBlock
+    | ThinkingBlock
+    | ToolBlock
+    | QuestionBlock
+    | NoticeBlock
+    | ListingBlock
+    | DividerBlock
+)
 
 
-def family(block: Block) -> str:
+def block_group(block: Block) -> str:
     """Blocks of one family stand close to each other; between two families is a blank line."""
     match block:
-        case Said():
+        case UserBlock():
             return "said"
-        case Noted():
+        case NoteBlock():
             return "noted"
-        case Spoke(joined=joined):
+        case TextBlock(joined=joined):
             return "joined" if joined else "spoke"
-        case Asked():
+        case QuestionBlock():
             return "asked"
-        case Listing():
+        case ListingBlock():
             return "listing"
-        case Divider():
+        case DividerBlock():
             return "divider"
-        case Thought() | Called() | Remark():
+        case ThinkingBlock() | ToolBlock() | NoticeBlock():
             return "line"
 
 
-def gap(before: Block | None, block: Block) -> bool:
+def needs_blank_line(before: Block | None, block: Block) -> bool:
     """Whether a blank line stands between these two."""
-    kind = family(block)
+    kind = block_group(block)
     if before is None or kind == "joined":
         return False
-    return not (kind == "line" and family(before) in ("line", "asked"))
+    return not (kind == "line" and block_group(before) in ("line", "asked"))
+
+
+# --- items of the transcript as blocks, where that needs nothing but the item ---------------------
+
+
+UNDO = "/undo-reset brings the earlier context back"
+LINE = 400
+"""So much of a note for the next chapter is shown."""
+
+
+def message_blocks(item: QueuedItem) -> list[Block]:
+    """A message or the end of a task that is not in the queue any more."""
+    match item.state:
+        case "queued":
+            return []  # it is shown above the prompt
+        case "withdrawn":
+            return [NoticeBlock(f"withdrawn by {item.withdrawn_by}: {shorten(one_line(item.text), LINE)}")]
+        case "taken" | "joined":
+            return [NoteBlock(item.text) if isinstance(item, NoteItem) else UserBlock(item.text, _run_in_thread(item))]
+        case _ as never:
+            assert_never(never)
+
+
+def _run_in_thread(item: MessageItem) -> str:
+    """What is worth saying beside a message: that it did not come from a terminal, how it came in."""
+    how = "joined the turn" if item.state == "joined" else "" if item.mode == "queue" else item.mode
+    author = "" if str(item.by) == "cli" else str(item.by)
+    return " · ".join(filter(None, (author, how)))
+
+
+def summary_blocks(item: SummaryItem) -> list[Block]:
+    """A summary that was written, or why there is none."""
+    text = summary_text(item, clock=when)
+    if item.state == "running" or item.replaced:
+        return []
+    if item.state == "failed":
+        cut = item.problem is not None and item.problem.code == "interrupted"
+        return [NoticeBlock(text, "quiet" if cut else "warning")]
+    what = "summary" if item.source == "model" else "digest"
+    lines = (text, "nothing is deleted: /context shows what the model sees")
+    tone: Tone = "quiet" if item.source == "model" else "warning"
+    return [DividerBlock(f"{what} of {covered_text(item.covers_turn, item.covers_step)}", lines, tone)]
+
+
+def question_block(item: WaitItem, *, arguments: str = "") -> QuestionBlock:
+    """The question that a wait puts to a person."""
+    shown = [msgspec.structs.asdict(argument) for argument in item.shown]
+    return QuestionBlock(
+        item.purpose,
+        item.reason,
+        tuple(item.choices),
+        "" if shown else arguments,
+        item.pattern,
+        tuple(shown_lines(shown)),
+        is_cut(shown),
+    )
+
+
+def divider_block(item: ChapterItem | ChapterOpened) -> DividerBlock:
+    """A reset, as it stands in the transcript."""
+    lines = (f"because {item.reason}", *(shorten(one_line(line), LINE) for line in chapter_lines(item)), UNDO)
+    return DividerBlock(f"chapter {item.chapter}: the model starts anew", lines)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.cli.chat.blocks import Block, Listing, Remark
+from holdfast.cli.chat.blocks import Block, ListingBlock, NoticeBlock
 from holdfast.cli.chat.card_words import Asked, Unclear, card
+from holdfast.cli.chat.connection import SessionRef, begin
 from holdfast.cli.chat.look import LISTED
-from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.view import View
 from holdfast.cli.hints import program
 from holdfast.cli.render.board import fetch_board, render_board
@@ -29,10 +29,10 @@ TITLE = 80
 def picture(client: Client, name: str) -> list[Block]:
     """The columns."""
     lines = render_board(fetch_board(client, name or None), terminal_width())
-    return [Listing([*lines, dim("/card show ID · comment ID TEXT · unblock ID TEXT")])]
+    return [ListingBlock([*lines, dim("/card show ID · comment ID TEXT · unblock ID TEXT")])]
 
 
-def about_card(client: Client, place: Place, view: View, words: str) -> list[Block]:
+def about_card(client: Client, ref: SessionRef, view: View, words: str) -> list[Block]:
     """One of the verbs of /card."""
     asked = card(words)
     assert not isinstance(asked, Unclear)
@@ -40,11 +40,11 @@ def about_card(client: Client, place: Place, view: View, words: str) -> list[Blo
         case "list":
             return _list(client)
         case "add":
-            return _add(client, place, view, asked.text)
+            return _add(client, ref, view, asked.text)
         case "show" | "why" | "runs" | "context":
-            return [Listing(_look(client, asked))]
+            return [ListingBlock(_look(client, asked))]
         case _:
-            return [Remark(_now(client, _give(client, asked)), "plain")]
+            return [NoticeBlock(_now(client, _give(client, asked)), "plain")]
 
 
 def _give(client: Client, asked: Asked) -> CardAccepted:
@@ -71,11 +71,11 @@ def _give(client: Client, asked: Asked) -> CardAccepted:
 def _list(client: Client) -> list[Block]:
     found = convert(fetch_cards(client), CardPage)
     if not found.cards:
-        return [Remark("No card yet. /card add TEXT writes one; an agent works on it beside this session.")]
+        return [NoticeBlock("No card yet. /card add TEXT writes one; an agent works on it beside this session.")]
     hint = "/card show ID · why ID · comment ID TEXT · unblock ID TEXT"
     more = f"; {len(found.cards) - LISTED} more: {program()} card list" if len(found.cards) > LISTED else ""
     lines = cards_table(CardPage(found.cards[:LISTED], None, found.why)).split("\n")
-    return [Listing([*lines, dim(hint + more)])]
+    return [ListingBlock([*lines, dim(hint + more)])]
 
 
 def _look(client: Client, asked: Asked) -> list[str]:
@@ -91,17 +91,17 @@ def _look(client: Client, asked: Asked) -> list[str]:
             return render_card(found).split("\n")
 
 
-def _add(client: Client, place: Place, view: View, text: str) -> list[Block]:
+def _add(client: Client, ref: SessionRef, view: View, text: str) -> list[Block]:
     """The first line is the title, all of it what is to be done. This session, which begins now if it has not begun,
     is told of its blocks and its end.
     """
-    with place.lock:
-        if not place.session:
-            begin(client, place)
+    with ref.lock:
+        if not ref.session:
+            begin(client, ref)
     title = " ".join(text.split("\n", 1)[0].split())
     title = title if len(title) <= TITLE else title[: TITLE - 1] + "…"
-    accepted = client.cards.create(title, body=text, session=place.session, profile=view.profile or None)
-    return [Remark(f"{_now(client, accepted)}; this session is told of its blocks and its end", "plain")]
+    accepted = client.cards.create(title, body=text, session=ref.session, profile=view.profile or None)
+    return [NoticeBlock(f"{_now(client, accepted)}; this session is told of its blocks and its end", "plain")]
 
 
 def _now(client: Client, accepted: CardAccepted) -> str:

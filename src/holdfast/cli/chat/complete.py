@@ -14,7 +14,7 @@ from prompt_toolkit.document import Document
 
 from holdfast.cli.chat.background import VERBS as TASK_VERBS
 from holdfast.cli.chat.card_words import VERBS as CARD_VERBS
-from holdfast.cli.chat.slash import VERBS
+from holdfast.cli.chat.slash import COMMANDS
 from holdfast.cli.chat.view import View
 from holdfast.cli.screen import SHORT_ID, one_line, shorten
 from holdfast.client.client import Client
@@ -132,7 +132,7 @@ class ChatCompleter(Completer):
 
 
 def _verbs(typed: str) -> Iterator[Completion]:
-    for verb in VERBS:
+    for verb in COMMANDS:
         if verb.name.startswith(typed):
             yield Completion(
                 f"/{verb.name}{' ' if verb.takes else ''}",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.cli.chat.blocks import Block, Remark, Spoke, Thought, gap
-from holdfast.cli.chat.outbox import Letter
+from holdfast.cli.chat.blocks import Block, NoticeBlock, TextBlock, ThinkingBlock, needs_blank_line
+from holdfast.cli.chat.connection import OutgoingMessage
 from holdfast.cli.chat.paint import MARK, Painter, call_line
 from holdfast.cli.chat.view import View
 from holdfast.cli.screen import duration, one_line, plural, shorten, width
@@ -24,11 +24,11 @@ SEPARATOR = " · "
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class LiveState:
     """All that the live part depends on."""
 
     view: View
-    unsent: list[Letter]
+    unsent: list[OutgoingMessage]
     away_since: float | None
     thinking_open: bool
     last: Block | None
@@ -39,40 +39,40 @@ class Now:
     """The question of the chat itself, if it asks one, or what it is about."""
 
 
-def live_lines(now: Now, painter: Painter, rows: int) -> list[str]:
+def live_lines(live: LiveState, painter: Painter, rows: int) -> list[str]:
     """The lines above the prompt; what is spoken gives way when there is too much of everything."""
-    asked = [*_choosing(now, painter), *_wait(now, painter)]
-    waiting = [*_context(now, painter), *asked, *_queue(now, painter), *_unsent(now, painter)][: rows - 1]
-    above = [*_speech(now, painter), *_calls(now, painter)]
+    asked = [*_choosing(live, painter), *_wait(live, painter)]
+    waiting = [*_context(live, painter), *asked, *_queue(live, painter), *_unsent(live, painter)][: rows - 1]
+    above = [*_speech(live, painter), *_calls(live, painter)]
     room = rows - len(waiting) - 1 if waiting else rows
     above = above[-room:] if room > 0 else []
     return [*above, *([""] if waiting else []), *waiting]
 
 
-def _context(now: Now, painter: Painter) -> list[str]:
+def _context(live: LiveState, painter: Painter) -> list[str]:
     """What is done about the context, and why a reset waits: one dim line each."""
-    view, lines = now.view, []
+    view, lines = live.view, []
     if view.compacting_since is not None:
         by = f" by {one_line(view.summary_model)}" if view.summary_model else ""
-        lines.append(f"… making the context shorter{by} · {_seconds(now.clock_ms - view.compacting_since)}")
+        lines.append(f"… making the context shorter{by} · {_seconds(live.clock_ms - view.compacting_since)}")
     if view.postponed:
         lines.append(view.postponed)
     return [painter.text(shorten(one_line(line), painter.columns), "dim") for line in lines]
 
 
-def _speech(now: Now, painter: Painter) -> list[str]:
+def _speech(live: LiveState, painter: Painter) -> list[str]:
     """The piece being spoken, exactly as it will stand above when it is finished."""
-    speech = now.view.speech
-    rest = speech.rest
+    answer_stream = live.view.answer_stream
+    rest = answer_stream.rest
     if rest.markdown.strip():
-        blank = gap(now.last, Spoke(rest.markdown, rest.joined))
+        blank = needs_blank_line(live.last, TextBlock(rest.markdown, rest.joined))
         return [*([""] if blank else []), *_markdown(rest.markdown, painter)]
-    if speech.thinking.strip():
-        return _thinking(now, painter)
-    asked_at = now.view.asked_at
-    if asked_at is not None and now.clock_ms - asked_at >= SLOW_MS:
-        waited = _seconds(now.clock_ms - asked_at)
-        return ["", painter.text(f"… waiting for {one_line(now.view.model)} · {waited}", "dim")]
+    if answer_stream.thinking.strip():
+        return _thinking(live, painter)
+    asked_at = live.view.asked_at
+    if asked_at is not None and live.clock_ms - asked_at >= SLOW_MS:
+        waited = _seconds(live.clock_ms - asked_at)
+        return ["", painter.text(f"… waiting for {one_line(live.view.model)} · {waited}", "dim")]
     return []
 
 
@@ -82,44 +82,44 @@ def _markdown(text: str, painter: Painter) -> list[str]:
     return painter.markdown("…" + text[-MARKDOWN_LIMIT // 2 :])
 
 
-def _thinking(now: Now, painter: Painter) -> list[str]:
-    speech = now.view.speech
-    blank = [""] if gap(now.last, Thought(0, "")) else []
-    since = speech.thinking_ms
+def _thinking(live: LiveState, painter: Painter) -> list[str]:
+    answer_stream = live.view.answer_stream
+    blank = [""] if needs_blank_line(live.last, ThinkingBlock(0, "")) else []
+    since = answer_stream.thinking_ms
     head = f"✻ thinking… {_seconds(since)}" if since is not None else "✻ thinking…"
-    hint = "" if now.thinking_open else " (Ctrl-T opens it)"
+    hint = "" if live.thinking_open else " (Ctrl-T opens it)"
     lines = [*blank, painter.text(head + hint, "dim italic")]
-    if now.thinking_open:
-        drawn = painter.markdown(speech.thinking[-MARKDOWN_LIMIT // 4 :])[-THINKING_LINES:]
+    if live.thinking_open:
+        drawn = painter.markdown(answer_stream.thinking[-MARKDOWN_LIMIT // 4 :])[-THINKING_LINES:]
         lines += [f"  {line}" for line in drawn]
     return lines
 
 
-def _calls(now: Now, painter: Painter) -> list[str]:
-    running = now.view.running
-    lines = [""] if running and gap(now.last, Remark("")) else []
+def _calls(live: LiveState, painter: Painter) -> list[str]:
+    running = live.view.running
+    lines = [""] if running and needs_blank_line(live.last, NoticeBlock("")) else []
     for numbered in running:
         call = numbered.call
-        took = _seconds(now.clock_ms - (call.started_at or now.clock_ms))
+        took = _seconds(live.clock_ms - (call.started_at or live.clock_ms))
         ending = f" · running · {took} · [{numbered.number}]"
         what = call_line(call.tool, call.arguments, painter.columns - len(ending) - 2)
         lines.append(painter.text("⚙ ", "yellow") + painter.text(what) + painter.text(ending, "dim"))
     return lines
 
 
-def _choosing(now: Now, painter: Painter) -> list[str]:
-    return [painter.text(shorten(now.choosing, painter.columns), "yellow")] if now.choosing else []
+def _choosing(live: LiveState, painter: Painter) -> list[str]:
+    return [painter.text(shorten(live.choosing, painter.columns), "yellow")] if live.choosing else []
 
 
-def _wait(now: Now, painter: Painter) -> list[str]:
-    wait = now.view.wait
+def _wait(live: LiveState, painter: Painter) -> list[str]:
+    wait = live.view.wait
     if wait is None:
         return []
-    words = shorten(waiting_line(wait, now.clock_ms), painter.columns)
+    words = shorten(wait_instruction(wait, live.clock_ms), painter.columns)
     return [painter.text(words, "yellow")]
 
 
-def waiting_line(wait: WaitItem, clock_ms: int) -> str:
+def wait_instruction(wait: WaitItem, clock_ms: int) -> str:
     """What to do about it."""
     numbered = SEPARATOR.join(f"{number} {one_line(choice)}" for number, choice in enumerate(wait.choices, 1))
     match wait.purpose:
@@ -136,9 +136,9 @@ def waiting_line(wait: WaitItem, clock_ms: int) -> str:
             return "say something to let it go on, or /stop"
 
 
-def _queue(now: Now, painter: Painter) -> list[str]:
+def _queue(live: LiveState, painter: Painter) -> list[str]:
     """Messages that no turn has taken; the one that is about to be taken looks as it will."""
-    view = now.view
+    view = live.view
     waiting = list(view.queue.values())
     lines = []
     for place, queued in enumerate(waiting[:QUEUE_LINES], 1):
@@ -161,16 +161,16 @@ def _next(queued: QueuedItem, painter: Painter) -> str:
     )
 
 
-def _unsent(now: Now, painter: Painter) -> list[str]:
+def _unsent(live: LiveState, painter: Painter) -> list[str]:
     late = [
-        letter
-        for letter in now.unsent
-        if (now.away_since is not None or now.monotonic - letter.at > PATIENCE) and letter.id not in now.view.queue
+        message
+        for message in live.unsent
+        if (live.away_since is not None or live.monotonic - message.at > PATIENCE) and message.id not in live.view.queue
     ]
     lines = []
-    for letter in late[:QUEUE_LINES]:
+    for message in late[:QUEUE_LINES]:
         head = "not sent yet "
-        words = shorten(one_line(letter.text), painter.columns - len(head))
+        words = shorten(one_line(message.text), painter.columns - len(head))
         lines.append(painter.text(head, "yellow") + painter.text(words, "dim"))
     more = len(late) - QUEUE_LINES
     return [*lines, painter.text(f"  and {plural(more, 'more')}", "dim")] if more > 0 else lines
@@ -179,11 +179,11 @@ def _unsent(now: Now, painter: Painter) -> list[str]:
 # --- the toolbar ----------------------------------------------------------------------------------
 
 
-def toolbar(now: Now, columns: int) -> list[tuple[str, str]]:
+def toolbar(live: LiveState, columns: int) -> list[tuple[str, str]]:
     """Title, agent, state, cost and queue as styled texts that fit one line; the title gives way."""
-    parts = [(style, text) for style, text in _facts(now) if text]
+    parts = [(style, text) for style, text in _facts(live) if text]
     taken = sum(width(text) for _, text in parts) + len(SEPARATOR) * len(parts)
-    title = one_line(now.view.title) or ("new session" if not now.view.session else "untitled")
+    title = one_line(live.view.title) or ("new session" if not live.view.session else "untitled")
     shown = [("", shorten(title, max(8, columns - taken - 1))), *parts]
     line: list[tuple[str, str]] = []
     room = columns - 1
@@ -197,22 +197,22 @@ def toolbar(now: Now, columns: int) -> list[tuple[str, str]]:
     return line
 
 
-def _facts(now: Now) -> list[tuple[str, str]]:
-    view = now.view
-    if now.away_since is not None:
-        return [("class:warning", f"gateway away, waiting… {_away(now)}")]
+def _facts(live: LiveState) -> list[tuple[str, str]]:
+    view = live.view
+    if live.away_since is not None:
+        return [("class:warning", f"gateway away, waiting… {_away(live)}")]
     return [
         ("class:warning", f"card {view.card}: words are comments" if view.card else ""),
         ("", agent(view)),
-        (f"class:state.{view.state}", state(view, now.clock_ms)),
+        (f"class:state.{view.state}", state(view, live.clock_ms)),
         ("", cost(view)),
         ("class:state.queued", f"{len(view.queue)} queued" if view.turn is not None and view.queue else ""),
     ]
 
 
-def _away(now: Now) -> str:
-    since = int((now.monotonic - (now.away_since or now.monotonic)) * 1000)
-    kept = f"{SEPARATOR}{len(now.unsent)} kept" if now.unsent else ""
+def _away(live: LiveState) -> str:
+    since = int((live.monotonic - (live.away_since or live.monotonic)) * 1000)
+    kept = f"{SEPARATOR}{len(live.unsent)} kept" if live.unsent else ""
     start = f"{SEPARATOR}/start starts one" if since > 5_000 else ""
     return f"{_seconds(since)}{kept}{start}"
 

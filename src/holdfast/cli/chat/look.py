@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.cli.chapters import context_line
-from holdfast.cli.chat.blocks import Block, Listing, Remark
+from holdfast.cli.chat.blocks import Block, ListingBlock, NoticeBlock
 from holdfast.cli.chat.paint import argument_lines, tidy
-from holdfast.cli.chat.slash import VERBS
+from holdfast.cli.chat.slash import COMMANDS
 from holdfast.cli.chat.view import NumberedCall, View
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.inbox import word
@@ -31,23 +31,23 @@ KEYS = (
 
 def help_() -> list[Block]:
     """Every slash command and every key."""
-    left = [f"/{verb.name} {verb.takes}".rstrip() for verb in VERBS] + [key for key, _ in KEYS]
-    right = [verb.does for verb in VERBS] + [does for _, does in KEYS]
+    left = [f"/{verb.name} {verb.takes}".rstrip() for verb in COMMANDS] + [key for key, _ in KEYS]
+    right = [verb.does for verb in COMMANDS] + [does for _, does in KEYS]
     column = max(map(len, left)) + 2
     room = max(20, terminal_width() - column)
     lines = []
     for name, does in zip(left, right, strict=True):
         first, *more = wrap(does, room)
         lines += [f"{name:{column}}{dim(first)}", *(" " * column + dim(line) for line in more)]
-        lines += [""] if name == f"/{VERBS[-1].name}" else []
-    return [Listing(lines)]
+        lines += [""] if name == f"/{COMMANDS[-1].name}" else []
+    return [ListingBlock(lines)]
 
 
 def sessions(client: Client, here: str) -> list[Block]:
     """The newest sessions; the one that this is, is marked."""
     rows = client.get("/v1/sessions", limit=LISTED)["sessions"]
     if not rows:
-        return [Remark("There are no sessions yet.")]
+        return [NoticeBlock("There are no sessions yet.")]
     columns = (
         Column(""),
         Column("ID"),
@@ -70,7 +70,7 @@ def inbox(client: Client, here: str) -> list[Block]:
     """Everything that waits for a person."""
     entries = client.get("/v1/inbox")["entries"]
     if not entries:
-        return [Remark("Nothing waits for you.")]
+        return [NoticeBlock("Nothing waits for you.")]
     columns = (Column("WHERE"), Column("WHAT"), Column("SINCE"), Column("ABOUT", flexible=True))
     cells = [
         [
@@ -95,7 +95,7 @@ def why(client: Client, session: str) -> list[Block]:
     for sentence in client.get(f"/v1/sessions/{session}/why")["sentences"]:
         lines += wrap(clean(with_home(sentence["text"])), terminal_width())
         lines.append(dim(f"  version {sentence['version']}, {moment(sentence['at'])}"))
-    return [Listing(lines)]
+    return [ListingBlock(lines)]
 
 
 def context(client: Client, session: str) -> list[Block]:
@@ -121,17 +121,17 @@ def export(client: Client, session: str, name: str) -> list[Block]:
         with path.open("xb") as file:
             file.write(content)
     except FileExistsError:
-        return [Remark(f"{path} is there already; name another file.", "bad")]
+        return [NoticeBlock(f"{path} is there already; name another file.", "bad")]
     except OSError as error:
-        return [Remark(f"{path}: {error.strerror}.", "bad")]
+        return [NoticeBlock(f"{path}: {error.strerror}.", "bad")]
     except (RuntimeError, ValueError) as error:  # the home of nobody; a zero byte
-        return [Remark(f"{path}: {error}", "bad")]
-    return [Remark(f"wrote {path.absolute()}: {len(content):,} bytes of {form}")]
+        return [NoticeBlock(f"{path}: {error}", "bad")]
+    return [NoticeBlock(f"wrote {path.absolute()}: {len(content):,} bytes of {form}")]
 
 
-def listing(columns: tuple[Column, ...], cells: list[list[str]], hint: str) -> Listing:
+def listing(columns: tuple[Column, ...], cells: list[list[str]], hint: str) -> ListingBlock:
     """A table, and below it what can be done with it."""
-    return Listing([*table(columns, cells).split("\n"), *map(dim, wrap(hint, terminal_width()))])
+    return ListingBlock([*table(columns, cells).split("\n"), *map(dim, wrap(hint, terminal_width()))])
 
 
 # --- what was folded to one line ------------------------------------------------------------------
@@ -141,27 +141,27 @@ def call(view: View, which: str) -> Block:
     """A tool call by its number, without one the last."""
     calls = {str(numbered.number): numbered for numbered in view.calls}
     if not calls:
-        return Remark("There is no tool call to open.")
+        return NoticeBlock("There is no tool call to open.")
     found = calls.get(which.strip("[]")) if which else list(calls.values())[-1]
     if found is None:
-        return Remark(f"There is no tool call {one_line(which)}; there is 1 to {len(calls)}.")
-    return Listing(
+        return NoticeBlock(f"There is no tool call {one_line(which)}; there is 1 to {len(calls)}.")
+    return ListingBlock(
         [f"[{found.number}] {one_line(found.call.tool)} · {_outcome(found)}", *_indented(_inside(found.call))]
     )
 
 
 def thinking(view: View, which: str) -> Block:
     """A train of thought by its number, without one the last."""
-    thoughts = view.speech.thoughts
+    thoughts = view.answer_stream.thoughts
     if not thoughts:
-        return Remark("It has not thought aloud here.")
+        return NoticeBlock("It has not thought aloud here.")
     if not which:
         number = len(thoughts)
     elif which.isascii() and which.isdecimal() and 1 <= int(which) <= len(thoughts):
         number = int(which)
     else:
-        return Remark(f"There is no thought {one_line(which)}; there is 1 to {len(thoughts)}.")
-    return Listing(["✻ thought", *_indented(tidy(thoughts[number - 1]).split("\n"))])
+        return NoticeBlock(f"There is no thought {one_line(which)}; there is 1 to {len(thoughts)}.")
+    return ListingBlock(["✻ thought", *_indented(tidy(thoughts[number - 1]).split("\n"))])
 
 
 def _outcome(numbered: NumberedCall) -> str:

@@ -62,7 +62,7 @@ class _ShortRule(HorizontalRule):
         yield Text("─" * 8, style="dim")
 
 
-class Drawn(Markdown):
+class RenderedMarkdown(Markdown):
     """A piece of markdown."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {

@@ -19,8 +19,20 @@ from rich.theme import Theme
 
 from holdfast.cli.answer import arguments_line
 from holdfast.cli.approvals import choice_note
-from holdfast.cli.chat.blocks import Asked, Block, Called, Divider, Listing, Noted, Remark, Said, Spoke, Thought, gap
-from holdfast.cli.chat.markdown import STYLES, Drawn
+from holdfast.cli.chat.blocks import (
+    Block,
+    DividerBlock,
+    ListingBlock,
+    NoteBlock,
+    NoticeBlock,
+    QuestionBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolBlock,
+    UserBlock,
+    needs_blank_line,
+)
+from holdfast.cli.chat.markdown import STYLES, RenderedMarkdown
 from holdfast.cli.screen import SHORT_ID, clean, duration, one_line, plural, shorten
 
 MESSAGE_LINES = 40
@@ -74,7 +86,7 @@ class Painter:
         """The lines of some blocks, with the blank lines that belong between them."""
         lines: list[str] = []
         for block in blocks:
-            lines += [""] if gap(after, block) else []
+            lines += [""] if needs_blank_line(after, block) else []
             lines += self.block(block)
             after = block
         return lines
@@ -86,7 +98,7 @@ class Painter:
     def markdown(self, text: str) -> list[str]:
         """The lines of a piece of an answer. It is asked for again and again while nothing changes."""
         if self._drawn[0] != text:
-            self._drawn = (text, self.lines(Drawn(tidy(text))))
+            self._drawn = (text, self.lines(RenderedMarkdown(tidy(text))))
         return self._drawn[1]
 
     def lines(self, drawn: RenderableType) -> list[str]:
@@ -120,26 +132,26 @@ class Painter:
 
     def _draw(self, block: Block) -> RenderableType:
         match block:
-            case Said():
+            case UserBlock():
                 return _said(block)
-            case Noted(text=text):
+            case NoteBlock(text=text):
                 return _noted(text)
-            case Spoke(markdown=markdown):
-                return Drawn(tidy(markdown))
-            case Thought():
+            case TextBlock(markdown=markdown):
+                return RenderedMarkdown(tidy(markdown))
+            case ThinkingBlock():
                 return Text(f"✻ {thought_line(block)}", style="dim italic", no_wrap=True, overflow="ellipsis")
-            case Called():
+            case ToolBlock():
                 return self._called(block)
-            case Asked():
+            case QuestionBlock():
                 return _asked(block)
-            case Remark(text=text, tone=tone):
+            case NoticeBlock(text=text, tone=tone):
                 return Text(tidy(text), style=TONES[tone])
-            case Divider():
+            case DividerBlock():
                 return self._divider(block)
-            case Listing(lines=lines):
+            case ListingBlock(lines=lines):
                 return Group(*(Text.from_ansi(line) for line in lines))
 
-    def _divider(self, block: Divider) -> RenderableType:
+    def _divider(self, block: DividerBlock) -> RenderableType:
         """A line across the screen, and below it what belongs to it."""
         title = shorten(one_line(tidy(block.title)), self.columns - 6)
         line = f"── {title} ".ljust(self.columns, "─")
@@ -148,7 +160,7 @@ class Painter:
             Text(line, style=TONES[block.tone], no_wrap=True), *(Padding(text, (0, 0, 0, 3)) for text in below)
         )
 
-    def _called(self, block: Called) -> RenderableType:
+    def _called(self, block: ToolBlock) -> RenderableType:
         """One line; of a failure also the first line of what it said."""
         rest = f" · {duration(block.ms)}{f' · task {block.task[:SHORT_ID]}' if block.task else ''} · [{block.number}]"
         if block.detail:
@@ -179,7 +191,7 @@ def call_line(tool: str, arguments: str, limit: int) -> str:
     return shorten(f"{one_line(tool)} {arguments_line(arguments)}".rstrip(), max(8, limit))
 
 
-def thought_line(thought: Thought) -> str:
+def thought_line(thought: ThinkingBlock) -> str:
     """How long it thought, or how much."""
     if thought.ms is not None:
         return f"thought for {duration(thought.ms)}"
@@ -194,7 +206,7 @@ def _noted(text: str) -> RenderableType:
     return _marked("note ", "magenta", parts)
 
 
-def _said(block: Said) -> RenderableType:
+def _said(block: UserBlock) -> RenderableType:
     whole = tidy(block.text).strip("\n")
     shown = "\n".join(whole[:MESSAGE_CHARACTERS].split("\n")[:MESSAGE_LINES])
     parts: list[RenderableType] = [Text(shown, style="bold")]
@@ -207,7 +219,7 @@ def _said(block: Said) -> RenderableType:
     return _marked(f"{MARK} ", "bold cyan", parts)
 
 
-def _asked(block: Asked) -> RenderableType:
+def _asked(block: QuestionBlock) -> RenderableType:
     reason = tidy(block.reason) if block.purpose == "question" else one_line(tidy(block.reason))
     parts: list[RenderableType] = [Text(reason, style="bold")]
     if block.arguments:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from holdfast.cli.chat.blocks import Block, Listing, Remark
+from holdfast.cli.chat.blocks import Block, ListingBlock, NoticeBlock
 from holdfast.cli.chat.paint import tidy
 from holdfast.cli.context import Cli, Terminal
 from holdfast.cli.errors import CliError
@@ -87,7 +87,7 @@ def run_command(home: str, line: str, *, here: ThisSession) -> list[Block]:
     except (OSError, ValueError) as error:
         problem = f"{error}."
     lines = terminal.lines()
-    return [*([Listing(lines)] if lines else []), *([Remark(problem, "warning")] if problem else [])]
+    return [*([ListingBlock(lines)] if lines else []), *([NoticeBlock(problem, "warning")] if problem else [])]
 
 
 def _invoke(cli: Cli, line: str, *, here: ThisSession) -> None:

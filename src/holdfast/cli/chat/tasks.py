@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from holdfast.cli.chat.blocks import Block, Listing, Remark
+from holdfast.cli.chat.blocks import Block, ListingBlock, NoticeBlock
+from holdfast.cli.chat.connection import SessionRef, begin
 from holdfast.cli.chat.look import LISTED
-from holdfast.cli.chat.outbox import Place, begin
 from holdfast.cli.chat.view import View
 from holdfast.cli.commands.tasks import stop_task
 from holdfast.cli.hints import program
@@ -40,14 +40,16 @@ def about_tasks(client: Client, words: str) -> list[Block]:
             return _about_one(client, verb, client.tasks.get(about))
 
 
-def start(client: Client, place: Place, view: View, prompt: str) -> list[Block]:
+def start(client: Client, ref: SessionRef, view: View, prompt: str) -> list[Block]:
     """Let an agent do it in the background. This session begins now if it has not begun, to be told of the end."""
-    with place.lock:
-        if not place.session:
-            begin(client, place)
-    task = client.tasks.start_agent(prompt, session=place.session, cwd=view.cwd, profile=view.profile or None).task
+    with ref.lock:
+        if not ref.session:
+            begin(client, ref)
+    task = client.tasks.start_agent(prompt, session=ref.session, cwd=view.cwd, profile=view.profile or None).task
     return [
-        Remark(f"task {task[:SHORT_ID]} is at work; this session is told of its end (/tasks show {task[:SHORT_ID]})")
+        NoticeBlock(
+            f"task {task[:SHORT_ID]} is at work; this session is told of its end (/tasks show {task[:SHORT_ID]})"
+        )
     ]
 
 
@@ -58,7 +60,7 @@ def going_on(client: Client, session: str) -> list[Block]:
     except HoldfastError:
         return []
     return [
-        Remark(f"goes on: {task.kind} {task.id[:SHORT_ID]} {one_line(task.title)} (/tasks stop ID)")
+        NoticeBlock(f"goes on: {task.kind} {task.id[:SHORT_ID]} {one_line(task.title)} (/tasks stop ID)")
         for task in found
         if task.worker != session
     ]
@@ -68,9 +70,9 @@ def stale(client: Client) -> list[Block]:
     """What runs and nobody waits for."""
     found = client.tasks.stale().tasks
     if not found:
-        return [Remark(tasks.NOTHING_STALE)]
+        return [NoticeBlock(tasks.NOTHING_STALE)]
     hint = f"/tasks stop ID ends one, /tasks pin ID keeps it; all of them: {program()} tasks stale --stop"
-    return [Listing([*tasks.stale_table(found).split("\n"), *map(dim, wrap(hint, terminal_width()))])]
+    return [ListingBlock([*tasks.stale_table(found).split("\n"), *map(dim, wrap(hint, terminal_width()))])]
 
 
 def stop_commands(client: Client, found: list[Json]) -> list[Block]:
@@ -81,20 +83,22 @@ def stop_commands(client: Client, found: list[Json]) -> list[Block]:
     named = ", ".join(
         f"{task['task'][:SHORT_ID]} {one_line(task['title'])}" for task in found if task["kind"] == "process"
     )
-    return [Remark(f"asked to end: {named}")] if named else []
+    return [NoticeBlock(f"asked to end: {named}")] if named else []
 
 
 def _running(client: Client) -> list[Block]:
     found = client.tasks.list(state="running", limit=500).tasks
     if not found:
-        return [Remark("Nothing runs in the background. /tasks history lists what ran; /bg PROMPT starts an agent.")]
+        return [
+            NoticeBlock("Nothing runs in the background. /tasks history lists what ran; /bg PROMPT starts an agent.")
+        ]
     return [_listing(tasks.running_table(found), "/tasks log ID · show ID · stop ID · kill ID")]
 
 
 def _history(client: Client) -> list[Block]:
     page = client.tasks.list(limit=LISTED)
     if not page.tasks:
-        return [Remark("No tasks yet. /bg PROMPT starts an agent in the background.")]
+        return [NoticeBlock("No tasks yet. /bg PROMPT starts an agent in the background.")]
     more = f"; more: {program()} tasks history" if page.next else ""
     return [_listing(tasks.ended_table(page.tasks), f"/tasks log ID · show ID · pin ID{more}")]
 
@@ -102,40 +106,44 @@ def _history(client: Client) -> list[Block]:
 def _search(client: Client, text: str) -> list[Block]:
     found = client.tasks.search(text, limit=LISTED)
     if not found.hits:
-        return [Remark("Nothing found in the output of any task.")]
+        return [NoticeBlock("Nothing found in the output of any task.")]
     return [_listing(tasks.hits_table(found), "/tasks log ID reads one")]
 
 
 def _prune(client: Client, *, yes: bool) -> list[Block]:
     told = client.tasks.prune(older_than_ms=WEEK, confirm=yes)
     if not told.count:
-        return [Remark(f"No task ended more than 7 days ago; `{program()} tasks prune --help` has other conditions.")]
+        return [
+            NoticeBlock(f"No task ended more than 7 days ago; `{program()} tasks prune --help` has other conditions.")
+        ]
     what = f"{plural(told.count, 'task')} that ended more than 7 days ago"
     if yes:
-        return [Remark(f"deleted {what} and freed {size(told.bytes)}")]
+        return [NoticeBlock(f"deleted {what} and freed {size(told.bytes)}")]
     hint = f"would delete {what} and free {size(told.bytes)}; /tasks prune yes does it, /tasks pin ID keeps one"
     return [_listing(tasks.ended_table(told.tasks[:LISTED]), hint)]
 
 
-def _listing(text: str, hint: str) -> Listing:
-    return Listing([*text.split("\n"), *map(dim, wrap(hint, terminal_width()))])
+def _listing(text: str, hint: str) -> ListingBlock:
+    return ListingBlock([*text.split("\n"), *map(dim, wrap(hint, terminal_width()))])
 
 
 def _about_one(client: Client, verb: str, task: TaskView) -> list[Block]:
     short = task.id[:SHORT_ID]
     match verb:
         case "show":
-            return [Listing(tasks.task_details(task).split("\n"))]
+            return [ListingBlock(tasks.task_details(task).split("\n"))]
         case "log":
             return _log(client, task)
         case "wait":
-            return [Remark(f"task {short} {tasks.describe_task(_ended(client, task))}", "plain")]
+            return [NoticeBlock(f"task {short} {tasks.describe_task(_ended(client, task))}", "plain")]
         case "stop" | "kill":
             _, task = stop_task(client, task.id, force=verb == "kill")
-            return [Remark(f"task {short} {tasks.describe_result(task)}", "plain")]
+            return [NoticeBlock(f"task {short} {tasks.describe_result(task)}", "plain")]
         case "pin" | "unpin":
             client.tasks.pin(task.id, pinned=verb == "pin")
-            return [Remark(f"task {short}: " + ("kept whatever is pruned" if verb == "pin" else "a prune may take it"))]
+            return [
+                NoticeBlock(f"task {short}: " + ("kept whatever is pruned" if verb == "pin" else "a prune may take it"))
+            ]
         case _:
             raise AssertionError(verb)
 
@@ -160,7 +168,7 @@ def _log(client: Client, task: TaskView) -> list[Block]:
         whole = "" if piece.offset == 0 else f"the last {plural(LOG_LINES, 'line')} of {size(piece.size)}; "
         rest = f"{whole}all of it: {program()} tasks log {task.id[:SHORT_ID]}"
     shown = lines if text.strip() else [dim("no output")]
-    return [Listing([*shown, *map(dim, wrap(f"{tasks.describe_task(task)}; {rest}", terminal_width()))])]
+    return [ListingBlock([*shown, *map(dim, wrap(f"{tasks.describe_task(task)}; {rest}", terminal_width()))])]
 
 
 def _without_colours(text: str) -> str:

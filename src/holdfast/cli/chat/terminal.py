@@ -22,6 +22,7 @@ from prompt_toolkit.filters import Condition, has_completions, is_done
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, ScrollOffsets, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.margins import ScrollbarMargin
@@ -30,14 +31,14 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
-from holdfast.cli.chat.attach import Opening, header, screenful
-from holdfast.cli.chat.blocks import Block, Remark
+from holdfast.cli.chat.attach import AttachedSession, first_screen, header
+from holdfast.cli.chat.blocks import Block, NoticeBlock
 from holdfast.cli.chat.complete import Catalog, ChatCompleter, completes_while_typing
-from holdfast.cli.chat.keep import Typed
-from holdfast.cli.chat.keys import bindings
+from holdfast.cli.chat.controller import ChatController
 from holdfast.cli.chat.live import live_lines, toolbar
+from holdfast.cli.chat.local_state import InputHistory
 from holdfast.cli.chat.paint import MARK, Painter
-from holdfast.cli.chat.talk import Chat
+from holdfast.cli.chat.slash import Slash
 from holdfast.client.client import Client
 
 TICK_SECONDS = 0.5
@@ -84,29 +85,29 @@ def _soon(loop: asyncio.AbstractEventLoop, take: Callable[[str], None], line: st
         loop.call_soon_threadsafe(take, line)
 
 
-class Terminal:
+class TerminalScreen:
     """A screen for the chat, and its keyboard."""
 
-    def __init__(self, client: Client, typed: Typed, *, colors: bool) -> None:
+    def __init__(self, client: Client, submit: InputHistory, *, colors: bool) -> None:
         self._colors = colors
         depth = ColorDepth.DEPTH_8_BIT if colors else ColorDepth.DEPTH_1_BIT
         self._output = Vt100_Output(sys.stdout, _size, default_color_depth=depth, enable_cpr=False)
-        self._typed = typed
+        self._history = submit
         self._catalog = Catalog(client)
         self._columns = self._output.get_size().columns
         self._painter = Painter(self._columns, colors=colors)
         self._last: Block | None = None
-        self._chat: Chat | None = None
+        self._chat: ChatController | None = None
         self._app: Application[None] | None = None
         self.hung_up = False
 
     @property
-    def chat(self) -> Chat:
+    def chat(self) -> ChatController:
         """Whose screen this is."""
         assert self._chat is not None
         return self._chat
 
-    async def run(self, chat: Chat) -> None:
+    async def run(self, chat: ChatController) -> None:
         """Until the person leaves."""
         self._chat = chat
         self._app = app = self._application()
@@ -115,7 +116,7 @@ class Terminal:
         loop.add_signal_handler(signal.SIGTERM, self.leave)
         ticking = asyncio.create_task(self._tick(app))
         try:
-            with _caught(lambda line: _soon(loop, self._stray, line)):
+            with _captured_output(lambda line: _soon(loop, self._show_stray_line, line)):
                 chat.start()
                 await app.run_async(handle_sigint=False)
         except (EOFError, OSError):  # the terminal is gone, perhaps before its signal came
@@ -123,20 +124,20 @@ class Terminal:
         finally:
             ticking.cancel()
             if (draft := app.current_buffer.text).strip():
-                self._typed.add(draft)  # whoever comes back finds it with Up
+                self._history.add(draft)  # whoever comes back finds it with Up
 
     # --- what the chat asks of its screen -------------------------------------------------------
 
-    def enter(self, opening: Opening) -> None:
+    def enter(self, attached: AttachedSession) -> None:
         """A line that says where we are, and the last screenful."""
         size = self._output.get_size()
         painter = self._painter_now()
-        lines, last = screenful(opening, painter, max(5, size.rows - RESERVED_ROWS - HEAD_ROWS))
-        top = painter.text(header(opening.view, painter.columns), "bold")
-        hint = [painter.text(opening.hint, "dim")] if opening.hint else []
+        lines, last = first_screen(attached, painter, max(5, size.rows - RESERVED_ROWS - HEAD_ROWS))
+        top = painter.text(header(attached.view, painter.columns), "bold")
+        hint = [painter.text(attached.hint, "dim")] if attached.hint else []
         above = [""] if self._last is not None else []
         self._print([*above, top, *hint, *([""] if lines else []), *lines])
-        self._last = last or Remark("")
+        self._last = last or NoticeBlock("")
 
     def show(self, blocks: list[Block]) -> None:
         """Write them above everything that is alive."""
@@ -178,7 +179,7 @@ class Terminal:
 
     def _live(self) -> ANSI:
         rows = self._output.get_size().rows - RESERVED_ROWS - self._typing_rows()
-        return ANSI("\n".join(live_lines(self.chat.now(self._last), self._painter_now(), max(1, rows))))
+        return ANSI("\n".join(live_lines(self.chat.live_state(self._last), self._painter_now(), max(1, rows))))
 
     def _typing_rows(self) -> int:
         """What a long text and its completions need beyond the one line of the prompt."""
@@ -189,7 +190,7 @@ class Terminal:
         return min(INPUT_LINES, buffer.document.line_count) - 1 + min(MENU_LINES, menu)
 
     def _toolbar(self) -> StyleAndTextTuples:
-        return [*toolbar(self.chat.now(self._last), self._output.get_size().columns)]
+        return [*toolbar(self.chat.live_state(self._last), self._output.get_size().columns)]
 
     def _prefix(self, line: int, wrapped: int) -> StyleAndTextTuples:
         if line > 0 or wrapped > 0:
@@ -245,7 +246,7 @@ class Terminal:
         return Buffer(
             completer=ThreadedCompleter(ChatCompleter(self._catalog, lambda: self.chat.view)),
             complete_while_typing=Condition(lambda: completes_while_typing(self._before_cursor())),
-            history=InMemoryHistory(self._typed.load()),
+            history=InMemoryHistory(self._history.load()),
             multiline=True,
         )
 
@@ -255,12 +256,12 @@ class Terminal:
     def submit(self, text: str) -> None:
         """A text was entered."""
         if text.strip():
-            self._typed.add(text)
-            self.chat.typed(text)
+            self._history.add(text)
+            self.chat.submit(text)
 
-    def _stray(self, line: str) -> None:
+    def _show_stray_line(self, line: str) -> None:
         if line.strip():
-            self.show([Remark(line)])
+            self.show([NoticeBlock(line)])
 
     def _hang_up(self) -> None:
         self.hung_up = True
@@ -274,7 +275,7 @@ class Terminal:
                 app.invalidate()
 
 
-class _Stray(io.TextIOBase):
+class _LineStream(io.TextIOBase):
     """A stream that hands on whole lines."""
 
     def __init__(self, post: Callable[[str], None]) -> None:
@@ -294,11 +295,64 @@ class _Stray(io.TextIOBase):
 
 
 @contextmanager
-def _caught(post: Callable[[str], None]) -> Iterator[None]:
+def _captured_output(post: Callable[[str], None]) -> Iterator[None]:
     """Whatever else is printed while the chat is on the screen, from any thread, line by line.
 
     prompt_toolkit's `patch_stdout` does the same, but it leaves raw mode for each line, and what is typed in
     that moment is echoed into the picture.
     """
-    with redirect_stdout(_Stray(post)), redirect_stderr(_Stray(post)):
+    with redirect_stdout(_LineStream(post)), redirect_stderr(_LineStream(post)):
         yield
+
+
+def bindings(buffer: Buffer, terminal: TerminalScreen) -> KeyBindings:
+    """What the keys do on this terminal."""
+    keys = KeyBindings()
+    is_empty = Condition(lambda: not buffer.text)
+
+    @keys.add("enter")
+    def _send(event: KeyPressEvent) -> None:
+        """Send; a completion that was chosen is taken first."""
+        del event
+        chosen = buffer.complete_state
+        if chosen is not None and chosen.current_completion is not None:
+            buffer.complete_state = None
+            return
+        text = buffer.text
+        buffer.reset(append_to_history=bool(text.strip()))
+        terminal.submit(text)
+
+    @keys.add("escape", "enter")
+    def _new_line(event: KeyPressEvent) -> None:
+        del event
+        buffer.insert_text("\n")
+
+    @keys.add("c-c")
+    def _stop(event: KeyPressEvent) -> None:
+        """Stop the turn; with none and a text, clear the text."""
+        del event
+        if terminal.chat.view.turn is None and buffer.text:
+            buffer.reset(append_to_history=True)
+        else:
+            terminal.chat.stop()
+
+    @keys.add("c-d", filter=is_empty)
+    def _leave(event: KeyPressEvent) -> None:
+        del event
+        terminal.leave()
+
+    @keys.add("c-o")
+    def _open_call(event: KeyPressEvent) -> None:
+        del event
+        terminal.chat.command(Slash("open"))
+
+    @keys.add("c-t")
+    def _open_thinking(event: KeyPressEvent) -> None:
+        del event
+        terminal.chat.open_thinking()
+
+    @keys.add("c-z")
+    def _suspend(event: KeyPressEvent) -> None:
+        event.app.suspend_to_background()
+
+    return keys

@@ -10,9 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from holdfast.cli.chat.blocks import Block, Called, Divider, Remark, Tone
-from holdfast.cli.chat.item_blocks import asked, divider, message_blocks, summary_blocks
-from holdfast.cli.chat.speech import Speech
+from holdfast.cli.chat.blocks import (
+    Block,
+    DividerBlock,
+    NoticeBlock,
+    Tone,
+    ToolBlock,
+    divider_block,
+    message_blocks,
+    question_block,
+    summary_blocks,
+)
+from holdfast.cli.chat.streaming import AnswerStream
 from holdfast.cli.screen import one_line, when
 from holdfast.client.events import TextDelta
 from holdfast.client.http import Json
@@ -76,7 +85,7 @@ class View:
     def __init__(self, clock: Callable[[], float], *, profile: str = "", model: str = "", cwd: str = "") -> None:
         self.transcript = Transcript()
         self.transcript.profile, self.transcript.model, self.transcript.cwd = profile, model, cwd
-        self.speech = Speech(clock)
+        self.answer_stream = AnswerStream(clock)
         self.cost = Cost()
         self.is_stopping = False
         """A stop was typed here, or asked for elsewhere."""
@@ -203,7 +212,7 @@ class View:
 
     # --- what comes -----------------------------------------------------------------------------
 
-    def spoken(self, piece: TextDelta) -> list[Block]:
+    def apply_delta(self, piece: TextDelta) -> list[Block]:
         """A piece of an answer."""
         changes = self.transcript.apply_delta(
             piece.turn,
@@ -215,7 +224,7 @@ class View:
         )
         return [block for change in changes for block in self._blocks(change)]
 
-    def happened(self, found: Json) -> list[Block]:
+    def apply_record(self, found: Json) -> list[Block]:
         """One record of the log: the blocks that it finished."""
         record = lenient_record(found)
         if record is None:  # of a newer gateway
@@ -249,13 +258,13 @@ class View:
                 return self._wait(item)
             case ChapterItem() as item:
                 self.postponed = ""
-                return [] if item.undone else [divider(item)]
+                return [] if item.undone else [divider_block(item)]
             case SummaryItem() as item:
                 return summary_blocks(item)
             case TurnEndItem() as item:
                 self._cut = ""
                 tone: Tone = "bad" if item.outcome == "failed" else "warning"
-                return [] if item.outcome == "done" or item.undone else [Remark(turn_end_text(item), tone)]
+                return [] if item.outcome == "done" or item.undone else [NoticeBlock(turn_end_text(item), tone)]
             case NoticeItem() as item:
                 return self._notice(item)
             case _ as never:
@@ -267,27 +276,27 @@ class View:
         if change.call is not None:
             return self._called(change.call)
         if change.kind == "text":
-            return self.speech.grown(item)
+            return self.answer_stream.grown(item)
         if change.kind == "removed":  # nothing of it was stored, but some of it may stand here already
-            blocks = self.speech.cut(item)
+            blocks = self.answer_stream.cut(item)
             self._cut = item.cut_reason if blocks else ""
             return blocks
         if item.state == "live":
-            self.speech.begin()
+            self.answer_stream.begin()
             cut, self._cut = self._cut, ""
-            again: list[Block] = [Remark(f"cut: {cut}; this step begins again", "warning")] if cut else []
-            return [*again, *self.speech.grown(item)]
+            again: list[Block] = [NoticeBlock(f"cut: {cut}; this step begins again", "warning")] if cut else []
+            return [*again, *self.answer_stream.grown(item)]
         if item.state != "done":
             problem = item.problem.message.removesuffix(".") if item.problem is not None else item.cut_reason
             self._cut = problem if item.text else ""
-            return self.speech.cut(item)
+            return self.answer_stream.cut(item)
         if item.usage is not None:
             self.cost.add(item.usage)
-        blocks = self.speech.responded(item)
+        blocks = self.answer_stream.responded(item)
         if item.cut_reason:
-            blocks.append(Remark("the answer was cut by the model's length limit", "warning"))
+            blocks.append(NoticeBlock("the answer was cut by the model's length limit", "warning"))
         elif not item.text.strip() and not item.calls:
-            blocks.append(Remark("an empty answer"))
+            blocks.append(NoticeBlock("an empty answer"))
         return blocks
 
     def _called(self, call: ToolCallView) -> list[Block]:
@@ -296,16 +305,20 @@ class View:
         if call.tool == QUESTION and call.state == "done":
             return []  # the question and its answer were shown
         number, detail = self._numbers[call.call], call_detail(call)
-        return [Called(number, call.tool, call.arguments, call.state, call.output, call.duration_ms, call.task, detail)]
+        return [
+            ToolBlock(number, call.tool, call.arguments, call.state, call.output, call.duration_ms, call.task, detail)
+        ]
 
     def _wait(self, item: WaitItem) -> list[Block]:
         if item.answer is not None:
             said = f"→ {one_line(answer_text(item.answer))} · {item.answer.by}"
-            return [] if item.purpose == "retry" else [Remark(said, "plain")]
+            return [] if item.purpose == "retry" else [NoticeBlock(said, "plain")]
         if item.purpose == "retry":
-            return [Remark(f"waits and tries again: {item.reason}", "warning")]
+            return [NoticeBlock(f"waits and tries again: {item.reason}", "warning")]
         call = self.transcript.find_call(item.call)
-        return [asked(item, arguments=call.arguments if call is not None and item.purpose == "approval" else "")]
+        return [
+            question_block(item, arguments=call.arguments if call is not None and item.purpose == "approval" else "")
+        ]
 
     def _notice(self, item: NoticeItem) -> list[Block]:
         text = notice_text(item.event, clock=when)
@@ -317,12 +330,14 @@ class View:
                 return []  # shown while it lasts; the end of the turn and the new chapter say who asked for it
             case ChapterRejoined(chapter=chapter, by=by):
                 self.postponed = ""
-                return [Divider(f"chapter {chapter} undone by {by}", ("the model sees the chapter before it again",))]
+                return [
+                    DividerBlock(f"chapter {chapter} undone by {by}", ("the model sees the chapter before it again",))
+                ]
             case TurnSuspended() | TurnResumed() | RunBound():
                 self._cut = ""
-                return [Remark(text, "warning")]
+                return [NoticeBlock(text, "warning")]
             case _:
-                return [Remark(text)]
+                return [NoticeBlock(text)]
 
 
 def _queued_item(one: Json, *, version: int) -> QueuedItem:

@@ -10,6 +10,7 @@ import click
 from holdfast.cli.context import Cli, home_option, pass_cli
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.values import SESSION
+from holdfast.config import environment
 
 
 @click.command("chat")
@@ -42,6 +43,12 @@ def command(cli: Cli, session: str | None, new: bool, profile: str | None, cwd: 
             hint='`holdfast run "…"` asks one thing and prints the answer; `holdfast --help` shows the rest.',
             code=USAGE,
         )
-    from holdfast.cli.chat.enter import talk
+    if environment("TERM") in (None, "dumb"):
+        raise CliError(
+            "The chat needs a terminal that can move its cursor; this one says that it cannot (TERM).",
+            hint='`holdfast run "…"` begins a session and prints the answer, `holdfast send ID "…" --wait` goes on.',
+            code=USAGE,
+        )
+    from holdfast.cli.chat.main import run_chat
 
-    return talk(cli, session=session, new=new or profile is not None, profile=profile, cwd=cwd or str(Path.cwd()))
+    return run_chat(cli, session=session, new=new or profile is not None, profile=profile, cwd=cwd or str(Path.cwd()))

@@ -19,14 +19,14 @@ LINES = 1_000
 HISTORY_BYTES = 1_000_000
 
 
-def folder(home: Home) -> Path:
+def state_folder(home: Home) -> Path:
     """Where it is kept."""
     path = home.path / "chat"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 
-class Cursors:
+class ReadCursors:
     """How far the person at this terminal has read each session."""
 
     def __init__(self, place: Path) -> None:
@@ -57,7 +57,7 @@ class Cursors:
         return {str(id): version for id, version in found.items() if isinstance(version, int)}
 
 
-class Typed:
+class InputHistory:
     """What was typed before, one JSON text a line."""
 
     def __init__(self, place: Path) -> None:

@@ -16,14 +16,22 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from holdfast.cli.chat import look
-from holdfast.cli.chat.ask import Choose, Detached, Done, ask
-from holdfast.cli.chat.attach import Opening
-from holdfast.cli.chat.blocks import Block, Remark, Said
-from holdfast.cli.chat.follower import Follower
-from holdfast.cli.chat.keep import Cursors
-from holdfast.cli.chat.live import Now
-from holdfast.cli.chat.outbox import Delivered, Kind, Letter, Outbox, Receipt, Returned, Waiting
-from holdfast.cli.chat.slash import Answer, Message, Slash, Wrong, is_at_once, meaning
+from holdfast.cli.chat.ask import Detached, Outcome, RunningChoice, ask
+from holdfast.cli.chat.attach import AttachedSession
+from holdfast.cli.chat.blocks import Block, NoticeBlock, Tone, UserBlock
+from holdfast.cli.chat.connection import (
+    Delivered,
+    DeliveryRejected,
+    DeliveryStatus,
+    Follower,
+    Kind,
+    Outbox,
+    OutgoingMessage,
+    Retrying,
+)
+from holdfast.cli.chat.live import LiveState
+from holdfast.cli.chat.local_state import ReadCursors
+from holdfast.cli.chat.slash import CHANGES, Answer, InvalidInput, Message, Slash, is_at_once, parse_line
 from holdfast.cli.hints import error_text
 from holdfast.cli.running import MEANINGS
 from holdfast.client.client import Client
@@ -36,8 +44,6 @@ from holdfast.domain.errors import HoldfastError
 SAVE_SECONDS = 0.5
 CHOICES = "k keep · s stop · c cancel"
 DRAIN_SECONDS = 3.0
-CHANGES = ("resume", "new", "fork", "profile", "model", "rename", "undo", "reset", "undo-reset", "compact")
-"""What is typed behind one of these is meant for what comes of it, so it waits."""
 
 
 class Screen(Protocol):
@@ -46,10 +52,10 @@ class Screen(Protocol):
     hung_up: bool
     """The terminal is gone: there is nobody to say goodbye to."""
 
-    async def run(self, chat: Chat) -> None:
+    async def run(self, chat: ChatController) -> None:
         """Until the person leaves."""
 
-    def enter(self, opening: Opening) -> None:
+    def enter(self, attached: AttachedSession) -> None:
         """Show a session from here on."""
 
     def show(self, blocks: list[Block]) -> None:
@@ -62,21 +68,21 @@ class Screen(Protocol):
         """The chat is over."""
 
 
-class Chat:
+class ChatController:
     """One terminal on one session at a time."""
 
-    def __init__(self, client: Client, cursors: Cursors, screen: Screen, opening: Opening) -> None:
+    def __init__(self, client: Client, cursors: ReadCursors, screen: Screen, attached: AttachedSession) -> None:
         self._client = client
         self._cursors = cursors
         self._screen = screen
         self._loop = asyncio.get_running_loop()
-        self._outbox = Outbox(client, self._poster(self._receipt))
+        self._outbox = Outbox(client, self._poster(self._delivery_changed))
         self._follower: Follower | None = None
-        self._came: deque[tuple[Follower, RecordItem | HoldfastError]] = deque()
+        self._received: deque[tuple[Follower, RecordItem | HoldfastError]] = deque()
         self._away_since: float | None = None
         self._saving: asyncio.TimerHandle | None = None
-        self._place, self.view = opening.place, opening.view
-        self._opening = opening
+        self._ref, self.view = attached.ref, attached.view
+        self._opening = attached
         self.thinking_open = False
         self.detached = ""
         """The task that the turn became when the person left."""
@@ -85,10 +91,10 @@ class Chat:
         self._changing = False
         self._choice: Slash | None = None
         """The command that waits to hear what becomes of what runs."""
-        self._doing = ""
+        self._busy_text = ""
         """What takes a while and shows nothing of itself."""
-        self._held: deque[Letter] = deque()
-        self._unseen: set[str] = set()
+        self._pending_input: deque[OutgoingMessage] = deque()
+        self._unconfirmed: set[str] = set()
         """Messages that were typed here and have not come back as an event."""
 
     # --- beginning and end ----------------------------------------------------------------------
@@ -108,33 +114,32 @@ class Chat:
             self._follower.close()
 
     @property
-    def unsent(self) -> list[Letter]:
+    def unsent(self) -> list[OutgoingMessage]:
         """What no gateway has yet."""
-        return [*self._outbox.unsent, *self._held]
+        return [*self._outbox.unsent, *self._pending_input]
 
-    @property
-    def in_doubt(self) -> str:
-        """The id of the one that was sent and never acknowledged, as far as there is one."""
-        return self._outbox.in_doubt
+    def is_in_doubt(self, message: OutgoingMessage) -> bool:
+        """Whether it was sent and never acknowledged."""
+        return message.id == self._outbox.in_doubt
 
     @property
     def sent_last(self) -> bool:
         """Whether something was sent whose fate was not seen here."""
-        return bool(self._unseen - {letter.id for letter in self.unsent})
+        return bool(self._unconfirmed - {message.id for message in self.unsent})
 
     @property
     def session(self) -> str:
         """The id; empty as long as nothing was said."""
-        return self._place.session
+        return self._ref.session
 
     @property
     def is_away(self) -> bool:
         """Whether the gateway cannot be reached."""
         return self._away_since is not None
 
-    def now(self, last: Block | None) -> Now:
+    def live_state(self, last: Block | None) -> LiveState:
         """What the live part is drawn from."""
-        return Now(
+        return LiveState(
             view=self.view,
             unsent=self.unsent,
             away_since=self._away_since,
@@ -142,7 +147,7 @@ class Chat:
             last=last,
             clock_ms=int(time.time() * 1000),
             monotonic=time.monotonic(),
-            choosing=self.choosing or self._doing,
+            choosing=self.choosing or self._busy_text,
         )
 
     @property
@@ -150,10 +155,10 @@ class Chat:
         """The question of the chat itself; empty when it asks none."""
         return "" if self._choice is None else f"/{self._choice.name} and what still runs: {CHOICES}"
 
-    def _enter(self, opening: Opening) -> None:
+    def _enter(self, attached: AttachedSession) -> None:
         self._save()
-        self._place, self.view = opening.place, opening.view
-        self._screen.enter(opening)
+        self._ref, self.view = attached.ref, attached.view
+        self._screen.enter(attached)
         self._follow()
 
     def _follow(self) -> None:
@@ -161,15 +166,15 @@ class Chat:
             self._follower.close()
             self._follower = None
         self._away_since, self.ended = None, False
-        if not self._place.session:
+        if not self._ref.session:
             return
-        drain = self._poster(lambda _: self._drain())
+        drain = self._poster(lambda _: self._apply_received())
 
         def post(seen: RecordItem | HoldfastError) -> None:
-            self._came.append((follower, seen))
+            self._received.append((follower, seen))
             drain(None)
 
-        follower = Follower(self._client, self._place.session, after=self.view.version, post=post)
+        follower = Follower(self._client, self._ref.session, after=self.view.version, post=post)
         self._follower = follower
         follower.start()
         self._save()
@@ -197,25 +202,25 @@ class Chat:
 
     # --- what happens ---------------------------------------------------------------------------
 
-    def _drain(self) -> None:
+    def _apply_received(self) -> None:
         """Everything that has come since the last time, printed at once."""
         blocks: list[Block] = []
-        while self._came:
-            follower, seen = self._came.popleft()
+        while self._received:
+            follower, seen = self._received.popleft()
             if follower is self._follower:
-                blocks += self._seen(seen)
+                blocks += self._apply(seen)
         self._show(blocks)
         self._screen.refresh()
 
-    def _seen(self, seen: RecordItem | HoldfastError) -> list[Block]:
+    def _apply(self, seen: RecordItem | HoldfastError) -> list[Block]:
         match seen:
             case RecordReceived(record=record):
                 self._save_soon()
                 event = record["event"]
-                self._unseen.discard(event["ref"] if event.get("source") == "comment" else event.get("input", ""))
-                return self.view.happened(record)
+                self._unconfirmed.discard(event["ref"] if event.get("source") == "comment" else event.get("input", ""))
+                return self.view.apply_record(record)
             case TextDelta():
-                return self.view.spoken(seen)
+                return self.view.apply_delta(seen)
             case Disconnected():
                 self._away_since = time.monotonic()
             case Reconnected():
@@ -224,35 +229,38 @@ class Chat:
             case HoldfastError():
                 self.ended, self._away_since = True, None
                 self.view.end()
-                return [Remark(f"{error_text(seen)} /new begins a session, /resume ID goes to another one.", "bad")]
+                return [NoticeBlock(f"{error_text(seen)} /new begins a session, /resume ID goes to another.", "bad")]
         return []
 
-    def _receipt(self, receipt: Receipt) -> None:
-        match receipt:
-            case Delivered(letter=letter, warning=warning):
+    def _delivery_changed(self, status: DeliveryStatus) -> None:
+        match status:
+            case Delivered(message=message, warning=warning):
                 if warning:
-                    self._show([Remark(warning, "warning")])
-                if letter.place is self._place and self._follower is None:
+                    self._notice(warning, "warning")
+                if message.ref is self._ref and self._follower is None:
                     self._follow()
-            case Returned(letter=letter, error=error):
-                self._returned(letter, error)
-            case Waiting(letter=letter, first=True, error=error):
+            case DeliveryRejected(message=message, error=error):
+                self._rejected(message, error)
+            case Retrying(message=message, first=True, error=error):
                 if isinstance(error, ApiError):
-                    self._show([Remark(f"{error_text(error)} It is kept and tried again: {letter.text}", "warning")])
+                    self._notice(f"{error_text(error)} It is kept and tried again: {message.text}", "warning")
                 elif self._follower is None:
                     self._away_since = time.monotonic()
-            case Waiting():
+            case Retrying():
                 return
         self._screen.refresh()
 
-    def _returned(self, letter: Letter, error: HoldfastError) -> None:
-        self._unseen.discard(letter.id)
+    def _rejected(self, message: OutgoingMessage, error: HoldfastError) -> None:
+        self._unconfirmed.discard(message.id)
         if self._follower is None:
             self._away_since = None  # somebody answered, if only to refuse it
-        if letter.kind == "stop":
+        if message.kind == "stop":
             self.view.is_stopping = False
-        kept: list[Block] = [Said(letter.text, "not sent")] if letter.kind != "stop" else []
-        self._show([Remark(error_text(error), "bad"), *kept])
+        kept: list[Block] = [UserBlock(message.text, "not sent")] if message.kind != "stop" else []
+        self._show([NoticeBlock(error_text(error), "bad"), *kept])
+
+    def _notice(self, text: str, tone: Tone = "quiet") -> None:
+        self._screen.show([NoticeBlock(text, tone)])
 
     def _show(self, blocks: list[Block]) -> None:
         if blocks:
@@ -260,7 +268,7 @@ class Chat:
 
     # --- what is typed --------------------------------------------------------------------------
 
-    def typed(self, text: str) -> None:
+    def submit(self, text: str) -> None:
         """A line, or several, were entered. What is not UTF-8 cannot be sent, so it is marked."""
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         if not text.strip():
@@ -269,69 +277,64 @@ class Chat:
             self._chosen(self._choice, MEANINGS.get(text.strip().lower()))
             return
         if self._changing and not is_at_once(text):
-            self._held.append(self._letter("message", {}, text))
+            self._pending_input.append(self._outgoing("message", {}, text))
             self._screen.refresh()
             return
-        match meaning(text, self.view.wait):
+        match parse_line(text, self.view.wait):
             case Message(text=said):
                 self._send("message", {"text": said, "mode": "queue"}, said)
             case Answer(wait=wait, answer=answer, note=note):
                 self._send("answer", {"wait": wait, "answer": answer, "note": note}, answer)
-            case Wrong(message=message):
-                self._show([Remark(message, "warning")])
+            case InvalidInput(message=message):
+                self._notice(message, "warning")
             case Slash() as slash:
-                self._command(slash)
+                self.command(slash)
         self._screen.refresh()
 
     def stop(self) -> None:
         """Ctrl-C: end the turn; with none, say how to leave. A question of the chat itself it takes back."""
-        turn = self.view.turn
         if self._choice is not None:
             self._chosen(self._choice, "cancel")
-        elif turn is None:
-            self._show([Remark("No turn runs, so there is nothing to stop. Ctrl-D leaves.")])
+        elif (turn := self.view.turn) is None:
+            self._notice("No turn runs, so there is nothing to stop. Ctrl-D leaves.")
         elif self.view.is_stopping:
-            self._show([Remark("This turn is being stopped already. Ctrl-D leaves; it ends by itself.")])
+            self._notice("This turn is being stopped already. Ctrl-D leaves; it ends by itself.")
         else:
             self.view.is_stopping = True
             self._send("stop", {"turn": turn.number}, "stop the turn")
-            self._beside(Slash("stop"))
-
-    def open_last_call(self) -> None:
-        """Ctrl-O."""
-        self._command(Slash("open"))
+            self._run_in_thread(Slash("stop"))
 
     def open_thinking(self) -> None:
         """Ctrl-T: while it thinks, unfold it; else show the last."""
-        if self.view.speech.thinking.strip():
+        if self.view.answer_stream.thinking.strip():
             self.thinking_open = not self.thinking_open
             self._screen.refresh()
         else:
-            self._command(Slash("thinking"))
+            self.command(Slash("thinking"))
 
     def _chosen(self, slash: Slash, choice: str | None) -> None:
         """What becomes of what runs; anything else is neither guessed nor sent."""
         if choice is None:
-            self._show([Remark(f"Nothing was sent. First this: {CHOICES}.", "warning")])
+            self._notice(f"Nothing was sent. First this: {CHOICES}.", "warning")
         elif choice == "cancel":
             self._choice = None
-            self._show([Remark("Nothing was changed.")])
+            self._notice("Nothing was changed.")
             self._release()
         else:
             self._choice = None
-            self._command(replace(slash, running=choice))
+            self.command(replace(slash, running=choice))
         self._screen.refresh()
 
-    def _letter(self, kind: Kind, body: Json, text: str) -> Letter:
-        return Letter(kind, self._place, body, text, time.monotonic())
+    def _outgoing(self, kind: Kind, body: Json, text: str) -> OutgoingMessage:
+        return OutgoingMessage(kind, self._ref, body, text, time.monotonic())
 
     def _send(self, kind: Kind, body: Json, text: str) -> None:
-        letter = self._letter(kind, body, text)
+        message = self._outgoing(kind, body, text)
         if kind == "message":
-            self._unseen.add(letter.id)
-        self._outbox.put(letter)
+            self._unconfirmed.add(message.id)
+        self._outbox.put(message)
 
-    def _command(self, slash: Slash) -> None:
+    def command(self, slash: Slash) -> None:
         """Those that need no gateway at once, the others beside the conversation."""
         match slash.name:
             case "help":
@@ -351,28 +354,28 @@ class Chat:
             case _:
                 self._changing = slash.name in CHANGES
                 if slash.name == "tasks" and slash.argument.startswith("wait "):
-                    self._show([Remark("waiting for it; go on meanwhile")])
+                    self._notice("waiting for it; go on meanwhile")
                 if (slash.name, slash.argument) == ("reset", "note"):
-                    self._doing = "… the agent writes a note for the next chapter"
-                self._beside(slash)
+                    self._busy_text = "… the agent writes a note for the next chapter"
+                self._run_in_thread(slash)
 
-    def _beside(self, slash: Slash) -> None:
+    def _run_in_thread(self, slash: Slash) -> None:
         threading.Thread(target=self._ask, args=(slash,), name=slash.name, daemon=True).start()
 
-    def _did(self, answer: tuple[Slash, Done]) -> None:
+    def _did(self, answer: tuple[Slash, Outcome]) -> None:
         slash, done = answer
-        self._doing = ""
-        if isinstance(done, Opening):
+        self._busy_text = ""
+        if isinstance(done, AttachedSession):
             self._enter(done)
         elif isinstance(done, Detached):
             self.detached = done.task
             self._screen.leave()
-        elif isinstance(done, Choose):
+        elif isinstance(done, RunningChoice):
             self._choice = done.slash
             self._show(done.blocks)
         else:
             self._show(done)
-            if self._place.session and self._follower is None:
+            if self._ref.session and self._follower is None:
                 self._follow()
         if slash.name in CHANGES:
             self._release()
@@ -381,18 +384,17 @@ class Chat:
     def _release(self) -> None:
         """What was typed behind a command that changed something; it waits for a choice, too."""
         self._changing = False
-        while self._held and not self._changing and self._choice is None:
-            self.typed(self._held.popleft().text)
+        while self._pending_input and not self._changing and self._choice is None:
+            self.submit(self._pending_input.popleft().text)
 
     # --- in another thread ----------------------------------------------------------------------
 
     def _ask(self, slash: Slash) -> None:
-        done: Done = []
+        done: Outcome = []
         try:
-            done = ask(self._client, self._cursors, self._place, self.view, slash)
-        except GatewayNotRunning as error:
-            done = [Remark(f"{error.message} /start starts one.", "bad")]
+            done = ask(self._client, self._cursors, self._ref, self.view, slash)
         except HoldfastError as error:
-            done = [Remark(error_text(error), "bad")]
+            away = isinstance(error, GatewayNotRunning)
+            done = [NoticeBlock(f"{error.message} /start starts one." if away else error_text(error), "bad")]
         finally:
             self._poster(self._did)((slash, done))

@@ -1,7 +1,7 @@
-"""What was typed, on its way to the gateway: in order, kept while it is away, stored once.
+"""What was typed on its way to the gateway, and what comes from there; each direction in a thread of its own.
 
-A letter's id is minted when it is typed and sent with every try. A thread of its own sends, so that typing
-never waits.
+What was typed is sent in order, kept while the gateway is away, and stored once: a message's id is minted when it is
+typed and sent with every try. Typing never waits.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Literal
 from holdfast.cli.errors import CliError
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError, ConnectionLost
+from holdfast.client.events import RecordItem, follow_records
 from holdfast.client.http import Json, new_id
 from holdfast.client.reconnect import UNREACHABLE, Reconnect
 from holdfast.domain.errors import HoldfastError
@@ -30,7 +31,7 @@ Kind = Literal["message", "answer", "stop"]
 
 
 @dataclass(slots=True)
-class Place:
+class SessionRef:
     """The session that is talked to. Without an id it begins with the first message."""
 
     session: str = ""
@@ -40,11 +41,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class OutgoingMessage:
     """A command of the person at this terminal."""
 
     kind: Kind
-    place: Place
+    ref: SessionRef
     body: Json
     text: str
     at: float
@@ -55,37 +56,37 @@ class Letter:
 class Delivered:
     """The gateway has it on disk; what it warns of, if anything."""
 
-    letter: Letter
+    message: OutgoingMessage
     warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class DeliveryRejected:
     """The gateway does not take it."""
 
-    letter: Letter
+    message: OutgoingMessage
     error: HoldfastError
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Retrying:
     """It is kept and tried again; why, and whether this was the first try."""
 
-    letter: Letter
+    message: OutgoingMessage
     error: HoldfastError
     first: bool
 
 
-Receipt = Delivered | Returned | Waiting
+DeliveryStatus = Delivered | DeliveryRejected | Retrying
 
 
 class Outbox:
     """Sends letters one after the other."""
 
-    def __init__(self, client: Client, post: Callable[[Receipt], None]) -> None:
+    def __init__(self, client: Client, post: Callable[[DeliveryStatus], None]) -> None:
         self._client = client
         self._post = post
-        self._letters: deque[Letter] = deque()
+        self._messages: deque[OutgoingMessage] = deque()
         self._something = threading.Condition()
         self._again = threading.Event()
         self._closed = False
@@ -111,19 +112,19 @@ class Outbox:
     def drain(self, seconds: float) -> None:
         """Give what was typed last a moment to arrive."""
         with self._something:
-            self._something.wait_for(lambda: not self._letters, timeout=seconds)
+            self._something.wait_for(lambda: not self._messages, timeout=seconds)
 
     @property
-    def unsent(self) -> list[Letter]:
+    def unsent(self) -> list[OutgoingMessage]:
         """What no gateway has acknowledged yet."""
-        return list(self._letters)
+        return list(self._messages)
 
-    def put(self, letter: Letter) -> None:
+    def put(self, message: OutgoingMessage) -> None:
         """Send it as soon as possible. A stop goes before what is still waiting: it is about the turn that runs now."""
         with self._something:
-            self._letters.append(letter)
+            self._messages.append(message)
             self._something.notify()
-        if letter.kind == "stop":
+        if message.kind == "stop":
             self._again.set()
 
     def try_now(self) -> None:
@@ -134,7 +135,7 @@ class Outbox:
         reconnect = Reconnect(patience=math.inf, sleep=self._again.wait)
         while True:
             with self._something:
-                self._something.wait_for(lambda: self._letters or self._closed)
+                self._something.wait_for(lambda: self._messages or self._closed)
             if self._closed:
                 return
             self._again.clear()
@@ -146,39 +147,41 @@ class Outbox:
             if self._again.is_set():
                 reconnect.succeeded()
 
-    def _next(self) -> Letter:
+    def _next(self) -> OutgoingMessage:
         """The oldest, but a stop first."""
-        return next((letter for letter in self._letters if letter.kind == "stop"), self._letters[0])
+        return next((message for message in self._messages if message.kind == "stop"), self._messages[0])
 
-    def _deliver(self, letter: Letter) -> HoldfastError | None:
+    def _deliver(self, message: OutgoingMessage) -> HoldfastError | None:
         """One try. Why the letter is to be tried again, if it is."""
-        before, self.in_doubt = self.in_doubt, letter.id
+        before, self.in_doubt = self.in_doubt, message.id
         now = time.monotonic()
         try:
-            warning = send(self._client, letter)
+            warning = send(self._client, message)
         except HoldfastError as error:
             if not isinstance(error, ConnectionLost):
                 self.in_doubt = before
-            first = letter.id not in self._tried_since
-            since = self._tried_since.setdefault(letter.id, now)
+            first = message.id not in self._tried_since
+            since = self._tried_since.setdefault(message.id, now)
             if not _may_pass(error) or (_disk_is_full(error) and now - since > FULL_SECONDS):
-                self._done(letter, Returned(letter, error))
+                self._done(message, DeliveryRejected(message, error))
                 return None
-            self._post(Waiting(letter, error, first))
+            self._post(Retrying(message, error, first))
             return error
         except ValueError as error:
-            self._done(letter, Returned(letter, CliError(f"What answered is not a gateway of ours: {error}.")))
+            self._done(
+                message, DeliveryRejected(message, CliError(f"What answered is not a gateway of ours: {error}."))
+            )
             return None
         self.in_doubt = before
-        self._done(letter, Delivered(letter, warning))
+        self._done(message, Delivered(message, warning))
         return None
 
-    def _done(self, letter: Letter, receipt: Delivered | Returned) -> None:
+    def _done(self, message: OutgoingMessage, status: Delivered | DeliveryRejected) -> None:
         with self._something:
-            self._letters.remove(letter)
-            self._tried_since.pop(letter.id, None)
+            self._messages.remove(message)
+            self._tried_since.pop(message.id, None)
             self._something.notify_all()
-        self._post(receipt)
+        self._post(status)
 
 
 def _disk_is_full(error: HoldfastError) -> bool:
@@ -190,28 +193,54 @@ def _may_pass(error: HoldfastError) -> bool:
     return isinstance(error, UNREACHABLE) or _disk_is_full(error)
 
 
-def send(client: Client, letter: Letter) -> str:
+def send(client: Client, message: OutgoingMessage) -> str:
     """One try; what the gateway warns of. The first message to a new place begins its session."""
-    place = letter.place
-    match letter.kind:
+    ref = message.ref
+    match message.kind:
         case "answer":
-            return str(client.command("POST", "/v1/answers", letter.body, id=letter.id).get("warning", ""))
+            return str(client.command("POST", "/v1/answers", message.body, id=message.id).get("warning", ""))
         case "stop":
-            client.command("POST", f"/v1/sessions/{place.session}/stop", letter.body, id=letter.id)
+            client.command("POST", f"/v1/sessions/{ref.session}/stop", message.body, id=message.id)
         case "message":
-            with place.lock:
-                if not place.session:
-                    begin(client, place, text=letter.text, id=letter.id)
+            with ref.lock:
+                if not ref.session:
+                    begin(client, ref, text=message.text, id=message.id)
                     return ""
-            client.command("POST", f"/v1/sessions/{place.session}/messages", letter.body, id=letter.id)
+            client.command("POST", f"/v1/sessions/{ref.session}/messages", message.body, id=message.id)
     return ""
 
 
-def begin(client: Client, place: Place, *, text: str | None = None, id: str | None = None) -> None:
+def begin(client: Client, ref: SessionRef, *, text: str | None = None, id: str | None = None) -> None:
     """Begin the session of a place; its lock must be held."""
-    body: Json = {"cwd": place.cwd}
+    body: Json = {"cwd": ref.cwd}
     if text is not None:
         body["text"] = text
-    if place.profile is not None:
-        body["profile"] = place.profile
-    place.session = str(client.command("POST", "/v1/sessions", body, id=id)["session"])
+    if ref.profile is not None:
+        body["profile"] = ref.profile
+    ref.session = str(client.command("POST", "/v1/sessions", body, id=id)["session"])
+
+
+class Follower:
+    """One session, from a cursor on, until it is closed. The last that is posted may be why it cannot go on."""
+
+    def __init__(
+        self, client: Client, session: str, *, after: int, post: Callable[[RecordItem | HoldfastError], None]
+    ) -> None:
+        self._closed = threading.Event()
+        self._post = post
+        self._apply = follow_records(client, session, after=after, patience=math.inf, closed=self._closed)
+
+    def start(self) -> None:
+        """Begin. The thread never keeps the process alive."""
+        threading.Thread(target=self._run, name="follower", daemon=True).start()
+
+    def close(self) -> None:
+        """It is over; the thread ends at the next sign of life."""
+        self._closed.set()
+
+    def _run(self) -> None:
+        try:
+            for seen in self._apply:
+                self._post(seen)
+        except HoldfastError as error:
+            self._post(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli.chat.pieces import CODE_LINES, Piece, Splitter
+from holdfast.cli.chat.streaming import CODE_LINES, MarkdownPiece, MarkdownSplitter
 
 LINES = [
     "",
@@ -23,8 +23,8 @@ LINES = [
 ]
 
 
-def pieces(*chunks: str) -> list[Piece]:
-    splitter = Splitter()
+def pieces(*chunks: str) -> list[MarkdownPiece]:
+    splitter = MarkdownSplitter()
     for chunk in chunks:
         splitter.feed(chunk)
     splitter.finish()
@@ -48,13 +48,13 @@ def test_paragraphs_headings_lists_and_code_are_pieces() -> None:
 
 
 def test_a_piece_is_there_as_soon_as_it_cannot_change() -> None:
-    splitter = Splitter()
+    splitter = MarkdownSplitter()
     assert splitter.feed("one\n") == []
     assert splitter.feed("\n") == []  # what follows may be indented and belong to it
     assert splitter.rest.markdown == "one"
-    assert splitter.feed("t") == [Piece("one")]
+    assert splitter.feed("t") == [MarkdownPiece("one")]
     assert splitter.rest.markdown == "t"
-    assert splitter.feed("\n## two\n") == [Piece("t"), Piece("## two")]
+    assert splitter.feed("\n## two\n") == [MarkdownPiece("t"), MarkdownPiece("## two")]
 
 
 def test_code_in_a_list_stays_with_its_list() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from holdfast.cli.chat.attach import Opening
+from holdfast.cli.chat.attach import AttachedSession
 from holdfast.cli.chat.blocks import Block
-from holdfast.cli.chat.keep import Cursors
-from holdfast.cli.chat.outbox import Place
-from holdfast.cli.chat.talk import Chat
+from holdfast.cli.chat.connection import SessionRef
+from holdfast.cli.chat.controller import ChatController
+from holdfast.cli.chat.local_state import ReadCursors
 from holdfast.cli.chat.view import View
 from holdfast.client.client import Client
 from holdfast.config import Home
@@ -24,11 +24,11 @@ class Paper:
         self.shown: list[Block] = []
         self.left = False
 
-    async def run(self, chat: Chat) -> None:
+    async def run(self, chat: ChatController) -> None:
         del chat
 
-    def enter(self, opening: Opening) -> None:
-        del opening
+    def enter(self, attached: AttachedSession) -> None:
+        del attached
 
     def show(self, blocks: list[Block]) -> None:
         self.shown += blocks
@@ -43,13 +43,13 @@ class Paper:
 async def test_leaving_stopping_and_help_never_wait_for_a_command_in_progress(tmp_path: Path) -> None:
     screen, view = Paper(), View(time.monotonic, profile="demo", model="demo", cwd="/")
     gateway = Client(Home(tmp_path))
-    chat = Chat(gateway, Cursors(tmp_path), screen, Opening(Place(cwd="/"), view))
-    chat.typed("/reset note")  # the gateway has not answered: its answer is taken by this very loop
-    chat.typed("say behind it")
-    chat.typed("/help")
+    chat = ChatController(gateway, ReadCursors(tmp_path), screen, AttachedSession(SessionRef(cwd="/"), view))
+    chat.submit("/reset note")  # the gateway has not answered: its answer is taken by this very loop
+    chat.submit("say behind it")
+    chat.submit("/help")
     assert screen.shown
-    chat.typed("/stop")
+    chat.submit("/stop")
     assert "nothing to stop" in str(screen.shown[-1])
-    chat.typed("/quit")
+    chat.submit("/quit")
     assert screen.left
-    assert [letter.text for letter in chat.unsent] == ["say behind it"]
+    assert [message.text for message in chat.unsent] == ["say behind it"]

@@ -12,8 +12,16 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.chat import outbox
-from holdfast.cli.chat.outbox import Delivered, Letter, Outbox, Place, Receipt, Returned, Waiting
+from holdfast.cli.chat import connection
+from holdfast.cli.chat.connection import (
+    Delivered,
+    DeliveryRejected,
+    DeliveryStatus,
+    Outbox,
+    OutgoingMessage,
+    Retrying,
+    SessionRef,
+)
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError, ConnectionLost, GatewayNotRunning
 from holdfast.client.http import Json
@@ -26,15 +34,15 @@ class Post:
     """An outbox, and every receipt that came."""
 
     def __init__(self, home: Path) -> None:
-        self.receipts: queue.Queue[Receipt] = queue.Queue()
+        self.receipts: queue.Queue[DeliveryStatus] = queue.Queue()
         self.outbox = Outbox(Client(Home(home)), self.receipts.put)
 
-    def say(self, session: str, text: str) -> Letter:
-        letter = Letter("message", Place(session), {"text": text, "mode": "queue"}, text, 0.0)
-        self.outbox.put(letter)
-        return letter
+    def say(self, session: str, text: str) -> OutgoingMessage:
+        message = OutgoingMessage("message", SessionRef(session), {"text": text, "mode": "queue"}, text, 0.0)
+        self.outbox.put(message)
+        return message
 
-    def receipt(self) -> Receipt:
+    def status(self) -> DeliveryStatus:
         return self.receipts.get(timeout=PATIENCE)
 
 
@@ -58,29 +66,29 @@ def frozen(gateway: GatewayProcess) -> Iterator[None]:
 def test_letters_arrive_in_order_and_once(gateway: GatewayProcess, post: Post) -> None:
     session = gateway.create()
     letters = [post.say(session, f"say {number}") for number in range(5)]
-    assert [post.receipt() for _ in letters] == [Delivered(letter) for letter in letters]
+    assert [post.status() for _ in letters] == [Delivered(message) for message in letters]
     assert post.outbox.unsent == []
     said = of_kind(gateway.until_rest(session), "InputReceived")
-    assert [event["input"] for event in said] == [letter.id for letter in letters]
+    assert [event["input"] for event in said] == [message.id for message in letters]
 
 
 def test_what_nobody_could_hear_is_not_in_doubt(gateway: GatewayProcess, post: Post) -> None:
     session = gateway.create()
     gateway.kill9()
-    letter = post.say(session, "say late")
-    receipt = post.receipt()
-    assert isinstance(receipt, Waiting) and isinstance(receipt.error, GatewayNotRunning) and receipt.first
-    until(lambda: post.outbox.in_doubt != letter.id, "it is known that it did not arrive")
-    assert post.outbox.unsent == [letter]
+    message = post.say(session, "say late")
+    status = post.status()
+    assert isinstance(status, Retrying) and isinstance(status.error, GatewayNotRunning) and status.first
+    until(lambda: post.outbox.in_doubt != message.id, "it is known that it did not arrive")
+    assert post.outbox.unsent == [message]
 
 
 def test_what_a_silent_gateway_may_have_heard_is_in_doubt(gateway: GatewayProcess, post: Post) -> None:
     session = gateway.create()
     with frozen(gateway):
-        letter = post.say(session, "say perhaps")
-        until(lambda: post.outbox.in_doubt == letter.id, "it is on its way")
-        assert post.outbox.unsent == [letter]
-    assert post.receipt() == Delivered(letter)
+        message = post.say(session, "say perhaps")
+        until(lambda: post.outbox.in_doubt == message.id, "it is on its way")
+        assert post.outbox.unsent == [message]
+    assert post.status() == Delivered(message)
     assert len(of_kind(gateway.until_rest(session), "InputReceived")) == 1
 
 
@@ -88,17 +96,17 @@ def test_a_gateway_that_dies_with_a_letter_in_its_hands_leaves_it_in_doubt(gatew
     """The tries after the cut find nobody, which says nothing about the first."""
     session = gateway.create()
     with frozen(gateway):
-        letter = post.say(session, "say perhaps")
-        until(lambda: post.outbox.in_doubt == letter.id, "it is on its way")
+        message = post.say(session, "say perhaps")
+        until(lambda: post.outbox.in_doubt == message.id, "it is on its way")
         until(lambda: has_heard(gateway.port), "the letter lies at its door")
         gateway.kill9()
-        receipt = post.receipt()
-        assert isinstance(receipt, Waiting) and isinstance(receipt.error, ConnectionLost)
-        assert post.outbox.in_doubt == letter.id
+        status = post.status()
+        assert isinstance(status, Retrying) and isinstance(status.error, ConnectionLost)
+        assert post.outbox.in_doubt == message.id
         gateway.start()
-    while isinstance(receipt, Waiting):
-        receipt = post.receipt()
-    assert receipt == Delivered(letter)
+    while isinstance(status, Retrying):
+        status = post.status()
+    assert status == Delivered(message)
     assert len(of_kind(gateway.until_rest(session), "InputReceived")) == 1
 
 
@@ -131,24 +139,24 @@ def full(tmp_path: Path) -> Iterator[Post]:
 
 def test_a_stop_goes_before_a_message_that_a_full_disk_refuses(full: Post) -> None:
     message = full.say("a" * 16, "say something")
-    assert isinstance(full.receipt(), Waiting)
-    stop = Letter("stop", Place("a" * 16), {"turn": 1}, "stop the turn", 0.0)
+    assert isinstance(full.status(), Retrying)
+    stop = OutgoingMessage("stop", SessionRef("a" * 16), {"turn": 1}, "stop the turn", 0.0)
     full.outbox.put(stop)
-    receipts = iter(full.receipt, None)
-    assert Delivered(stop) == next(receipt for receipt in receipts if not isinstance(receipt, Waiting))
+    receipts = iter(full.status, None)
+    assert Delivered(stop) == next(status for status in receipts if not isinstance(status, Retrying))
     assert full.outbox.unsent == [message]
 
 
 def test_a_message_that_a_full_disk_refuses_is_given_back(full: Post, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "FULL_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "FULL_SECONDS", 0.1)
     message = full.say("a" * 16, "say something")
-    receipts = iter(full.receipt, None)
-    returned = next(receipt for receipt in receipts if not isinstance(receipt, Waiting))
-    assert isinstance(returned, Returned) and returned.letter == message
+    receipts = iter(full.status, None)
+    returned = next(status for status in receipts if not isinstance(status, Retrying))
+    assert isinstance(returned, DeliveryRejected) and returned.message == message
     assert full.outbox.unsent == []
 
 
 def test_what_the_gateway_warns_of_comes_back(full: Post) -> None:
-    letter = Letter("answer", Place("a" * 16), {"wait": "w", "answer": "always"}, "always", 0.0)
-    full.outbox.put(letter)
-    assert full.receipt() == Delivered(letter, "not for long")
+    message = OutgoingMessage("answer", SessionRef("a" * 16), {"wait": "w", "answer": "always"}, "always", 0.0)
+    full.outbox.put(message)
+    assert full.status() == Delivered(message, "not for long")

@@ -7,16 +7,16 @@ import threading
 from pathlib import Path
 
 from holdfast.cli.chat.complete import MOST, matches, mention
-from holdfast.cli.chat.keep import CURSORS, Cursors, Typed, folder
+from holdfast.cli.chat.local_state import CURSORS, InputHistory, ReadCursors, state_folder
 from holdfast.config import Home
 
 
 def test_cursors_only_grow_and_are_private(tmp_path: Path) -> None:
-    place = folder(Home(tmp_path / "home"))
-    cursors = Cursors(place)
+    place = state_folder(Home(tmp_path / "home"))
+    cursors = ReadCursors(place)
     assert cursors.get("a") is None
     cursors.set("a", 5)
-    Cursors(place).set("a", 3)
+    ReadCursors(place).set("a", 3)
     assert cursors.get("a") == 5
     assert place.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in place.iterdir()} == {0o600}
@@ -25,19 +25,19 @@ def test_cursors_only_grow_and_are_private(tmp_path: Path) -> None:
 def test_many_chats_at_once_lose_no_cursor(tmp_path: Path) -> None:
     def write(name: str) -> None:
         for version in range(1, 21):
-            Cursors(tmp_path).set(f"{name}{version}", version)
+            ReadCursors(tmp_path).set(f"{name}{version}", version)
 
     threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(Cursors(tmp_path).get(f"{name}{version}") == version for name in "abcd" for version in range(1, 21))
+    assert all(ReadCursors(tmp_path).get(f"{name}{version}") == version for name in "abcd" for version in range(1, 21))
 
 
 def test_cursors_are_bounded_and_damage_costs_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "cursors.json").write_text("{half a")
-    cursors = Cursors(tmp_path)
+    cursors = ReadCursors(tmp_path)
     assert cursors.get("a") is None
     many = ", ".join(f'"{number}": 1' for number in range(CURSORS + 50))
     (tmp_path / "cursors.json").write_text(f"{{{many}}}")
@@ -46,31 +46,31 @@ def test_cursors_are_bounded_and_damage_costs_nothing_else(tmp_path: Path) -> No
 
 
 def test_history_keeps_lines_and_is_private(tmp_path: Path) -> None:
-    typed = Typed(tmp_path)
-    assert typed.load() == []
-    typed.add("one\ntwo")
-    typed.add("grüße \udcff")
+    submit = InputHistory(tmp_path)
+    assert submit.load() == []
+    submit.add("one\ntwo")
+    submit.add("grüße \udcff")
     with (tmp_path / "history").open("a") as file:
         file.write('"cut by a full di\n17\n')
-    assert Typed(tmp_path).load() == ["one\ntwo", "grüße \udcff"]
+    assert InputHistory(tmp_path).load() == ["one\ntwo", "grüße \udcff"]
     assert (tmp_path / "history").stat().st_mode & 0o777 == 0o600
 
 
 def test_history_does_not_grow_for_ever(tmp_path: Path) -> None:
-    typed = Typed(tmp_path)
+    submit = InputHistory(tmp_path)
     for number in range(1200):
-        typed.add(f"{number} " + "x" * 1000)
-    assert typed.load()[-1].startswith("1199 ")
+        submit.add(f"{number} " + "x" * 1000)
+    assert submit.load()[-1].startswith("1199 ")
     assert (tmp_path / "history").stat().st_size < 1_000_000
-    assert typed.load()[-1].startswith("1199 ")
+    assert submit.load()[-1].startswith("1199 ")
 
 
 def test_a_history_that_cannot_be_shortened_is_still_read(tmp_path: Path) -> None:
-    typed = Typed(tmp_path)
+    submit = InputHistory(tmp_path)
     for number in range(20):
-        typed.add(f"{number} " + "x" * 60_000)
+        submit.add(f"{number} " + "x" * 60_000)
     (tmp_path / f"history.{os.getpid()}").mkdir()  # in the way, as a full disk would be
-    assert typed.load()[-1].startswith("19 ")
+    assert submit.load()[-1].startswith("19 ")
 
 
 def test_a_mention_is_the_word_behind_an_at() -> None:

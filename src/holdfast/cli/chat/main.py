@@ -1,0 +1,62 @@
+"""The chat from its beginning to its end: which session, and the last words."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from holdfast.cli.chat.attach import AttachedSession, attach, last_here, new_session
+from holdfast.cli.chat.controller import ChatController, Screen
+from holdfast.cli.chat.local_state import InputHistory, ReadCursors, state_folder
+from holdfast.cli.chat.terminal import TerminalScreen
+from holdfast.cli.context import Cli
+from holdfast.cli.hints import program
+from holdfast.cli.screen import SHORT_ID, clean, dim, plural
+
+
+def run_chat(cli: Cli, *, session: str | None, new: bool, profile: str | None, cwd: str) -> int:
+    """Attach to a session or begin one, and stay until the person leaves."""
+    cli.start_gateway()
+    folder = state_folder(cli.home)
+    cursors = ReadCursors(folder)
+    if session is None and not new:
+        session = last_here(cli.client, cwd)
+    attached = new_session(cli.client, cwd, profile) if session is None else attach(cli.client, session, cursors)
+    screen = TerminalScreen(cli.client, InputHistory(folder), colors=not cli.plain)
+    asyncio.run(_run(cli, cursors, screen, attached))
+    return 0
+
+
+async def _run(cli: Cli, cursors: ReadCursors, screen: Screen, attached: AttachedSession) -> None:
+    chat = ChatController(cli.client, cursors, screen, attached)
+    try:
+        await screen.run(chat)
+    finally:
+        chat.close()
+    if not screen.hung_up:
+        with suppress(OSError):
+            _goodbye(cli, chat)
+
+
+def _what_goes_on(chat: ChatController) -> str:
+    view = chat.view
+    if view.wait is not None and view.wait.wants_answer:
+        return f"it waits for your answer ({program()} inbox)"
+    if view.at_work:
+        return f"the work goes on ({view.state})"
+    return "the work goes on" if chat.sent_last else "nothing is at work"
+
+
+def _goodbye(cli: Cli, chat: ChatController) -> None:
+    """What becomes of the work, how to come back, and what was never sent."""
+    if chat.session and not chat.ended:
+        cli.echo(dim(f"\ndetached; {_what_goes_on(chat)}\nback: {program()} chat {chat.session[:SHORT_ID]}"))
+        if chat.detached:
+            cli.echo(dim(f"the turn is a task now: {program()} tasks show {chat.detached[:SHORT_ID]}"))
+    for message in chat.unsent:
+        in_doubt = chat.is_in_doubt(message)
+        cli.echo(f"{'perhaps sent' if in_doubt else 'not sent'}: {clean(message.text)}")
+        if in_doubt:
+            cli.echo(dim(f"No answer came. `{program()} sessions` shows it if it arrived."))
+    if chat.unsent:
+        cli.echo(dim(f"{plural(len(chat.unsent), 'message')} could not be sent: no gateway answered."))

@@ -1,0 +1,206 @@
+"""The answer that is being streamed, cut into pieces of Markdown that can be printed: each once and in order.
+
+A piece is a paragraph, a list, a heading, a table or a block of code: what a renderer can draw without knowing what
+follows. A long block of code comes in several pieces, each a block of its own. Pure, and the pieces are the same
+however the text was chopped on its way here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from holdfast.cli.chat.blocks import Block, NoticeBlock, TextBlock, ThinkingBlock
+from holdfast.domain.transcript_items import StepItem
+
+CODE_LINES = 40
+_OPENS = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
+_HEADING = re.compile(r"#{1,6}([ \t]|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownPiece:
+    """Markdown that can be drawn by itself; `joined` goes on where the piece before ended."""
+
+    markdown: str
+    joined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    opener: str
+    mark: str
+    nested: bool
+
+    def closed_by(self, line: str) -> bool:
+        stripped = line.strip()
+        return len(stripped) >= len(self.mark) and set(stripped) == {self.mark[0]}
+
+
+class MarkdownSplitter:
+    """Takes text as it comes and hands out finished pieces; `rest` is the piece in the making."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.pieces: list[MarkdownPiece] = []
+        self._lines: list[str] = []
+        self._partial = ""
+        self._fence: _Fence | None = None
+        self._after_blank = False
+        self._joined = False
+
+    def feed(self, text: str) -> list[MarkdownPiece]:
+        """The pieces that this text finished."""
+        self.text += text
+        *whole, self._partial = (self._partial + text).split("\n")
+        new = [piece for line in whole for piece in self._line(line)]
+        if self._after_blank and self._partial[:1].strip():
+            new += self._cut()
+        self.pieces += new
+        return new
+
+    def finish(self) -> list[MarkdownPiece]:
+        """There is no more text: whatever is left is a piece."""
+        new = [*self._line(self._partial), *self._cut()]
+        self._partial, self._fence = "", None
+        self.pieces += new
+        return new
+
+    @property
+    def rest(self) -> MarkdownPiece:
+        """The piece as far as it has come."""
+        return MarkdownPiece("\n".join([*self._lines, self._partial]).strip("\n"), self._joined)
+
+    def _line(self, line: str) -> Iterator[MarkdownPiece]:
+        if self._fence is not None:
+            yield from self._code(line, self._fence)
+            return
+        if not line.strip():
+            self._after_blank = bool(self._lines)
+            if self._lines:
+                self._lines.append(line)
+            return
+        at_margin = not line[0].isspace()
+        if self._after_blank and at_margin:
+            yield from self._cut()
+        self._after_blank = False
+        opens = _OPENS.match(line)
+        heading = at_margin and _HEADING.match(line) is not None
+        if at_margin and (opens is not None or heading):
+            yield from self._cut()
+        if opens is not None:
+            self._fence = _Fence(line, opens["fence"], nested=bool(opens["indent"]))
+        self._lines.append(line)
+        if heading:
+            yield from self._cut()
+
+    def _code(self, line: str, fence: _Fence) -> Iterator[MarkdownPiece]:
+        """Inside a fence. What is nested in a list stays with its list."""
+        self._lines.append(line)
+        if fence.closed_by(line):
+            self._fence = None
+            if not fence.nested:
+                yield from self._cut()
+        elif len(self._lines) > CODE_LINES and not fence.nested:
+            self._lines.append(fence.mark)
+            yield from self._cut()
+            self._lines, self._joined = [fence.opener], True
+
+    def _cut(self) -> list[MarkdownPiece]:
+        markdown = "\n".join(self._lines).strip("\n")
+        piece = MarkdownPiece(markdown, self._joined)
+        self._lines, self._joined, self._after_blank = [], False, False
+        return [piece] if markdown.strip() else []
+
+
+OTHERWISE = "the answer was stored otherwise than it was spoken; this is the stored one:"
+
+
+class AnswerStream:
+    """One step at a time. `thoughts` are all that were shown, to be opened later."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.thoughts: list[str] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """A model was asked: what comes now is a new answer, also when it is the same step again."""
+        self._said = MarkdownSplitter()
+        self._thinking = ""
+        self._told = 0
+        """How much of the thinking was shown as a block."""
+        self._since: float | None = None
+        self._is_over = False
+
+    # --- what is alive --------------------------------------------------------------------------
+
+    @property
+    def rest(self) -> MarkdownPiece:
+        """The piece in the making."""
+        return self._said.rest
+
+    @property
+    def thinking(self) -> str:
+        """The thinking in the making; empty when the agent speaks."""
+        return self._thinking[self._told :]
+
+    @property
+    def thinking_ms(self) -> int | None:
+        """For how long it has been thinking."""
+        return None if self._since is None else int((self._clock() - self._since) * 1000)
+
+    # --- what comes -----------------------------------------------------------------------------
+
+    def grown(self, step: StepItem) -> list[Block]:
+        """More of the answer was streamed; the blocks that it finished."""
+        self._thinking = step.thinking
+        if self.thinking and self._since is None:
+            self._since = self._clock()
+        text = step.text[len(self._said.text) :]
+        if not text:
+            return []
+        shown = self._tell_thought() if text.strip() else []
+        return [*shown, *map(_spoke, self._said.feed(text))]
+
+    def responded(self, step: StepItem) -> list[Block]:
+        """The whole answer: whatever of it was not shown yet."""
+        whole = step.text
+        blocks = self._end(step)
+        if whole.startswith(self._said.text):
+            rest = whole[len(self._said.text) :]
+            return [*blocks, *map(_spoke, [*self._said.feed(rest), *self._said.finish()])]
+        shown, stored = self._said.pieces, MarkdownSplitter()
+        self._said = stored
+        pieces = [*stored.feed(whole), *stored.finish()]
+        if pieces[: len(shown)] == shown:
+            return [*blocks, *map(_spoke, pieces[len(shown) :])]
+        return [*blocks, NoticeBlock(OTHERWISE, "warning"), *map(_spoke, pieces)]
+
+    def cut(self, step: StepItem) -> list[Block]:
+        """The answer ends here, as far as it had come; we may have seen more of it than was kept."""
+        kept = step.text
+        blocks = self._end(step)
+        more = kept[len(self._said.text) :] if kept.startswith(self._said.text) else ""
+        return [*blocks, *map(_spoke, [*self._said.feed(more), *self._said.finish()])]
+
+    def _end(self, step: StepItem) -> list[Block]:
+        if self._is_over:  # its step began before the first record that we have
+            self.begin()
+        self._is_over = True
+        if step.thinking.startswith(self._thinking):
+            self._thinking = step.thinking
+        return self._tell_thought()
+
+    def _tell_thought(self) -> list[Block]:
+        text, ms = self.thinking.strip(), self.thinking_ms
+        self._told, self._since = len(self._thinking), None
+        if not text:
+            return []
+        self.thoughts.append(text)
+        return [ThinkingBlock(len(self.thoughts), text, ms)]
+
+
+def _spoke(piece: MarkdownPiece) -> Block:
+    return TextBlock(piece.markdown, piece.joined)
