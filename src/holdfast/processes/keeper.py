@@ -32,19 +32,22 @@ import sys
 import time
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # at run time the typing module is dearer than all of this
+if TYPE_CHECKING:  # importing the typing module would take longer than everything here
     from typing import Any, NoReturn
 
-ENTRY_BYTES = 512
+RECORD_BYTES = 512
 BLOCK = 4096
 BURST_SECONDS = 0.02
-"""A disk takes some 4 GB/s at best: between two looks at an output it grows by 80 MB."""
-BLIND_SECONDS = 0.25
+"""The pause between two looks at an output that grows: in that time a disk takes 80 MB at best (4 GB/s)."""
+POLL_SECONDS = 0.25
+"""The pause where the kernel does not say that an output grows."""
 RETRY_SECONDS = 1.0
 RETRIES = 600
+"""How often a record is written that the disk refuses."""
 OOM_SCORE = "500"
 PIPE_BYTES = 1 << 20
 DESCRIPTORS = 1 << 16
+"""More than a process has open."""
 DIRECTORY = 3
 """The descriptor of the spool directory: a path may name another one by the time that we look."""
 PR_SET_CHILD_SUBREAPER = 36
@@ -129,12 +132,13 @@ class Keeper:
         self._order = order
         self._path = path
         self._command = 0
-        """Its pid; the standby reads it from the claim."""
+        """Its pid, once the directory is claimed for it; the standby reads it from the claim."""
         self._standby = os.getpid()
         self._recorded = False
-        self._entry = os.open("exit.pre", os.O_RDWR | os.O_CREAT, 0o600)
-        os.pwrite(self._entry, b" " * (ENTRY_BYTES - 1) + b"\n", 0)
-        os.fsync(self._entry)
+        """Whether this process has recorded the end of the command."""
+        self._record_file = os.open("exit.pre", os.O_RDWR | os.O_CREAT, 0o600)
+        os.pwrite(self._record_file, b" " * (RECORD_BYTES - 1) + b"\n", 0)
+        os.fsync(self._record_file)
         head, tail = order["head"], order["tail"]
         self._outputs = [CappedFile("output.log", head, tail)]
         if order["stderr"] == "apart":
@@ -205,9 +209,9 @@ class Keeper:
             os.waitpid(builder, 0)
             return int(pid)
         os.waitid(os.P_PID, builder, os.WEXITED | os.WNOWAIT)
-        if not os.pread(self._entry, 6, 0).startswith(b"never "):
+        if not os.pread(self._record_file, 6, 0).startswith(b"never "):
             with open("output.log", "rb") as file:
-                words = file.read(ENTRY_BYTES).decode("utf-8", "replace")
+                words = file.read(RECORD_BYTES).decode("utf-8", "replace")
             self._note_failure(f"the sandbox could not be set up: {words}", 0)
         return builder
 
@@ -231,8 +235,9 @@ class Keeper:
             except OSError as error:
                 self._fail(f"the working directory {order['cwd']}: {error.strerror}", error.errno)
             if order["sandbox"]:
-                files = [fcntl.fcntl(file, F_DUPFD_CLOEXEC, 10) for file in (reader, pid_writer, self._entry, report)]
-                self._entry = files[2]
+                wanted = (reader, pid_writer, self._record_file, report)
+                files = [fcntl.fcntl(file, F_DUPFD_CLOEXEC, 10) for file in wanted]  # above those that they become
+                self._record_file = files[2]
                 for number, file in enumerate(files, 3):
                     os.dup2(file, number)
                 argv = [*order["sandbox"], "--", "/bin/sh", "-c", GATE, "sh", *argv]
@@ -251,7 +256,7 @@ class Keeper:
 
     def _note_failure(self, reason: str, number: int | None) -> None:
         text = f"never {number or 0} " + " ".join(reason.split())
-        os.pwrite(self._entry, text.encode("utf-8", "replace")[: ENTRY_BYTES - 1], 0)
+        os.pwrite(self._record_file, text.encode("utf-8", "replace")[: RECORD_BYTES - 1], 0)
 
     def wait(self, keeper: int = 0) -> None:
         """Wait until the last descendant is gone. The standby gives its keeper, and takes over when that dies."""
@@ -259,7 +264,7 @@ class Keeper:
             if self._command == 0:
                 self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1}, None)
                 continue
-            seconds = None if self._watch_growth() else BLIND_SECONDS
+            seconds = None if self._watch_growth() else POLL_SECONDS
             self._cap(2)
             if self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1, _signal.SIGIO}, seconds) == _signal.SIGIO:
                 self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1}, BURST_SECONDS)
@@ -338,11 +343,11 @@ class Keeper:
             try:
                 if os.path.exists("exit"):
                     return
-                entry = os.pread(self._entry, ENTRY_BYTES, 0).partition(b"\n")[0]
-                if not entry.startswith(b"never ") and not entry.endswith((b" keeper", b" standby")):
+                record = os.pread(self._record_file, RECORD_BYTES, 0).partition(b"\n")[0]
+                if not record.startswith(b"never ") and not record.endswith((b" keeper", b" standby")):
                     text = f"ended {status} {time.time():.6f} {by}\n"
-                    os.pwrite(self._entry, text.encode(), 0)
-                os.fsync(self._entry)
+                    os.pwrite(self._record_file, text.encode(), 0)
+                os.fsync(self._record_file)
                 os.rename("exit.pre", "exit")
                 os.fsync(self._directory)
                 return
@@ -398,7 +403,7 @@ def prefer_as_oom_victim() -> bool:
     return True
 
 
-def quiet_stdio() -> int:
+def redirect_stdio() -> int:
     """Redirect stdio to nothing; return the descriptor of the report, which the supervisor reads until it is closed."""
     report = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
@@ -423,7 +428,7 @@ def main(directory: str) -> None:
     os.closerange(3, DESCRIPTORS)  # the command gets nothing that the gateway was started with
     with open(0, "rb", closefd=False) as file:
         order = marshal.load(file)
-    report = quiet_stdio()
+    report = redirect_stdio()
     os.umask(0o077)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, _signal.valid_signals())
     try:

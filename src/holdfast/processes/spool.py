@@ -22,7 +22,7 @@ from typing import Literal
 from holdfast.domain.errors import Corrupt, HoldfastError, NotFound, Unavailable
 from holdfast.processes.command import Ended, NeverStarted, Witness, check_id
 from holdfast.processes.identity import Identity
-from holdfast.processes.keeper import BLOCK, ENTRY_BYTES, punch, sync_directory
+from holdfast.processes.keeper import BLOCK, RECORD_BYTES, punch, sync_directory
 
 CANCELLED_CLAIM = "cancelled\n"
 REMOVED = ".removed"
@@ -301,7 +301,7 @@ class Spool:
             case _:
                 return None
 
-    def _text(self, name: str, limit: int = 2 * ENTRY_BYTES) -> str | None:
+    def _text(self, name: str, limit: int = 2 * RECORD_BYTES) -> str | None:
         try:
             file = open_regular(self.path / name, os.O_RDONLY)
         except FileNotFoundError:

@@ -82,20 +82,20 @@ class Supervisor:
         self._launcher = launcher or KeeperLauncher()
         self._own_launcher = launcher is None
         self._meter = ActivityMeter()
-        self._looking = asyncio.Lock()
+        self._activities_lock = asyncio.Lock()
         self._live: dict[str, _Watch] = {}
         self._starting: dict[str, asyncio.Task[Running]] = {}
-        self._settling: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
         self._ticker: asyncio.Task[None] | None = None
         self._sizes = OutputSizes(root)
         self._changed: set[str] = set()
         """Commands whose outputs may have grown since they were measured, besides all running ones."""
         self._usage = DiskUsage(0, 0)
-        self._looked_at: float | None = None
+        self._usage_read_at: float | None = None
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         clear_removed(root)
 
-    # --- beginnings -----------------------------------------------------------------------------
+    # --- starting -------------------------------------------------------------------------------
 
     async def start(self, command: CommandSpec) -> Running:
         """Start a command; return when its identity is durable and it has begun. Raises if it never will."""
@@ -126,8 +126,8 @@ class Supervisor:
 
     async def _admit(self) -> None:
         """Refuse a new command if a limit is reached."""
-        looked_at, now = self._looked_at, asyncio.get_running_loop().time()
-        usage = self._usage if looked_at is not None and now - looked_at <= USAGE_SECONDS else await self.usage()
+        read_at, now = self._usage_read_at, asyncio.get_running_loop().time()
+        usage = self._usage if read_at is not None and now - read_at <= USAGE_SECONDS else await self.usage()
         if len(self._live) + len(self._starting) >= self._limits.live:
             raise Unavailable(f"{self._limits.live} commands are running, which is the limit.")
         if usage.free < self._limits.free_bytes:
@@ -162,7 +162,7 @@ class Supervisor:
         claim = Spool(self.root, id).readable_claim()
         return None if claim is None else claim.command.pid
 
-    # --- ends -----------------------------------------------------------------------------------
+    # --- waiting --------------------------------------------------------------------------------
 
     def live(self) -> list[str]:
         """The ids of all running commands."""
@@ -203,20 +203,20 @@ class Supervisor:
         watch = _Watch(spool, claim, loop.create_future(), None if claim.left_by else open_pidfd(claim.command))
         self._live[spool.id] = watch
         if watch.pidfd is None:
-            self._gone(watch)
+            self._process_ended(watch)
         else:
-            loop.add_reader(watch.pidfd, self._gone, watch)
+            loop.add_reader(watch.pidfd, self._process_ended, watch)
         if self._ticker is None:
             self._ticker = asyncio.create_task(self._tick())
 
-    def _gone(self, watch: _Watch) -> None:
+    def _process_ended(self, watch: _Watch) -> None:
         if watch.pidfd is not None:
             asyncio.get_running_loop().remove_reader(watch.pidfd)
-        task = asyncio.create_task(self._settle(watch))
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
+        task = asyncio.create_task(self._set_outcome(watch))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
-    async def _settle(self, watch: _Watch) -> None:
+    async def _set_outcome(self, watch: _Watch) -> None:
         if watch.claim.left_by:
             outcome = await wait_for_outcome_of_left(watch.spool, watch.claim)
         else:
@@ -259,11 +259,11 @@ class Supervisor:
 
     async def write(self, id: str, data: bytes, *, within: float = 5.0) -> int:
         """Write to its input; return how many bytes it took in time."""
-        return await stdin.write(self._alive(id).spool, data, within=within)
+        return await stdin.write(self._running(id).spool, data, within=within)
 
     def close_stdin(self, id: str) -> None:
         """Close its input."""
-        watch = self._alive(id)
+        watch = self._running(id)
         stdin.close(watch.spool, watch.claim)
 
     # --- stopping -------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ class Supervisor:
 
     async def activities(self) -> dict[str, Activity | NotYet]:
         """Return the activity of each live command over the last minute, or since its start."""
-        async with self._looking:
+        async with self._activities_lock:
             live = {id: (watch.claim, watch.spool.path) for id, watch in self._live.items()}
             return await asyncio.to_thread(self._meter.read, live)
 
@@ -296,7 +296,7 @@ class Supervisor:
         changed = self._changed.union(self._starting, *map(_writers, self._live.values()))
         self._changed = set()  # what changes from here on is measured again
         self._usage = DiskUsage(await asyncio.to_thread(self._sizes.total, changed), disk.f_bavail * disk.f_frsize)
-        self._looked_at = asyncio.get_running_loop().time()
+        self._usage_read_at = asyncio.get_running_loop().time()
         return self._usage
 
     async def remove(self, id: str) -> None:
@@ -312,7 +312,7 @@ class Supervisor:
     async def close(self) -> None:
         """Stop watching, and end the keeper server; the commands run on."""
         await asyncio.gather(*self._starting.values(), return_exceptions=True)
-        tasks = [*self._settling, *([self._ticker] if self._ticker is not None else [])]
+        tasks = [*self._ending, *([self._ticker] if self._ticker is not None else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -338,7 +338,7 @@ class Supervisor:
             self._launcher.reap()
             await asyncio.sleep(ALONE_SECONDS if any(capped) else TICK_SECONDS)
 
-    def _alive(self, id: str) -> _Watch:
+    def _running(self, id: str) -> _Watch:
         if id not in self._live:
             raise NotFound(f"No command {id} is running.")
         return self._live[id]
