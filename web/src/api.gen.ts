@@ -353,7 +353,7 @@ export interface ChapterView {
   readonly after_turn: number;
   readonly version: number;
   readonly opened_at: number | null;
-  readonly rule: "daily" | "idle" | "person" | null;
+  readonly rule: string | null;
   readonly reason: string;
   readonly unseen: boolean;
   readonly summary: string | null;
@@ -606,7 +606,7 @@ export interface Inbox {
 }
 
 export interface InboxEntry {
-  readonly kind: "blocked_card" | "card_in_review" | "card_not_startable" | "approval" | "compaction" | "failed_turn" | "question" | "resume";
+  readonly kind: string;
   readonly id: string;
   readonly title: string;
   readonly what: string;
@@ -692,7 +692,7 @@ export interface ModelContext {
   readonly counted?: boolean;
   readonly threshold: number;
   readonly limit: number;
-  readonly limit_source: "config" | "default" | "window";
+  readonly limit_source: string;
   readonly chapter: number;
   readonly covers: number;
   readonly summary: string | null;
@@ -900,7 +900,7 @@ export interface QueuedMessage {
   readonly text: string;
   readonly mode: string;
   readonly by: string;
-  readonly source: "comment" | "message" | "reminder" | "run" | "task";
+  readonly source: string;
   readonly at: number;
 }
 
@@ -926,7 +926,7 @@ export interface ResetOutlook {
   readonly rules: ResetRulesView;
   readonly policy: ResetPolicy | null;
   readonly origins: Record<string, string>;
-  readonly next_rule: "daily" | "idle" | "person" | null;
+  readonly next_rule: string | null;
   readonly next_at: number | null;
   readonly postponed: ResetPostponed | null;
   readonly chapter: ChapterView;
@@ -961,13 +961,13 @@ export interface ResetPostponed {
 }
 
 export interface ResetRulesView {
-  readonly mode: "both" | "daily" | "idle" | "none";
+  readonly mode: string;
   readonly idle_ms: number;
   readonly at_hour: number;
   readonly timezone: string;
   readonly max_postpone_ms: number;
   readonly process_max_age_ms: number;
-  readonly on_live_process: "hand_over" | "stop" | "stop_idle";
+  readonly on_live_process: string;
   readonly hand_over_note: boolean;
   readonly notify: boolean;
 }

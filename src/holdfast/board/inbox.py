@@ -20,7 +20,7 @@ from holdfast.domain.text import duration
 from holdfast.profiles import Profiles
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded
-from holdfast.schemas.inbox import EntryKind, InboxEntry
+from holdfast.schemas.inbox import InboxEntry
 from holdfast.store.contract import Store
 from holdfast.store.rows import CardRow, FailedTurn, TitledWait
 
@@ -76,7 +76,7 @@ class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Nothing to say."""
 
 
-WORDS: dict[EntryKind, str] = {
+WORDS = {
     "approval": "approval",
     "question": "question",
     "resume": "interrupted turn",
@@ -121,7 +121,7 @@ def _of_wait(row: TitledWait) -> InboxEntry:
     )
 
 
-def _kind(purpose: Purpose) -> EntryKind:
+def _kind(purpose: Purpose) -> str:
     match purpose:
         case "approval" | "question" | "compaction":
             return purpose

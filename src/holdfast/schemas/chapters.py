@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.domain.context_limits import LimitSource
-from holdfast.domain.events.chapter import OnLiveProcess, ResetMode, ResetPolicy, ResetPostponed, ResetRule
+from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed
 
 
 class ResetRulesView(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for a session, after its own word, its profile's and the one for all."""
 
-    mode: ResetMode
+    mode: str
     idle_ms: int
     at_hour: int
     timezone: str
     max_postpone_ms: int
     process_max_age_ms: int
-    on_live_process: OnLiveProcess
+    on_live_process: str
     hand_over_note: bool
     notify: bool
 
@@ -45,7 +44,7 @@ class ChapterView(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "
     version: int
     """Of the reset that opened it; 0 for the first chapter."""
     opened_at: int | None
-    rule: ResetRule | None
+    rule: str | None
     reason: str
     unseen: bool
     """A rule opened it, and nobody has said anything since."""
@@ -62,7 +61,7 @@ class ResetOutlook(msgspec.Struct, frozen=True, kw_only=True):
     """What was chosen for this session alone."""
     origins: dict[str, str]
     """Who said each setting: `session`, `profile`, `config`, or nobody: `default`."""
-    next_rule: ResetRule | None
+    next_rule: str | None
     next_at: int | None
     postponed: ResetPostponed | None
     chapter: ChapterView
@@ -96,7 +95,7 @@ class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
     """Past so many it is made shorter; 0 is never."""
     limit: int
     """What does not fit; 0 is nothing."""
-    limit_source: LimitSource
+    limit_source: str
     """Who says so: `config`, the `window` of the model with room for its answer, or nobody, which is `default`."""
     chapter: int
     covers: int

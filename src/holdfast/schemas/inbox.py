@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
-from holdfast.domain.dispatch import NeedsPerson
 from holdfast.domain.events.parts import ShownArgument
-
-EntryKind = NeedsPerson | Literal["approval", "question", "resume", "compaction", "failed_turn"]
 
 
 class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Something that waits for a person."""
 
-    kind: EntryKind
+    kind: str
     id: str
     """What the commands take: the id of the wait, of the card or of the session."""
     title: str

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.domain.command import InputMode, InputSource, Text
+from holdfast.domain.command import InputMode, Text
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ class QueuedMessage(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     mode: str
     by: str
-    source: InputSource
+    source: str
     at: int
 
 

@@ -1,7 +1,7 @@
 /** What is asked before a session is reset, archived, deleted or made shorter. What runs for it is shown first. */
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { ModelContext, ResetPolicy, RunningTaskView } from "../api.gen";
+import type { ResetPolicy, RunningTaskView } from "../api.gen";
 import { call, newId } from "../net/http";
 import { queries, useOutlook } from "../net/queries";
 import { Confirm } from "../parts/Confirm";
@@ -14,7 +14,7 @@ interface Subject {
   readonly title: string;
 }
 
-const FITS: Readonly<Record<ModelContext["limit_source"], string>> = {
+const FITS: Readonly<Record<string, string>> = {
   config: "(config.toml says so)", window: "(its window with room for the answer)", default: "(by default)",
 };
 
@@ -112,7 +112,7 @@ function Compact({ session, onClose }: { readonly session: Subject; readonly onC
   const facts: readonly (readonly [string, string])[] = found ? [
     ["In use", `about ${count(found.used)} tokens`],
     ["Made shorter by itself", found.threshold ? `from ${count(found.threshold)} on, when the session rests` : "never"],
-    ["Fits at most", found.limit ? `${count(found.limit)} ${FITS[found.limit_source]}` : "unknown"],
+    ["Fits at most", found.limit ? `${count(found.limit)} ${FITS[found.limit_source] ?? ""}` : "unknown"],
     ["The model sees", found.window === null ? "its window is unknown" : `${count(found.window)} at once`],
     ["Chapter", `${found.chapter}${found.summary ? `, a ${found.summary === "model" ? "summary" : "digest"} stands for turns up to ${found.covers}` : ""}`],
   ] : [];
