@@ -61,6 +61,11 @@ class NetworkMounts:
                 ended.exception()  # retrieved, so that asyncio does not warn: the call was cancelled anyway
             raise
 
+    async def run_within(self, seconds: float | None, work: Callable[[], T]) -> T:
+        """Do work that takes time and that nothing can stop, in a thread. TimeoutError after so many seconds."""
+        async with asyncio.timeout(seconds):
+            return await (_run_in_own_thread(work) if self.found else asyncio.to_thread(work))
+
 
 async def _run_in_own_thread(work: Callable[[], T]) -> T:
     done: Future[T] = Future()

@@ -182,7 +182,7 @@ async def use_holdfast(context: Path, root: Path) -> None:
     """All that Holdfast does with git in a directory of an agent."""
     changes = GitSnapshots(root)
     await changes.take("c0ffee", context)
-    await asyncio.to_thread(changes.changes_since, "c0ffee", context)
+    await changes.changes_since("c0ffee", context)
     for kind in ("dir", "worktree"):
         card = Card(id="c0ffee00", workspace=f"{kind}:{context}")
         steps: tuple[Callable[[], object], ...] = (

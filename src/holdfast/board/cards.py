@@ -41,6 +41,7 @@ from holdfast.domain.history import AgentMessage, ToolResult
 from holdfast.domain.queue import QueuedInput
 from holdfast.domain.session import Session
 from holdfast.lifecycle.running_tasks import RunningTasks
+from holdfast.network_mounts import NetworkMounts
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 from holdfast.store.rows import TaskRow
@@ -63,8 +64,17 @@ class CardChange:
 class Cards:
     """The cards of this gateway."""
 
-    def __init__(self, store: Store, *, sessions: Sessions, running: RunningTasks, clock: Clock, root: Path) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        sessions: Sessions,
+        running: RunningTasks,
+        clock: Clock,
+        root: Path,
+    ) -> None:
         self.root = root
+        self.mounts = NetworkMounts()
         self._store = store
         self._sessions = sessions
         self._running = running
@@ -96,7 +106,7 @@ class Cards:
         return await transact(self._store, self._clock, writes, command=caller.key)
 
     async def _created(self, command: CreateCard, *, card: str, by: Actor, rights: Rights | None) -> tuple[Write, ...]:
-        workspace.check(command.workspace)
+        await self.mounts.run(lambda: workspace.check(command.workspace))
         now = self._clock.now()
         if command.at is not None and command.after_ms is not None:
             raise Rejected("`at` and `after_ms` exclude each other.")
@@ -162,8 +172,8 @@ class Cards:
         return await self._execute(card, command, caller)
 
     async def _execute(self, card: str, command: CardCommand, caller: Caller) -> Appended:
-        if isinstance(command, EditCard) and command.workspace is not None:
-            workspace.check(command.workspace)
+        if isinstance(command, EditCard) and (chosen := command.workspace) is not None:
+            await self.mounts.run(lambda: workspace.check(chosen))
 
         async def change() -> CardChange:
             state = await self.get(card)
@@ -323,9 +333,9 @@ class Cards:
             return f"its worker has not left yet ({busy}); it is looked at again then"
         self.to_clean.discard(card.id)
         try:
-            lost = await asyncio.to_thread(workspace.unsaved_work, card, self.root)
+            lost = await self.mounts.run_within(None, lambda: workspace.unsaved_work(card, self.root))
             if not lost and (await self.get(card.id)).status == "archived":
-                await asyncio.to_thread(workspace.remove, card, self.root)
+                await self.mounts.run_within(None, lambda: workspace.remove(card, self.root))
         except (workspace.Unusable, OSError) as error:
             return str(error)
         return lost
@@ -341,7 +351,7 @@ class Cards:
     async def unsaved_work(self, card: Card) -> str:
         """Return what would be lost with its workspace; empty when there is no workspace."""
         try:
-            return await asyncio.to_thread(workspace.unsaved_work, card, self.root)
+            return await self.mounts.run_within(None, lambda: workspace.unsaved_work(card, self.root))
         except (workspace.Unusable, OSError) as error:
             return str(error)
 

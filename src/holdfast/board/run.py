@@ -57,6 +57,9 @@ from holdfast.store.contract import Append, Store, Write
 from holdfast.store.rows import OpenRun
 from holdfast.tasks.log import run_started
 
+PREPARE_SECONDS = 300.0
+"""For all git commands that prepare a workspace."""
+MOST_SECONDS = 60.0
 log = logging.getLogger(__name__)
 
 
@@ -94,9 +97,13 @@ class Runs:
             return  # the end of the last of them wakes the dispatcher
         try:
             async with self._preparing:
-                found = await asyncio.to_thread(
-                    workspace.prepare, card, self._cards.root, anew=choice.resumes is None or card.workspace_removed
+                anew = choice.resumes is None or card.workspace_removed
+                found = await self._cards.mounts.run_within(
+                    PREPARE_SECONDS, lambda: workspace.prepare(card, self._cards.root, anew=anew)
                 )
+        except TimeoutError:  # a network file system that hangs must not keep other cards from starting
+            await self._block(card, f"its workspace did not answer within {PREPARE_SECONDS:.0f} s")
+            return
         except (workspace.Unusable, OSError) as error:
             await self._block(card, f"its workspace cannot be used: {error}")
             return
@@ -296,9 +303,6 @@ def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput)
             input=f"run-{card.id}-{run.run}", text=said.text, mode="queue", by=THE_BOARD, source="run", ref=card.id
         ),
     ]
-
-
-MOST_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)

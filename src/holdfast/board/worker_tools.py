@@ -195,11 +195,13 @@ class WorkerTools:
         return await self._cards.transact(change, command=key)
 
     async def _complete(self, context: ToolContext, arguments: CompleteArguments) -> ToolOutput:
+        def missing() -> list[str]:
+            return [name for name in arguments.artifacts if not context.resolve(name).exists()]
+
         def ends(own: _Own) -> list[CardEvent]:
             card, run, summary = own.card.id, own.run.number, context.mask(arguments.summary)
-            for name in arguments.artifacts:
-                if not context.resolve(name).exists():
-                    raise ToolFailed(f"There is no file {name} in the workspace; name only what exists.")
+            if not_there:
+                raise ToolFailed(f"There is no file {not_there[0]} in the workspace; name only what exists.")
             return [
                 RunFinished(card=card, run=run, outcome="done", reason=summary),
                 CardCompleted(
@@ -212,6 +214,7 @@ class WorkerTools:
                 ),
             ]
 
+        not_there = await context.mounts.run(missing)
         return await self._finish(context, arguments, ends)
 
     async def _block(self, context: ToolContext, arguments: BlockArguments) -> ToolOutput:

@@ -6,6 +6,7 @@ import hashlib
 import re
 import secrets
 import time
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -153,6 +154,21 @@ def _checked(prefix: str, noun: str, *, hint: str) -> str:
     if not ID.match(prefix):
         raise NotFound(f"{prefix[:80]!r} is not the id of a {noun}.", hint=hint)
     return prefix
+
+
+async def working_directory(gateway: Gateway, given: str | None) -> str:
+    """Return the directory that a command names, by default the user's home."""
+    cwd = Path(given) if given is not None else Path.home()
+    if not await gateway.cards.mounts.run(lambda: _is_directory(cwd)):
+        raise Rejected(f"cwd {str(cwd)!r} is not the absolute path of a directory.")
+    return str(cwd)
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_absolute() and path.is_dir()
+    except OSError:  # the path is too long, or one of its directories may not be read
+        return False
 
 
 def check_profile(gateway: Gateway, name: str) -> None:

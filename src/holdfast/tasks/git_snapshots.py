@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from holdfast.git import GitFailed, Repository, as_text, find_repository, read_git, status
+from holdfast.network_mounts import NetworkMounts
 
 GIT_SECONDS = 5.0
+LOOK_SECONDS = 30.0
+"""For all git commands of one look."""
 MANY = 500
 BEFORE = ".before-"
 log = logging.getLogger(__name__)
 State = dict[str, list[object]]
+T = TypeVar("T")
 
 
 class GitSnapshots:
@@ -21,10 +26,11 @@ class GitSnapshots:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.mounts = NetworkMounts()
 
     async def take(self, task: str, cwd: Path) -> None:
         """Store the status before a command starts; nothing where there is no git or no space."""
-        state = await asyncio.to_thread(_read_status, cwd)
+        state = await self._look(lambda: _read_status(cwd), cwd)
         if state is not None:
             try:
                 self._file(task).write_text(json.dumps(state))
@@ -32,8 +38,19 @@ class GitSnapshots:
                 log.warning("what task %s changes will not be known: %s", task, error)
                 self.forget(task)  # an incomplete snapshot is useless
 
-    def changes_since(self, task: str, cwd: Path) -> list[str] | None:
+    async def changes_since(self, task: str, cwd: Path) -> list[str] | None:
         """Return the files that changed since; None if that is not known. Other programs may have changed them."""
+        return await self._look(lambda: self._compare(task, cwd), cwd)
+
+    async def _look(self, work: Callable[[], T | None], cwd: Path) -> T | None:
+        """Do work in a directory that may be on a network file system whose server does not answer."""
+        try:
+            return await self.mounts.run_within(LOOK_SECONDS, work)
+        except TimeoutError:
+            log.warning("%s did not answer within %.0f s: its changed files are not known", cwd, LOOK_SECONDS)
+            return None
+
+    def _compare(self, task: str, cwd: Path) -> list[str] | None:
         try:
             before: State = json.loads(self._file(task).read_text())
         except (OSError, ValueError):

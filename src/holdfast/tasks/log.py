@@ -7,7 +7,6 @@ Not here: commands and how they are kept alive (`commands.py`), how the end of o
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -159,7 +158,7 @@ class TaskLog:
 
     async def _files(self, session: Session, turn: Turn, watched: Collection[str]) -> list[str] | None:
         """Return the changed files, by the tools and by git; None if a tool ran whose changes are not known."""
-        seen = await asyncio.to_thread(self.changes.changes_since, turn.task, Path(session.cwd))
+        seen = await self.changes.changes_since(turn.task, Path(session.cwd))
         used = {m.tool for m in session.messages if isinstance(m, ToolResult) and m.turn == turn.number}
         if seen is None and not turn.files and not used <= {*watched}:
             return None
@@ -327,10 +326,10 @@ def process_finished(
     *,
     output: OutputFile,
     left: tuple[Member, ...],
-    changes: GitSnapshots,
+    files: list[str] | None,
     mask: Mask,
 ) -> TaskFinished:
-    """Return the end of a command. `left` are its processes that still run. Blocks: it reads files."""
+    """Return the end of a command. `left` are its processes that still run. Blocks: it reads its output."""
     task = row.id
     if isinstance(end, NeverStarted):
         return never_started(task, end.reason)
@@ -344,7 +343,7 @@ def process_finished(
         output_bytes=summary.size,
         dropped_bytes=summary.dropped,
         preview=summary.preview,
-        files=None if row.foreground or row.left_by else changes.changes_since(task, Path(row.cwd)),
+        files=files,
         survivors=[f"{one.pid} {one.name}" for one in left],
     )
 

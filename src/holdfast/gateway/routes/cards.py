@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from typing import Annotated
 
@@ -247,7 +246,9 @@ async def card_diff(request: Request) -> Response:
     row = await card_of(request)
     card = await gateway.cards.get(row.id)
     try:
-        found = await asyncio.to_thread(workspace.diff, card, gateway.cards.root, DIFF_LIMIT)
+        found = await gateway.cards.mounts.run_within(
+            None, lambda: workspace.diff(card, gateway.cards.root, DIFF_LIMIT)
+        )
     except workspace.Unusable as error:
         raise Conflict(f"The workspace cannot be looked at: {error}.") from error
     return json_response(CardDiff(found))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -45,6 +44,7 @@ from holdfast.gateway.requests import (
     parse_command,
     parse_query,
     session_of,
+    working_directory,
 )
 from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.state import Gateway, device_of, gateway_of
@@ -106,23 +106,13 @@ async def create_session(request: Request) -> Response:
     command, caller = await parse_command(request, CreateSession, subject="")
     profile = command.profile or gateway.profiles.default
     check_profile(gateway, profile)
-    cwd = Path(command.cwd) if command.cwd is not None else Path.home()
-    if not is_directory(cwd):
-        raise Rejected(f"cwd {str(cwd)!r} is not the absolute path of a directory.")
+    cwd = await working_directory(gateway, command.cwd)
     if command.text is not None:
         caller = caller.replying(input=caller.key.id)
     appended = await gateway.sessions.create(
-        command, session=secrets.token_hex(8), profile=profile, cwd=str(cwd), caller=caller
+        command, session=secrets.token_hex(8), profile=profile, cwd=cwd, caller=caller
     )
     return accepted(Accepted, appended)
-
-
-def is_directory(path: Path) -> bool:
-    """Whether it is one, by its absolute path."""
-    try:
-        return path.is_absolute() and path.is_dir()
-    except OSError:  # too long, or in a place that is not ours to see
-        return False
 
 
 class SessionListQuery(QueryShape, frozen=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from contextlib import suppress
-from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -33,9 +32,10 @@ from holdfast.gateway.requests import (
     parse_query,
     session_of,
     task_of,
+    working_directory,
 )
 from holdfast.gateway.responses import accepted, json_response
-from holdfast.gateway.routes.sessions import CURSOR, PageLimit, SearchQuery, is_directory
+from holdfast.gateway.routes.sessions import CURSOR, PageLimit, SearchQuery
 from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.schemas.gateway import Statement, Why
 from holdfast.schemas.tasks import (
@@ -65,13 +65,6 @@ async def _parent(gateway: Gateway, given: str | None) -> str:
     return (await find_session(gateway, given)).id if given is not None else ""
 
 
-def _cwd(given: str | None) -> str:
-    cwd = Path(given) if given is not None else Path.home()
-    if not is_directory(cwd):
-        raise Rejected(f"cwd {str(cwd)!r} is not the absolute path of a directory.")
-    return str(cwd)
-
-
 @routes.command("/v1/tasks", StartCommand, TaskAccepted)
 async def start_command(request: Request) -> Response:
     """Run a command that outlives the gateway."""
@@ -82,7 +75,8 @@ async def start_command(request: Request) -> Response:
     if (command.until is not None) != (command.lifetime == "until"):
         raise Rejected("`until` is the time for the lifetime `until`, and only for that.")
     task, session = secrets.token_hex(8), await _parent(gateway, command.session)
-    started = command_started(command, task=task, cwd=_cwd(command.cwd), by=caller.by, session=session)
+    cwd = await working_directory(gateway, command.cwd)
+    started = command_started(command, task=task, cwd=cwd, by=caller.by, session=session)
     key = caller.replying(session=started.session).key
     return accepted(TaskAccepted, await gateway.tasks.start_command(started, env=command.env, command=key))
 
@@ -95,8 +89,8 @@ async def start_agent(request: Request) -> Response:
     profile = command.profile or gateway.profiles.default
     check_profile(gateway, profile)
     task = secrets.token_hex(8)
-    session = await _parent(gateway, command.session)
-    started = agent_started(command, task=task, cwd=_cwd(command.cwd), by=caller.by, session=session)
+    session, cwd = await _parent(gateway, command.session), await working_directory(gateway, command.cwd)
+    started = agent_started(command, task=task, cwd=cwd, by=caller.by, session=session)
     said = caller.replying(session=task)  # the session of an agent task has the id of the task
     return accepted(TaskAccepted, await gateway.agent_tasks.start(started, profile=profile, caller=said))
 
