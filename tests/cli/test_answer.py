@@ -8,8 +8,9 @@ import pytest
 from click import unstyle
 
 from holdfast.cli.answer import AGAIN, AnswerPrinter, AnswerWatch, arguments_line
-from holdfast.cli.inbox import entry_lines
+from holdfast.cli.render.inbox import entry_lines
 from holdfast.client.events import TextDelta
+from holdfast.schemas.inbox import InboxEntry, WaitView
 from tests.records import record_json
 
 
@@ -136,14 +137,32 @@ def test_arguments_are_told_briefly() -> None:
 
 
 def test_the_inbox_shows_the_rule_that_an_answer_would_set() -> None:
-    entry = {
-        "kind": "approval",
-        "stream": "session/a",
-        "since": 0,
-        "title": "t",
-        "what": "w",
-        "id": "1f",
-        "commands": [],
-    }
-    assert unstyle(entry_lines(entry, [], "terminal:ls *")[-1]).endswith("--session or --always allows terminal:ls *")
-    assert len(entry_lines(entry, [])) == 2
+    entry = InboxEntry(
+        kind="approval",
+        stream="session/a",
+        version=1,
+        session="a",
+        since=0,
+        title="t",
+        what="w",
+        id="1f",
+        commands=[],
+        link="",
+    )
+    wait = WaitView(
+        id="1f",
+        session="a",
+        title="t",
+        turn=1,
+        version=1,
+        purpose="approval",
+        reason="w",
+        call="1",
+        choices=[],
+        pattern="terminal:ls *",
+        until=None,
+        opened_at=0,
+        shown=[],
+    )
+    assert unstyle(entry_lines(entry, wait)[-1]).endswith("--session or --always allows terminal:ls *")
+    assert len(entry_lines(entry, None)) == 2

@@ -201,7 +201,7 @@ def test_shutdown_names_the_commands_that_go_on(gateway: GatewayProcess) -> None
     ended.start()
     shown = cli.ok("shutdown")
     ended.join()
-    assert "1 command goes on running:" in shown and f"{task}  pid {pid}  sleep 600" in shown
+    assert "1 command still running:" in shown and f"{task}  pid {pid}  sleep 600" in shown
     assert alive(pid)
     os.killpg(pid, signal.SIGKILL)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, assert_never
 
-from holdfast.cli.approvals import is_cut, shown_lines
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import FAILED, INTERRUPTED, CliError
 from holdfast.cli.hints import program
+from holdfast.cli.render.inbox import is_cut, shown_lines
 from holdfast.cli.screen import clean, clock
 from holdfast.client.events import RecordReceived, TextDelta, follow_records
 from holdfast.client.http import Json, new_id
@@ -156,8 +156,6 @@ def who_answers(profile: str, model: str) -> str:
 
 def _waits(session: str, item: WaitItem) -> str:
     """Why the turn waits, and what somebody can do about it."""
-    from msgspec import structs
-
     answer = f"{program()} answer {item.wait}"
     match item.purpose:
         case "retry":
@@ -168,10 +166,9 @@ def _waits(session: str, item: WaitItem) -> str:
         case "compaction":
             return f"the turn waits for you: {item.reason}\nanswer with: {answer} 'try again' or {answer} digest"
         case "approval":
-            shown = [structs.asdict(argument) for argument in item.shown]
-            lines = "\n".join(shown_lines(shown))
+            lines = "\n".join(shown_lines(item.shown))
             rule = f"\n--session or --always would allow: {item.pattern}" if item.pattern else ""
-            more = f"\n{program()} inbox {item.wait} shows all of it" if is_cut(shown) else ""
+            more = f"\n{program()} inbox {item.wait} shows all of it" if is_cut(item.shown) else ""
             grants = f"answer with: {answer} --allow, --call, --session, --always or --deny"
             return f"{item.reason}\n{lines}{more}{rule}\n{grants}"
         case "resume":

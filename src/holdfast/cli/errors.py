@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from holdfast.domain.errors import HoldfastError
+from holdfast.domain.errors import Conflict, HoldfastError
 
 FAILED = 1
 USAGE = 2
@@ -34,7 +34,7 @@ def exit_code(error: HoldfastError) -> int:
     match error:
         case ApiError(status=400 | 413):
             return USAGE
-        case ApiError(status=409):
+        case ApiError(status=409) | Conflict():
             return CONFLICT
         case ApiError(is_not_found=True):
             return NOT_FOUND

@@ -74,9 +74,10 @@ class _Workspace(click.types.StringParamType):
 class _Id(click.types.StringParamType):
     """An id or a unique prefix of it; the gateway knows which. Completed from the list."""
 
-    def __init__(self, name: str, lister: str) -> None:
+    def __init__(self, name: str, lister: str, *, path: str = "") -> None:
         self.name = name
         self._lister = lister
+        self._path = path or f"/v1/{name}s"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Only what could never be an id is refused here."""
@@ -97,7 +98,7 @@ class _Id(click.types.StringParamType):
         after = found.chosen_home if found is not None else None
         cli = Cli(after or next((home for home in homes if home), None))
         try:
-            rows = cli.client.get(f"/v1/{self.name}s", limit=200)[f"{self.name}s"]
+            rows = cli.client.get(self._path, limit=200)[f"{self.name}s"]
         except HoldfastError:
             return []
         return [CompletionItem(row["id"], help=row["title"]) for row in rows if row["id"].startswith(incomplete)]
@@ -192,6 +193,7 @@ SESSION = _Id("session", "sessions")
 TASK = _Id("task", "tasks history")
 CARD = _Id("card", "card list")
 BOARD = _Id("board", "board list")
+WAIT = _Id("wait", "inbox", path="/v1/inbox")
 SPAN, SOME_TIME = _Span(), _Span(1000)
 SINCE = _Moment(ahead=False)
 UNTIL = _Moment(ahead=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
-import msgspec
-
-from holdfast.cli.approvals import is_cut, shown_lines
+from holdfast.cli.render.inbox import is_cut, shown_lines
 from holdfast.cli.screen import one_line, shorten, when
 from holdfast.domain.events.chapter import ChapterOpened
 from holdfast.domain.transcript_items import ChapterItem, MessageItem, NoteItem, QueuedItem, SummaryItem, WaitItem
@@ -187,15 +185,14 @@ def summary_blocks(item: SummaryItem) -> list[Block]:
 
 def question_block(item: WaitItem, *, arguments: str = "") -> QuestionBlock:
     """The question that a wait puts to a person."""
-    shown = [msgspec.structs.asdict(argument) for argument in item.shown]
     return QuestionBlock(
         item.purpose,
         item.reason,
         tuple(item.choices),
-        "" if shown else arguments,
+        "" if item.shown else arguments,
         item.pattern,
-        tuple(shown_lines(shown)),
-        is_cut(shown),
+        tuple(shown_lines(item.shown)),
+        is_cut(item.shown),
     )
 
 

@@ -10,7 +10,7 @@ from holdfast.cli.chat.paint import argument_lines, tidy
 from holdfast.cli.chat.slash import COMMANDS
 from holdfast.cli.chat.view import NumberedCall, View
 from holdfast.cli.hints import program, with_home
-from holdfast.cli.inbox import word
+from holdfast.cli.render.inbox import kind_text
 from holdfast.cli.screen import SHORT_ID, Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
 from holdfast.client.client import Client
 from holdfast.client.http import Json
@@ -75,7 +75,7 @@ def inbox(client: Client, here: str) -> list[Block]:
     cells = [
         [
             "this one" if entry["stream"] == f"session/{here}" else _where(entry["stream"]),
-            word(entry["kind"]),
+            kind_text(entry["kind"]),
             ago(entry["since"]),
             one_line(entry["what"]),
         ]

@@ -18,7 +18,6 @@ from rich.text import Text
 from rich.theme import Theme
 
 from holdfast.cli.answer import arguments_line
-from holdfast.cli.approvals import choice_note
 from holdfast.cli.chat.blocks import (
     Block,
     DividerBlock,
@@ -33,6 +32,7 @@ from holdfast.cli.chat.blocks import (
     needs_blank_line,
 )
 from holdfast.cli.chat.markdown import STYLES, RenderedMarkdown
+from holdfast.cli.render.inbox import choice_note
 from holdfast.cli.screen import SHORT_ID, clean, duration, one_line, plural, shorten
 
 MESSAGE_LINES = 40

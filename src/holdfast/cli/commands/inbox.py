@@ -1,0 +1,80 @@
+"""`holdfast inbox` and `answer`: what waits for a person."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli
+from holdfast.cli.errors import USAGE, CliError
+from holdfast.cli.groups import verb
+from holdfast.cli.render.inbox import GRANTS, render_inbox, render_wait
+from holdfast.cli.screen import clean, one_line
+from holdfast.cli.unquoted import TextCommand
+from holdfast.cli.values import SESSION, TEXT, WAIT
+from holdfast.client.http import quote
+from holdfast.schemas.sessions import Accepted
+
+
+@verb()
+@click.argument("id", type=WAIT, required=False)
+@click.option("--dismiss", metavar="ID", type=SESSION, help="Take the failed turn of the session ID out of the list.")
+def inbox(cli: Cli, id: str | None, dismiss: str | None) -> None:
+    """List everything that waits for a person, longest waiting first, each with the commands that answer it.
+
+    These are questions, approvals, interrupted turns, blocked cards, cards in review, cards that cannot start, and
+    failed turns. A failed turn leaves the list with the next turn of its session, when you undo it, reset or archive
+    the session, or with --dismiss.
+
+    With the ID of a question or an approval, show it in full: every argument of the call, the change of a file, and
+    what each answer allows.
+    """
+    from holdfast.schemas.inbox import Inbox, WaitDetail
+
+    cli.start_gateway()
+    if id is not None:
+        wait = cli.show(cli.client.get(f"/v1/inbox/{quote(id)}"), WaitDetail, render_wait).wait
+        cli.hint(f"answer with: holdfast answer {wait.id} {GRANTS if wait.purpose == 'approval' else 'TEXT'}")
+    elif dismiss is not None:
+        accepted = cli.client.post(Accepted, f"/v1/sessions/{quote(dismiss)}/dismiss")
+        cli.accepted(accepted, "dismissed; the session stays as it is")
+    else:
+        found = cli.show(cli.client.get("/v1/inbox"), Inbox, render_inbox)
+        if found.entries and not cli.json:
+            more = f", {len(found.entries):,} shown" if len(found.entries) < found.total else ""
+            cli.note(f"\n{found.total:,} {'entry' if found.total == 1 else 'entries'}{more}")
+
+
+@verb(cls=TextCommand)
+@click.argument("id", type=WAIT)
+@click.argument("text", type=TEXT, required=False)
+@click.option("--allow", "choice", flag_value="allow", help="Allow this one call, once.")
+@click.option("--call", "choice", flag_value="call", help="Allow this very call as often as it comes in this session.")
+@click.option("--session", "choice", flag_value="session", help="Allow what its rule stands for, in this session.")
+@click.option("--always", "choice", flag_value="always", help="The same, by writing the rule into the profile.")
+@click.option("--deny", "choice", flag_value="deny", help="Do not allow it; TEXT tells the agent why.")
+def answer(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
+    """Answer the wait ID: a question with TEXT (or the number of a choice), an approval with an option.
+
+    `holdfast inbox ID` shows what an approval is about: every argument of the call, and the rule that --session and
+    --always allow. A context that is too long and has no summary takes `try again` or `digest`, or their number.
+
+    Two people may answer at once; the second one is told who was first.
+    """
+    if text is None and choice is None:
+        raise CliError(
+            "An answer is missing.",
+            hint="Give a TEXT, or --allow, --call, --session, --always, --deny; `holdfast inbox ID` shows all of it.",
+            code=USAGE,
+        )
+    cli.start_gateway()
+    rule = cli.client.wait(id).wait.pattern if choice in ("session", "always") else ""
+    accepted = cli.client.answer(id, choice or text or "", note=text or "" if choice else "")
+    if cli.json:
+        warning = {"warning": accepted.warning} if accepted.warning else {}
+        cli.print_json({name: getattr(accepted, name) for name in ("session", "version", "seq")} | warning)
+        return
+    if rule and not accepted.warning:
+        cli.echo(f"allowed {'in this session' if choice == 'session' else 'in its profile'}: {one_line(rule)}")
+    cli.echo(f"answered; session {accepted.session} goes on")
+    if accepted.warning:
+        cli.note(f"warning: {clean(accepted.warning)}")

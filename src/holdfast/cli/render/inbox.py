@@ -1,0 +1,144 @@
+"""What waits for a person, as text: the list, one wait in full, and the arguments of a call before it is approved."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli.hints import program, with_home
+from holdfast.cli.screen import ago, clean, clock, dim, one_line, plural, shorten, terminal_width, wrap
+
+if TYPE_CHECKING:  # these bring the events with them, which `status` does not need
+    from holdfast.domain.events.parts import ShownArgument
+    from holdfast.schemas.inbox import Inbox, InboxEntry, WaitDetail, WaitView
+
+KINDS = {
+    "resume": "interrupted turn",
+    "compaction": "context without a summary",
+    "card_in_review": "card in review",
+    "card_not_startable": "card that cannot start",
+}
+"""Where a kind of entry is called otherwise than by its own words."""
+PLURALS = {
+    "compaction": "contexts without a summary",
+    "card_in_review": "cards in review",
+    "card_not_startable": "cards that cannot start",
+}
+CHOICES = {
+    "allow": "this call, once",
+    "call": "this very call, as often as it comes in this session",
+    "session": "{rule} in this session",
+    "always": "{rule} in this profile, for good",
+    "deny": "not at all; a reason behind it is told to the agent",
+}
+GRANTS = "--allow, --call, --session, --always or --deny"
+SHOWN_LINES = 12
+
+
+def kind_text(kind: str) -> str:
+    """What a kind of entry is called."""
+    return KINDS.get(kind, kind.replace("_", " "))
+
+
+def counts_text(counts: dict[str, int]) -> str:
+    """How many entries of each kind: 9 blocked cards, 1 question."""
+    parts = [
+        f"{count:,} {PLURALS[kind]}" if count != 1 and kind in PLURALS else plural(count, kind_text(kind))
+        for kind, count in counts.items()
+    ]
+    return ", ".join(parts)
+
+
+# --- the list -------------------------------------------------------------------------------------
+
+
+def render_inbox(found: Inbox) -> str:
+    """Every entry, with the commands that answer it."""
+    if not found.entries:
+        return "Nothing waits for you."
+    waits = {wait.id: wait for wait in found.waits}
+    return "\n\n".join("\n".join(entry_lines(entry, waits.get(entry.id))) for entry in found.entries)
+
+
+def entry_lines(entry: InboxEntry, wait: WaitView | None) -> list[str]:
+    """What an entry is, how long it waits, what it says, the arguments of its call, and the commands that answer it."""
+    kind = click.style(kind_text(entry.kind), fg="red" if entry.kind == "failed_turn" else "yellow")
+    room = max(20, terminal_width() - 2)
+    lines = wrap(clean(with_home(entry.what)), room)
+    lines += _argument_lines(wait, room) if wait is not None else []
+    lines += [dim(with_home(command)) for command in entry.commands]
+    if wait is not None and wait.pattern:
+        lines.append(dim(f"{program()} answer {entry.id} --session or --always allows {one_line(wait.pattern)}"))
+    subject = entry.stream.replace("/", " ")
+    return [f"{kind}, {ago(entry.since)}: {subject} “{one_line(entry.title)}”", *(f"  {line}" for line in lines)]
+
+
+def _argument_lines(wait: WaitView, room: int) -> list[str]:
+    lines = [clean(line) for line in shown_lines(wait.shown)]
+    seen = [shorten(line, room) for line in lines[:SHOWN_LINES]]
+    if is_cut(wait.shown) or seen != lines:
+        seen.append(dim(f"{program()} inbox {wait.id} shows all of it, and every answer"))
+    return seen
+
+
+# --- one wait -------------------------------------------------------------------------------------
+
+
+def render_wait(found: WaitDetail) -> str:
+    """A question or an approval in full, and what each answer would allow."""
+    wait = found.wait
+    is_approval = wait.purpose == "approval"
+    lines = [clean(wait.reason), dim(f"{wait.purpose} of session {wait.session}, asked {ago(wait.opened_at)}")]
+    if wait.until is not None:
+        lines.append(dim(f"without an answer it is denied at {clock(wait.until)}"))
+    lines += [clean(line) for line in shown_lines(_uncut(wait.shown, found.arguments))]
+    for choice in wait.choices:
+        note = choice_note(choice, wait.pattern) if is_approval else ""
+        lines.append(f"  {one_line(choice):9}{dim(note)}".rstrip())
+    return "\n".join(lines)
+
+
+def choice_note(choice: str, pattern: str) -> str:
+    """What an answer would allow. The rule is shown as it would be written into the profile."""
+    return CHOICES.get(choice, "").format(rule=one_line(pattern) or "this very call, as often as it comes")
+
+
+def shown_lines(shown: list[ShownArgument]) -> list[str]:
+    """Every argument: one a line, longer texts below their name, and at the end those that the call left out."""
+    lines: list[str] = []
+    for argument in shown:
+        if argument.usual:
+            continue
+        inside = argument.value.rstrip("\n").split("\n")
+        name = one_line(argument.name)
+        lines += [f"{name}: {inside[0]}"] if len(inside) == 1 else [f"{name}:", *(f"│ {line}" for line in inside)]
+        if argument.left_out:
+            lines.append(f"│ … {plural(argument.left_out, 'more character')}")
+    usual = [f"{one_line(one.name)} {one_line(one.value) or 'empty'}" for one in shown if one.usual]
+    return [*lines, f"as usual: {', '.join(usual)}"] if usual else lines
+
+
+def _uncut(shown: list[ShownArgument], arguments: str) -> list[ShownArgument]:
+    """The same with nothing cut, from the arguments of the call as the model gave them."""
+    from holdfast.domain.events.parts import ShownArgument
+
+    given = json.loads(arguments) if arguments else {}
+    names = {argument.name for argument in shown}
+    found: list[ShownArgument] = []
+    for argument in shown:
+        value = given.get(argument.name)
+        if argument.left_out and value is not None:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            found.append(ShownArgument(name=argument.name, value=text))
+        else:
+            found.append(argument)
+            if argument.left_out:  # a diff: what it was made of
+                found += [ShownArgument(name=name, value=str(given[name])) for name in given if name not in names]
+    return found
+
+
+def is_cut(shown: list[ShownArgument]) -> bool:
+    """Whether a value is longer than what is shown of it."""
+    return any(argument.left_out for argument in shown)
