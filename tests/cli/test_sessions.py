@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.cli.screen import width
-from holdfast.cli.verbs.sessions.log import stored
 from holdfast.client.client import Client
-from holdfast.client.events import RecordReceived
+from holdfast.client.events import stored_records
 from holdfast.config import Home
 from tests.cli.commandline import CommandLine
 from tests.e2e.gateway import GatewayProcess, kinds, until
@@ -75,8 +74,8 @@ def test_the_log_as_json_lines_is_what_is_stored(shared: GatewayProcess, cli: Co
 
 def test_long_logs_come_in_pages(shared: GatewayProcess, cli: CommandLine) -> None:
     session = cli.json("run", "say hello")["session"]
-    pages = stored(Client(Home(shared.home)), session, after=1, limit=2)
-    assert [seen.record["version"] for seen in pages if isinstance(seen, RecordReceived)] == [2, 3, 4, 5, 6]
+    pages = stored_records(Client(Home(shared.home)), session, after=1, page=2)
+    assert [seen.record["version"] for seen in pages] == [2, 3, 4, 5, 6]
 
 
 def test_following_shows_what_comes_and_survives_a_kill(gateway: GatewayProcess) -> None:

@@ -45,6 +45,10 @@ class Terminal:
         """Ask for yes or no; no by default."""
         return click.confirm(question, err=True)
 
+    def prompt(self, question: str) -> str:
+        """Ask for a word."""
+        return str(click.prompt(question, prompt_suffix=" ", err=True))
+
 
 class Cli:
     """One command: where it reads and writes. Commands print through this alone, so that the chat can run them too."""
@@ -130,13 +134,15 @@ class Cli:
             self.echo(render(found))
         return found
 
-    def accepted(self, accepted: Accepted | TaskAccepted | CardAccepted | BoardAccepted, done: str) -> None:
-        """Print what was done, or with --json where it is in the log."""
+    def accepted(
+        self, accepted: Accepted | TaskAccepted | CardAccepted | BoardAccepted, done: str, **fields: object
+    ) -> None:
+        """Print what was done, or with --json where it is in the log and the fields."""
         from holdfast.cli.screen import clean
 
         noun = next(noun for noun in ("card", "board", "task", "session") if hasattr(accepted, noun))
         id = getattr(accepted, noun)
-        self.result(f"{id}: {clean(done)}", **{noun: id, "version": accepted.version, "seq": accepted.seq})
+        self.result(f"{id}: {clean(done)}", **{noun: id, "version": accepted.version, "seq": accepted.seq} | fields)
 
     @property
     def plain(self) -> bool:

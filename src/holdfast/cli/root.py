@@ -62,6 +62,8 @@ MODULES = {
     "config": "settings",
     "models": "settings",
     "profiles": "settings",
+    "sessions": "sessions",
+    "stop": "sessions",
     "tasks": "tasks",
     "start": "tasks",
 }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast import __version__
 from holdfast.client.cards import BoardApi, CardApi
-from holdfast.client.events import StreamItem, follow_events, follow_records
+from holdfast.client.events import PAGE, StreamItem, follow_events, follow_records, stored_records
 from holdfast.client.http import Address, quote
 from holdfast.client.reconnect import PATIENCE_SECONDS
 from holdfast.client.sessions import SessionApi
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from holdfast.schemas.inbox import Inbox, WaitDetail
 
 USER_AGENT = f"holdfast-python/{__version__}"
-PAGE = 1_000
 
 
 class Client(TypedClient):
@@ -68,15 +67,13 @@ class Client(TypedClient):
         """
         return follow_events(follow_records(self, quote(session), after=after, patience=self.patience, closed=closed))
 
-    def events(self, session: str, *, after: int = 0) -> Iterator[Record]:
-        """The events of a session that are stored now."""
+    def events(self, session: str, *, after: int = 0, page: int = PAGE) -> Iterator[Record]:
+        """The events of a session that are stored now, so many a request."""
         from holdfast.domain.events.lenient import lenient_record
 
-        more = True
-        while more:
-            page = self.get(f"/v1/sessions/{quote(session)}/events", after=after, limit=PAGE)
-            yield from (record for found in page["events"] if (record := lenient_record(found)) is not None)
-            after, more = page["cursor"], page["more"]
+        for item in stored_records(self, quote(session), after=after, page=page):
+            if (record := lenient_record(item.record)) is not None:
+                yield record
 
     def run(self, text: str, *, profile: str | None = None, cwd: str | None = None) -> TurnResult:
         """Begin a session with a message and wait for the end of its turn."""

@@ -19,6 +19,8 @@ from holdfast.client.reconnect import PATIENCE_SECONDS, UNREACHABLE, Disconnecte
 if TYPE_CHECKING:
     from holdfast.domain.events import AnyEvent, Record
 
+PAGE = 1_000
+
 
 class EventReceived(msgspec.Struct, frozen=True):
     """An event, with the record that says when and where."""
@@ -73,6 +75,15 @@ def follow_events(items: Iterator[RecordItem]) -> Iterator[StreamItem]:
             yield item
         elif (record := lenient_record(item.record)) is not None:
             yield EventReceived(record)
+
+
+def stored_records(client: HttpClient, session: str, *, after: int, page: int = PAGE) -> Iterator[RecordReceived]:
+    """Everything after the cursor that is stored now, so many records a request."""
+    more = True
+    while more:
+        found = client.get(f"/v1/sessions/{session}/events", after=after, limit=page)
+        yield from map(RecordReceived, found["events"])
+        after, more = found["cursor"], found["more"]
 
 
 def follow_records(

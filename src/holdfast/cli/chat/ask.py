@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.cli.chapters import RUNNING, outlook, running_cells
 from holdfast.cli.chat import attach, cards, look, tasks
 from holdfast.cli.chat.attach import AttachedSession
 from holdfast.cli.chat.blocks import Block, NoticeBlock
@@ -17,11 +16,13 @@ from holdfast.cli.chat.passthrough import ThisSession, run_command
 from holdfast.cli.chat.slash import Slash
 from holdfast.cli.chat.view import View
 from holdfast.cli.hints import program
+from holdfast.cli.render.sessions import running_tasks_table
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError
 from holdfast.client.http import Json
 from holdfast.client.launch import ensure
 from holdfast.client.sessions import NOTE_SECONDS
+from holdfast.schemas.chapters import RunningTaskView
 
 NEEDS_WORDS = ("why", "context", "export", "undo", "fork", "reset", "undo-reset", "compact")
 
@@ -141,7 +142,7 @@ def _reset(client: Client, session: str, view: View, slash: Slash) -> Outcome:
     """A new chapter. Nobody is asked about what runs when it would be refused anyway."""
     if view.turn is not None or view.queue:
         return [NoticeBlock("It is at work, and a reset cuts nothing: /stop first, or wait.", "warning")]
-    running = [] if slash.running else outlook(client, session)["running"]
+    running = [] if slash.running else client.sessions.reset_status(session).running
     if running:
         return _choose(running, slash, "k keep: handed over to the new chapter · s stop · c cancel")
     body: Json = {"note": slash.argument == "note"} | ({"running": slash.running} if slash.running else {})
@@ -149,10 +150,10 @@ def _reset(client: Client, session: str, view: View, slash: Slash) -> Outcome:
     return []
 
 
-def _running(client: Client, session: str) -> list[Json]:
+def _running(client: Client, session: str) -> list[RunningTaskView]:
     """Nothing runs for a session that was deleted, or that has not begun."""
     try:
-        found: list[Json] = outlook(client, session)["running"] if session else []
+        found = client.sessions.reset_status(session).running if session else []
     except ApiError as error:
         if not error.is_not_found:
             raise
@@ -160,9 +161,9 @@ def _running(client: Client, session: str) -> list[Json]:
     return found
 
 
-def _choose(running: list[Json], slash: Slash, hint: str) -> RunningChoice:
-    agents = "; agents go on either way" if any(one["kind"] == "agent" for one in running) else ""
-    return RunningChoice([look.listing(RUNNING, running_cells(running), f"still running: {hint}{agents}")], slash)
+def _choose(running: list[RunningTaskView], slash: Slash, hint: str) -> RunningChoice:
+    agents = "; agents go on either way" if any(task.kind == "agent" for task in running) else ""
+    return RunningChoice([tasks.listing(running_tasks_table(running), f"still running: {hint}{agents}")], slash)
 
 
 def _fork(client: Client, cursors: ReadCursors, session: str, version: str) -> Outcome:

@@ -8,19 +8,18 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from holdfast.cli.chapters import opened_by, outlook
 from holdfast.cli.chat.blocks import Block, DividerBlock, NoticeBlock, divider_block, needs_blank_line, question_block
 from holdfast.cli.chat.connection import SessionRef
 from holdfast.cli.chat.local_state import ReadCursors
 from holdfast.cli.chat.paint import Painter
 from holdfast.cli.chat.view import View
+from holdfast.cli.commands.sessions import chapter_opened
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.screen import SHORT_ID, ago, one_line, plural, shorten, when
 from holdfast.client.client import Client
 from holdfast.client.http import Json, quote
 from holdfast.domain.events.chapter import ChapterOpened
-from holdfast.domain.events.lenient import lenient_record
 from holdfast.domain.events.session import RunBound
 from holdfast.domain.transcript_items import Change, ChapterItem, MessageItem, NoteItem, StepItem, TurnEndItem, WaitItem
 from holdfast.domain.transcript_text import notice_text
@@ -104,16 +103,13 @@ def _of_worker(client: Client, view: View, last: list[tuple[int, Block]]) -> str
 
 def _with_notice(client: Client, session: str, blocks: list[tuple[int, Block]]) -> list[tuple[int, Block]]:
     """A reset that nobody has seen stands at the end, where it cannot be overlooked, and only there."""
-    chapter = outlook(client, session)["chapter"]
-    found = opened_by(client, session, chapter) if chapter["unseen"] else None
-    at = {"seq": 0, "stream": "", "version": chapter["version"], "at": chapter["opened_at"]}
-    record = None if found is None else lenient_record(at | {"event": found})
-    event = None if record is None else record.event
-    if not isinstance(event, ChapterOpened):
+    chapter = client.sessions.reset_status(session).chapter
+    if not chapter.unseen or chapter.opened_at is None:
         return blocks
-    own = (chapter["version"], divider_block(event))
-    last = blocks[-1][0] if blocks else chapter["version"]
-    return [*(block for block in blocks if block != own), (last, notice(event, chapter["opened_at"]))]
+    event = chapter_opened(client, session, chapter.version)
+    own = (chapter.version, divider_block(event))
+    last = blocks[-1][0] if blocks else chapter.version
+    return [*(block for block in blocks if block != own), (last, notice(event, chapter.opened_at))]
 
 
 def while_away(changes: Iterable[Change]) -> str:

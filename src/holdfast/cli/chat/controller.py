@@ -32,8 +32,8 @@ from holdfast.cli.chat.connection import (
 from holdfast.cli.chat.live import LiveState
 from holdfast.cli.chat.local_state import ReadCursors
 from holdfast.cli.chat.slash import CHANGES, Answer, InvalidInput, Message, Slash, is_at_once, parse_line
+from holdfast.cli.commands.sessions import ANSWERS
 from holdfast.cli.hints import error_text
-from holdfast.cli.running import MEANINGS
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError, GatewayNotRunning
 from holdfast.client.events import RecordItem, RecordReceived, TextDelta
@@ -274,7 +274,7 @@ class ChatController:
         if not text.strip():
             return
         if self._choice is not None:
-            self._chosen(self._choice, MEANINGS.get(text.strip().lower()))
+            self._chosen(self._choice, ANSWERS.get(text.strip().lower()))
             return
         if self._changing and not is_at_once(text):
             self._pending_input.append(self._outgoing("message", {}, text))

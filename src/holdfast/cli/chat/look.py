@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.cli.chapters import context_line
 from holdfast.cli.chat.blocks import Block, ListingBlock, NoticeBlock
 from holdfast.cli.chat.paint import argument_lines, tidy
 from holdfast.cli.chat.slash import COMMANDS
 from holdfast.cli.chat.view import NumberedCall, View
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.render.inbox import kind_text
+from holdfast.cli.render.sessions import CONTEXT, context_size
 from holdfast.cli.screen import SHORT_ID, Column, ago, clean, dim, moment, one_line, plural, table, terminal_width, wrap
 from holdfast.client.client import Client
 from holdfast.client.http import Json
@@ -100,15 +100,14 @@ def why(client: Client, session: str) -> list[Block]:
 
 def context(client: Client, session: str) -> list[Block]:
     """What the model sees, and about how large it is."""
-    found = client.get(f"/v1/sessions/{session}/context")
-    columns = (Column("TURN", right=True), Column("ROLE"), Column("CHARS", right=True), Column("TEXT", flexible=True))
-    messages = found["messages"]
-    cells = [["", "system", f"{len(found['instructions']):,}", found["instructions"]]]
-    cells += [[str(m["turn"]), m["role"], f"{m['characters']:,}", m["text"]] for m in messages[-LISTED:]]
+    found = client.sessions.context(session)
+    messages = found.messages
+    cells = [["", "system", f"{len(found.instructions):,}", found.instructions]]
+    cells += [[str(one.turn), one.role, f"{one.characters:,}", one.text] for one in messages[-LISTED:]]
     left_out = f"{plural(len(messages) - LISTED, 'earlier message')} not listed; " if len(messages) > LISTED else ""
-    tools = one_line(", ".join(found["tools"]))
-    hint = f"{left_out}model {one_line(found['model'])}; tools: {tools}\n{context_line(found)}"
-    return [listing(columns, cells, hint)]
+    tools = one_line(", ".join(found.tools))
+    hint = f"{left_out}model {one_line(found.model)}; tools: {tools}\n{context_size(found)}"
+    return [listing(CONTEXT, cells, hint)]
 
 
 def export(client: Client, session: str, name: str) -> list[Block]:

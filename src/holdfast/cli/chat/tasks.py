@@ -13,11 +13,11 @@ from holdfast.cli.hints import program
 from holdfast.cli.render import tasks
 from holdfast.cli.screen import SHORT_ID, clean, dim, one_line, plural, size, terminal_width, wrap
 from holdfast.client.client import Client
-from holdfast.client.http import Json
 from holdfast.client.lenient import convert
 from holdfast.client.output import read_output, wait_for_task
 from holdfast.client.reconnect import Disconnected, Reconnected
 from holdfast.domain.errors import HoldfastError
+from holdfast.schemas.chapters import RunningTaskView
 from holdfast.schemas.tasks import TaskView
 
 LOG_LINES = 40
@@ -75,14 +75,12 @@ def stale(client: Client) -> list[Block]:
     return [ListingBlock([*tasks.stale_table(found).split("\n"), *map(dim, wrap(hint, terminal_width()))])]
 
 
-def stop_commands(client: Client, found: list[Json]) -> list[Block]:
+def stop_commands(client: Client, found: list[RunningTaskView]) -> list[Block]:
     """Ask commands to end; they get their 5 s while somebody goes on talking."""
-    for task in found:
-        if task["kind"] == "process":
-            client.tasks.stop(task["task"])
-    named = ", ".join(
-        f"{task['task'][:SHORT_ID]} {one_line(task['title'])}" for task in found if task["kind"] == "process"
-    )
+    commands = [task for task in found if task.kind == "process"]
+    for task in commands:
+        client.tasks.stop(task.task)
+    named = ", ".join(f"{task.task[:SHORT_ID]} {one_line(task.title)}" for task in commands)
     return [NoticeBlock(f"asked to end: {named}")] if named else []
 
 
@@ -92,7 +90,7 @@ def _running(client: Client) -> list[Block]:
         return [
             NoticeBlock("Nothing runs in the background. /tasks history lists what ran; /bg PROMPT starts an agent.")
         ]
-    return [_listing(tasks.running_table(found), "/tasks log ID · show ID · stop ID · kill ID")]
+    return [listing(tasks.running_table(found), "/tasks log ID · show ID · stop ID · kill ID")]
 
 
 def _history(client: Client) -> list[Block]:
@@ -100,14 +98,14 @@ def _history(client: Client) -> list[Block]:
     if not page.tasks:
         return [NoticeBlock("No tasks yet. /bg PROMPT starts an agent in the background.")]
     more = f"; more: {program()} tasks history" if page.next else ""
-    return [_listing(tasks.ended_table(page.tasks), f"/tasks log ID · show ID · pin ID{more}")]
+    return [listing(tasks.ended_table(page.tasks), f"/tasks log ID · show ID · pin ID{more}")]
 
 
 def _search(client: Client, text: str) -> list[Block]:
     found = client.tasks.search(text, limit=LISTED)
     if not found.hits:
         return [NoticeBlock("Nothing found in the output of any task.")]
-    return [_listing(tasks.hits_table(found), "/tasks log ID reads one")]
+    return [listing(tasks.hits_table(found), "/tasks log ID reads one")]
 
 
 def _prune(client: Client, *, yes: bool) -> list[Block]:
@@ -120,10 +118,11 @@ def _prune(client: Client, *, yes: bool) -> list[Block]:
     if yes:
         return [NoticeBlock(f"deleted {what} and freed {size(told.bytes)}")]
     hint = f"would delete {what} and free {size(told.bytes)}; /tasks prune yes does it, /tasks pin ID keeps one"
-    return [_listing(tasks.ended_table(told.tasks[:LISTED]), hint)]
+    return [listing(tasks.ended_table(told.tasks[:LISTED]), hint)]
 
 
-def _listing(text: str, hint: str) -> ListingBlock:
+def listing(text: str, hint: str) -> ListingBlock:
+    """A table, and below it what can be done with it."""
     return ListingBlock([*text.split("\n"), *map(dim, wrap(hint, terminal_width()))])
 
 

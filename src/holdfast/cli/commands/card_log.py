@@ -15,10 +15,9 @@ from holdfast.cli.context import Cli
 from holdfast.cli.render.cards import without_commands
 from holdfast.cli.screen import dim, moment
 from holdfast.cli.transcript import LogPrinter
-from holdfast.cli.verbs.sessions.log import stored
 from holdfast.client.board_watcher import BoardWatcher
 from holdfast.client.errors import ApiError
-from holdfast.client.events import RecordItem, RecordReceived, TextDelta, follow_records
+from holdfast.client.events import RecordItem, RecordReceived, TextDelta, follow_records, stored_records
 from holdfast.client.reconnect import Disconnected, Reconnected, wait_until_reachable
 from holdfast.schemas.cards import CardDetail, RunView
 
@@ -76,7 +75,7 @@ class CardLog:
             self._cli.echo(click.style(_heading(run), bold=True))
         session = run.session
         after = self._read.get(session, 0)
-        seen: Iterator[RecordItem] = stored(self._cli.client, session, after=after)
+        seen: Iterator[RecordItem] = stored_records(self._cli.client, session, after=after)
         if live:
             seen = follow_records(self._cli.client, session, after=after, patience=self._patience)
         printer = LogPrinter(live=live and sys.stdout.isatty())

@@ -250,9 +250,8 @@ def kill(cli: Cli, task: str) -> None:
 def _stop(cli: Cli, id: str, *, force: bool) -> None:
     cli.start_gateway()
     accepted, task = stop_task(cli.client, id, force=force)
-    fields = {"task": accepted.task, "version": accepted.version, "seq": accepted.seq}
-    fields |= {"state": task.state, "reason": task.reason, "survivors": task.survivors}
-    cli.result(f"{task.id}: {render.describe_result(task)}", **fields)
+    result = render.describe_result(task)
+    cli.accepted(accepted, result, state=task.state, reason=task.reason, survivors=task.survivors)
     if task.state == "running":
         next_step = (
             f"`holdfast why {task.id}` says more." if force else f"`holdfast tasks kill {task.id}` ends it at once."

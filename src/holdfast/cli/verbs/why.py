@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.chapters import RUNNING, in_full, opened_by, outlook, running_cells
 from holdfast.cli.context import Cli, pass_cli, shared_options
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.naming import named
+from holdfast.cli.render.sessions import all_reset_details
 from holdfast.cli.render.tasks import task_details
 from holdfast.cli.render.why import why_lines
-from holdfast.cli.screen import facts, table
 from holdfast.cli.values import SESSION
+from holdfast.client.events import stored_records
 from holdfast.client.http import Json
 from holdfast.client.lenient import convert
 from holdfast.schemas.gateway import Statement
@@ -39,10 +39,12 @@ def command(cli: Cli, id: str | None, verbose: bool) -> None:
     for line in why_lines(convert(found["sentences"], list[Statement])):
         click.echo(line)
     if "reset" in found:
-        for block in in_full(found["reset"], found["opened"]):
-            click.echo(f"\n{facts(block)}")
-        if found["reset"]["running"]:
-            click.echo(f"\n{table(RUNNING, running_cells(found['reset']['running']))}")
+        from holdfast.domain.events.chapter import ChapterOpened
+        from holdfast.schemas.chapters import ResetOutlook
+
+        reset = convert(found["reset"], ResetOutlook)
+        opened = convert(found["opened"], ChapterOpened) if found["opened"] is not None else None
+        click.echo(f"\n{all_reset_details(reset, opened)}")
     if "task" in found:
         click.echo(f"\n{task_details(convert(found['task'], TaskView))}")
 
@@ -60,8 +62,10 @@ def _ask(cli: Cli, id: str | None, *, verbose: bool) -> Json:
     if session and task:
         found["sentences"] += cli.client.get(f"/v1/tasks/{task}/why")["sentences"]
     if verbose and session:
-        found["reset"] = outlook(cli.client, session)
-        found["opened"] = opened_by(cli.client, session, found["reset"]["chapter"])
+        found["reset"] = cli.client.get(f"/v1/sessions/{session}/reset")
+        version = found["reset"]["chapter"]["version"]
+        opened = stored_records(cli.client, session, after=version - 1, page=1) if version else iter(())
+        found["opened"] = next((item.event for item in opened), None)
     if verbose and task:
         found["task"] = cli.client.get(f"/v1/tasks/{task}")
     return found

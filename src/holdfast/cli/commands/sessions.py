@@ -1,0 +1,396 @@
+"""`holdfast sessions` and `holdfast stop`: read conversations, change what the model sees, end a turn."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from holdfast.cli.context import Cli
+from holdfast.cli.errors import CONFLICT, NOT_FOUND, CliError
+from holdfast.cli.groups import NounGroup, verb
+from holdfast.cli.hints import program
+from holdfast.cli.render import sessions as render
+from holdfast.cli.screen import SHORT_ID, clean, escaped_json, one_line, plural, shorten
+from holdfast.cli.unquoted import TextCommand
+from holdfast.cli.values import SESSION, TEXT, before_option, limit_option, patience_option
+from holdfast.client.client import Client
+from holdfast.client.errors import ApiError
+from holdfast.client.events import RecordItem, RecordReceived, TextDelta, follow_records, stored_records
+from holdfast.client.http import quote
+from holdfast.client.sessions import WhatRuns
+from holdfast.domain.errors import HoldfastError
+from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, SessionPage, SessionView
+from holdfast.schemas.tasks import TaskView
+
+if TYPE_CHECKING:
+    from holdfast.domain.events.chapter import ChapterOpened
+
+AT_WORK = ("running", "waiting", "suspended", "queued")
+ANSWERS: dict[str, Literal["keep", "stop", "cancel"]]
+ANSWERS = {"k": "keep", "keep": "keep", "s": "stop", "stop": "stop", "c": "cancel", "cancel": "cancel"}
+OUTPUTS = "the outputs of the commands that it waited for"
+"""They are stored in the results of its calls, and nowhere else."""
+TITLE = 40
+session_argument = click.argument("session", type=SESSION)
+running_option = click.option(
+    "--running", type=click.Choice(["keep", "stop"]), help="What becomes of its commands that still run."
+)
+yes_option = click.option("--yes", is_flag=True, help="Do not ask; while something runs it needs --running.")
+
+
+@click.group(cls=NounGroup, default="list")
+def sessions() -> None:
+    """List, read, search, reset, rename, archive, delete and export sessions. Without a verb: list."""
+
+
+# --- look -----------------------------------------------------------------------------------------
+
+
+@sessions.verb("Look", "list")
+@click.option("--archived", is_flag=True, help="Those that were archived.")
+@limit_option
+@before_option
+def list_sessions(cli: Cli, archived: bool, limit: int, before: str | None) -> None:
+    """List the sessions, newest first."""
+
+    def text(page: SessionPage) -> str:
+        if page.sessions:
+            return render.sessions_table(page.sessions)
+        if before:
+            return "No more sessions."
+        none = f'No sessions yet. Try: {program()} run --profile demo "say hello"'
+        return "No session is archived." if archived else none
+
+    body = cli.client.get("/v1/sessions", archived=archived, limit=limit, before=before)
+    if cursor := cli.show(body, SessionPage, text).next:
+        cli.hint(f"more: holdfast sessions list{' --archived' if archived else ''} --before {cursor}")
+
+
+@sessions.verb("Look")
+@session_argument
+def show(cli: Cli, session: str) -> None:
+    """Show SESSION, its turns and its queue."""
+
+    def text(detail: SessionDetail) -> str:
+        return render.session_text(detail, cli.client.sessions.reset_status(detail.session.id))
+
+    cli.show(cli.client.get(_path(session)), SessionDetail, text)
+
+
+@sessions.verb("Look")
+@session_argument
+@click.option("--follow", "-f", "stay", is_flag=True, help="Stay and show what comes; Ctrl-C leaves.")
+@click.option("--after", type=click.IntRange(min=0), default=0, metavar="N", help="Only what comes after version N.")
+@patience_option
+def log(cli: Cli, session: str, stay: bool, after: int, patience: float) -> None:
+    """Read the conversation of SESSION; --follow stays with it. Each entry has its version and its time.
+
+    With --json the stored records, one a line.
+    """
+    id = cli.client.sessions.get(session).session.id
+    if not stay:
+        _print_log(cli, stored_records(cli.client, id, after=after), following=False)
+        return
+    try:
+        _print_log(cli, follow_records(cli.client, id, after=after, patience=patience), following=True)
+    except KeyboardInterrupt:
+        cli.note("")
+
+
+def _print_log(cli: Cli, items: Iterator[RecordItem], *, following: bool) -> None:
+    from holdfast.cli.transcript import LogPrinter
+
+    printer = LogPrinter(live=following and sys.stdout.isatty())
+    for item in items:
+        match item:
+            case RecordReceived() if cli.json:
+                cli.print_json(item.record, one_line=True)
+            case RecordReceived():
+                printer.happened(item.record)
+            case TextDelta():
+                if not cli.json:
+                    printer.spoken(item)
+            case _:
+                printer.note(str(item))
+    if not cli.json:
+        printer.end()
+
+
+@sessions.verb("Look", cls=TextCommand)
+@click.argument("text", type=TEXT)
+@limit_option
+def search(cli: Cli, text: str, limit: int) -> None:
+    """Find TEXT in any session, newest first."""
+    cli.show(cli.client.get("/v1/search", q=text, limit=limit), SearchPage, render.search_table)
+
+
+@sessions.verb("Look")
+@session_argument
+def context(cli: Cli, session: str) -> None:
+    """Show what the model sees of SESSION, and about how large it is.
+
+    Also its chapter, whether a summary or a digest replaces older turns, and when it is summarised.
+    """
+    from holdfast.schemas.chapters import ModelContext
+
+    cli.show(cli.client.get(f"{_path(session)}/context"), ModelContext, render.context_text)
+
+
+@sessions.verb("Look")
+@session_argument
+@click.option("--mode", type=click.Choice(["none", "idle", "daily", "both"]), help="By which rule; none is never.")
+@click.option("--idle-minutes", type=click.IntRange(1), metavar="N", help="After N minutes without user activity.")
+@click.option("--at-hour", type=click.IntRange(0, 23), metavar="N", help="At this hour of the day.")
+@click.option("--timezone", metavar="TZ", help='Of that hour, like Europe/Berlin; "" is the machine\'s own.')
+@click.option("--max-postpone", metavar="TIME", help="A command at work postpones a reset for at most TIME: 90m, 2h.")
+@click.option("--process-max-age", metavar="TIME", help="A command that is older postpones nothing: 12h, 7d.")
+@click.option(
+    "--on-live-process",
+    type=click.Choice(["hand_over", "stop_idle", "stop"]),
+    help="What becomes of commands that still run.",
+)
+@click.option("--hand-over-note/--no-hand-over-note", default=None, help="Whether the agent writes a note first.")
+@click.option("--notify/--no-notify", default=None, help="Send browser notifications.")
+@click.option("--clear", is_flag=True, help="Forget what was chosen for this session; the profile's word counts.")
+def policy(cli: Cli, /, session: str, clear: bool, **options: object) -> None:
+    """Show or choose when SESSION is reset by itself. Shows where each setting comes from, and what stands in the way.
+
+    With options: choose it for this session alone. What is not named stays as it was chosen before.
+    """
+    from holdfast.schemas.chapters import ResetOutlook
+
+    row = cli.client.sessions.get(session).session
+    chosen = {name: value for name, value in options.items() if value is not None}
+    if chosen or clear:
+        accepted = cli.client.post(Accepted, f"{_path(row.id)}/reset/policy", policy=chosen, merge=not clear)
+        if cli.json:
+            cli.accepted(accepted, "")
+            return
+    body = {"session": row.id} | cli.client.get(f"{_path(row.id)}/reset")
+    cli.show(body, ResetOutlook, partial(render.policy_text, session=row))
+
+
+# --- change ---------------------------------------------------------------------------------------
+
+
+@sessions.verb("Change")
+@session_argument
+@click.option("--at", "version", type=click.IntRange(1), help="Only up to this version; by default all of it.")
+@click.option("--title", type=TEXT, help="Of the new session.")
+def fork(cli: Cli, session: str, version: int | None, title: str | None) -> None:
+    """Begin a new session that knows everything in SESSION; both go their own ways."""
+    new = cli.client.sessions.fork(session, version=version, title=title)
+    cli.result(new.session, session=new.session, version=new.version, seq=new.seq)
+    cli.hint(f"go on with: holdfast chat {new.session}")
+
+
+@sessions.verb("Change")
+@session_argument
+def undo(cli: Cli, session: str) -> None:
+    """Take the last turn of SESSION out of what the model sees.
+
+    It stays in the log, and what it did to files is not taken back.
+    """
+    done = "the model does not see the last turn any more; it stays in the log"
+    cli.accepted(cli.client.sessions.undo(session), done)
+
+
+@sessions.verb("Change")
+@session_argument
+@running_option
+@click.option("--note", is_flag=True, help="Let the agent write a note for the next chapter first.")
+@yes_option
+def reset(cli: Cli, session: str, running: WhatRuns | None, note: bool, yes: bool) -> None:
+    """Open a new chapter of SESSION: what the model sees begins anew.
+
+    Id, link and log stay, and nothing is deleted; `sessions undo-reset` takes it back. While commands of it
+    run, it shows them and asks: keep, stop, cancel.
+    """
+    row = cli.client.sessions.get(session).session
+    running = ask_running_policy(cli, row, running, ask=not yes)
+    accepted = cli.client.sessions.reset(row.id, running=running, note=note)
+    opened = chapter_opened(cli.client, row.id, accepted.version)
+    done = "\n".join([f"chapter {opened.chapter} begins", *render.survivor_lines(opened)])
+    kept, stopped = [task.task for task in opened.kept], [task.task for task in opened.stopped]
+    cli.accepted(accepted, done, chapter=opened.chapter, kept=kept, stopped=stopped)
+    cli.hint(f"undo: holdfast sessions undo-reset {row.id[:SHORT_ID]}")
+
+
+@sessions.verb("Change")
+@session_argument
+def undo_reset(cli: Cli, session: str) -> None:
+    """Let the model see the chapter before the last reset of SESSION again, and what was said since.
+
+    What the reset stopped stays stopped.
+    """
+    done = "the model sees the chapter before again, and what was said since"
+    cli.accepted(cli.client.sessions.undo_reset(session), done)
+
+
+@sessions.verb("Change", cls=TextCommand)
+@session_argument
+@click.argument("instructions", type=TEXT, required=False)
+def compact(cli: Cli, session: str, instructions: str | None) -> None:
+    """Make what the model sees of SESSION shorter: a summary takes the place of its older turns.
+
+    INSTRUCTIONS tell the model what matters. The originals stay in the log and in the search.
+    """
+    done = f"a summary was asked for; `{program()} why` says what becomes of it, `sessions context` what the model sees"
+    cli.accepted(cli.client.sessions.compact(session, instructions=instructions or ""), done)
+
+
+@sessions.verb("Change", cls=TextCommand)
+@session_argument
+@click.argument("title", type=TEXT)
+def rename(cli: Cli, session: str, title: str) -> None:
+    """Give SESSION another TITLE."""
+    cli.accepted(cli.client.sessions.rename(session, title), f"renamed to “{title}”")
+
+
+@sessions.verb("Change")
+@session_argument
+@running_option
+def archive(cli: Cli, session: str, running: WhatRuns | None) -> None:
+    """Take SESSION out of the list; nothing is deleted, and a message brings it back.
+
+    While commands of it run, it shows them and asks: keep, stop, cancel.
+    """
+    row = cli.client.sessions.get(session).session
+    accepted = cli.client.sessions.archive(row.id, running=ask_running_policy(cli, row, running))
+    cli.accepted(accepted, f"archived; `{program()} sessions restore` brings it back")
+
+
+@sessions.verb("Change")
+@session_argument
+def restore(cli: Cli, session: str) -> None:
+    """Bring an archived SESSION back to the list."""
+    cli.accepted(cli.client.sessions.restore(session), "back in the list")
+
+
+@sessions.verb("Change")
+@session_argument
+@running_option
+@yes_option
+def delete(cli: Cli, session: str, running: WhatRuns | None, yes: bool) -> None:
+    """Delete SESSION with all its events, for good. A session that is at work is refused.
+
+    The outputs of the commands that it waited for go with it; those of background commands stay with their tasks.
+
+    While commands of it run, it shows them and asks: keep, stop, cancel.
+    """
+    row = cli.client.sessions.get(session).session
+    running = ask_running_policy(cli, row, running, ask=not yes)
+    title = one_line(row.title)
+    question = f"Delete {row.id} “{title}” with {plural(row.version, 'event')} and {OUTPUTS}, for good?"
+    cli.confirm(question, yes=yes, declined="Nothing was deleted.")
+    cli.accepted(cli.client.sessions.delete(row.id, running=running), f"deleted “{title}”")
+
+
+@sessions.verb("Change")
+@session_argument
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "jsonl"]),
+    default="markdown",
+    show_default=True,
+    help="To read, or every record as it is stored.",
+)
+@click.option(
+    "--output", "-o", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Where to; else here."
+)
+def export(cli: Cli, session: str, form: str, output: Path | None) -> None:
+    """Write the conversation of SESSION to a file or to standard output."""
+    id = cli.client.sessions.get(session).session.id
+    content = cli.client.text(f"{_path(id)}/export", format=form)
+    fields: dict[str, object] = {"session": id, "format": form, "bytes": len(content)}
+    text = content.decode("utf-8", "replace")
+    if output is not None:
+        output.write_bytes(content)
+        cli.result(f"{output}: {len(content):,} bytes of {form}", **fields, file=str(output))
+    elif cli.json:
+        cli.print_json(fields | {"content": text})
+    elif sys.stdout.isatty():
+        cli.echo(escaped_json(text) if form == "jsonl" else clean(text), nl=False)
+    else:
+        cli.echo(content, nl=False)
+
+
+def chapter_opened(client: Client, session: str, version: int) -> ChapterOpened:
+    """The event of a reset, by its version."""
+    from holdfast.domain.events.chapter import ChapterOpened
+
+    event = next(client.events(session, after=version - 1, page=1)).event
+    assert isinstance(event, ChapterOpened)
+    return event
+
+
+def ask_running_policy(
+    cli: Cli, session: SessionView, running: WhatRuns | None, *, ask: bool = True
+) -> WhatRuns | None:
+    """What becomes of the tasks of a session that still run: as the caller says, else as a person answers."""
+    if session.state in AT_WORK:
+        hint = f"`holdfast stop {session.id}` first."
+        raise CliError(f"It is still at work ({session.state}).", hint=hint, code=CONFLICT)
+    tasks = [] if running is not None else cli.client.sessions.reset_status(session.id).running
+    if not tasks:
+        return running
+    if not ask or not cli.terminal.can_ask:
+        why = "--yes does not choose for you: " if not ask else ""
+        raise CliError(
+            f"{len(tasks)} still running in the background: {'; '.join(map(render.running_task, tasks))}.",
+            hint=f"{why}say what becomes of them with --running keep or --running stop.",
+            code=CONFLICT,
+        )
+    cli.note(render.running_tasks_table(tasks))
+    if any(task.kind != "process" for task in tasks):
+        cli.hint("agents go on either way; `holdfast tasks stop ID` ends one")
+    question = "Still running: k keep them running, s stop them, c cancel"
+    while (answer := cli.terminal.prompt(question).strip().lower()) not in ANSWERS:
+        cli.note("k, s or c?")
+    if (chosen := ANSWERS[answer]) == "cancel":
+        raise CliError("Nothing was changed.")
+    return chosen
+
+
+def _path(session: str) -> str:
+    return f"/v1/sessions/{quote(session)}"
+
+
+# --- stop -----------------------------------------------------------------------------------------
+
+
+@verb()
+@session_argument
+def stop(cli: Cli, session: str) -> None:
+    """End the turn that SESSION is in, with the command that it waits for; queued messages and tasks stay."""
+    try:
+        id = cli.client.sessions.get(session).session.id
+    except ApiError as error:
+        raise _perhaps_a_task(cli, session, error) from error
+    tasks = cli.client.tasks.list(state="running", session=id, foreground=True, limit=500).tasks
+    accepted = cli.client.sessions.stop(id)
+    ends = [task for task in tasks if task.foreground or task.worker == id]
+    goes_on = [task for task in tasks if task not in ends]
+    lines = ["the turn is being stopped", *(f"  ends with it: {_task(task)}" for task in ends)]
+    lines += [f"  goes on:      {_task(task)} ({program()} tasks stop {task.id[:SHORT_ID]})" for task in goes_on]
+    cli.accepted(accepted, "\n".join(lines), ends=[one.id for one in ends], goes_on=[one.id for one in goes_on])
+
+
+def _task(task: TaskView) -> str:
+    return f"{task.kind} {task.id[:SHORT_ID]} {shorten(one_line(task.title), TITLE)}"
+
+
+def _perhaps_a_task(cli: Cli, id: str, error: ApiError) -> HoldfastError:
+    if not error.is_not_found:
+        return error
+    try:
+        task = cli.client.tasks.get(id)
+    except ApiError:
+        return error
+    return CliError(f"{task.id} is a task.", hint=f"`holdfast tasks stop {task.id}` ends it.", code=NOT_FOUND)
