@@ -91,7 +91,7 @@ def test_an_approval_is_for_every_argument(tmp_path: Path, answer: str, changed:
     desk.permitted()
     desk.permitted(timeout=120)  # the same, said in full
     again = desk.wait(**changed)
-    assert "needs a permission again" in again.reason
+    assert "It has changed since it was approved." in again.reason
 
 
 def test_an_approval_is_for_one_directory(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_change_of_a_file_is_shown_as_a_diff_and_bound_to_the_file(tmp_path: P
     path.write_text("zero\none\ntwo\n")
     again = desk.wait()
     assert "+three" in shown(again)["diff"]
-    assert "again, since something changed" in again.reason
+    assert "It has changed since it was approved." in again.reason
     desk.answer("allow", again)
     assert desk.permitted().context.approved_digest
 
@@ -234,7 +234,7 @@ def test_there_is_no_rule_for_a_line_that_is_too_long_for_one(tmp_path: Path) ->
     desk = Desk(tmp_path, "terminal", command="echo $(date) " + "x" * 600)
     wait = desk.wait()
     assert (wait.pattern, wait.choices) == ("", ["allow", "call", "deny"])
-    with pytest.raises(Rejected, match="no rule"):
+    with pytest.raises(Rejected, match="No rule"):
         desk.answer("always", wait)
 
 

@@ -95,7 +95,7 @@ async def test_cards_that_never_start_as_they_are(rig: BoardRig, inbox: InboxRea
     first, second = await inbox.entries()
     assert first.what == "There is no profile 'nobody'."
     assert first.commands == [f"holdfast card assign {CARD} PROFILE"]
-    assert second.what == f"It waits for card {OTHER} “card {OTHER}”, which was archived and never done."
+    assert second.what == f"It waits for card {OTHER} “card {OTHER}”, which was archived before it was done."
     assert second.commands == [f"holdfast card unlink c0ffee03 {OTHER}"]
 
 

@@ -223,7 +223,7 @@ class CardMachine(RuleBasedStateMachine):
         if found.again_at is not None:
             assert not found.counts, "infrastructure uses up no attempt"
             assert self.card.status == "ready" and failures < COOL_TIMES
-            assert not_startable_reason(self.card, WORLD, now=self.now).startswith("It cools down")
+            assert not_startable_reason(self.card, WORLD, now=self.now).startswith("It is tried again in")
         assert self.card.attempts < LIMIT or self.card.status == "blocked", "loops are broken"
 
     @precondition(_running)

@@ -173,7 +173,7 @@ async def test_whatever_takes_a_card_away_stops_its_worker_first(
     await rig.look()
     card = await rig.card(CARD)
     assert card.run is None
-    assert "The old worker is not gone yet" in await rig.dispatcher.startable.why_not(card)
+    assert "Its previous worker is still running" in await rig.dispatcher.startable.why_not(card)
     await hand.end("stopped")
     await rig.look()
     assert (await rig.card(CARD)).run is not None

@@ -96,7 +96,7 @@ async def test_without_a_comment_it_is_told_that_it_was_resumed_why_and_for_how_
     rig.move_clock(2 * 3_600_000)
     await rig.tell(CARD, UnblockCard())
     _, text = await next_run(rig)
-    assert text.startswith("the body\n[You were resumed: run 1 had ended 2 h 0 min ago (blocked (needs_input): which")
+    assert text.startswith("the body\n[You were resumed: run 1 ended 2 h 0 min ago (blocked (needs_input): which")
 
 
 async def test_a_run_that_died_at_once_is_skipped_and_its_comments_are_given_again(rig: BoardRig) -> None:
@@ -156,10 +156,8 @@ async def test_auto_goes_fresh_with_reason_hand_over_and_warning_when_the_sessio
         for one in await rig.store.load(session_stream(card.run.started.session), after=0)
         if isinstance(one.event, NoteReceived)
     ]
-    assert f"You begin anew: session {hand.session} of run 1 was deleted." in note
-    assert (
-        "What the worker before you left behind:\nRun 1 ended as blocked: blocked (needs_input): which colour?" in note
-    )
+    assert f"You start in a new session: session {hand.session} of run 1 was deleted." in note
+    assert "Notes from the previous worker:\nRun 1 ended as blocked: blocked (needs_input): which colour?" in note
 
 
 async def test_auto_goes_fresh_when_the_profile_is_another(home: Path, rig: BoardRig) -> None:
@@ -256,9 +254,9 @@ async def test_a_poisoned_session(rig: BoardRig, policy: str) -> None:
     card = await rig.card(CARD)
     if policy == "resume":
         assert (card.status, card.run) == ("blocked", None)
-        assert "two runs in a row resumed it and ended alike (crash)" in card.reason
+        assert "two runs in a row resumed it and ended the same way (crash)" in card.reason
     else:
-        assert "two runs in a row resumed it and ended alike (crash)" in why_fresh(card)
+        assert "two runs in a row resumed it and ended the same way (crash)" in why_fresh(card)
 
 
 async def test_the_policy_resume_blocks_rather_than_to_begin_anew(rig: BoardRig) -> None:
@@ -296,7 +294,7 @@ async def test_a_fresh_start_that_somebody_asked_for(rig: BoardRig) -> None:
     assert card.run is not None
     state = await rig.sessions.get(card.run.started.session)
     notes = [one.text for one in (*state.notes, *state.messages) if isinstance(one, Note | NoteReceived)]
-    assert any("You begin anew: somebody asked for a fresh start." in note for note in notes)
+    assert any("You start in a new session: a new session was asked for." in note for note in notes)
     assert text == "the body\n[ann wrote:]\nblue"
     assert card.run.started.session != hand.session
 
@@ -306,7 +304,7 @@ async def test_no_run_that_got_anywhere_is_said_too(rig: BoardRig) -> None:
     await rig.look()
     await dies_at_once(rig)
     card, _ = await next_run(rig)
-    assert why_fresh(card) == "no run before it got anywhere"
+    assert why_fresh(card) == "no earlier run made progress"
 
 
 async def test_a_resumed_session_works_in_the_workspace_of_now(rig: BoardRig, tmp_path: Path) -> None:

@@ -189,12 +189,12 @@ async def test_cooling_down_and_a_clock_that_is_set_back(rig: BoardRig) -> None:
     await hand.calls("kanban_heartbeat")
     await hand.end("failed", "network")
     text = await why(rig)
-    assert "It cools down for 1 min 0 s more after: It was network" in text
+    assert "It is tried again in 1 min 0 s, after: It was network" in text
     card = await rig.card(CARD)
     assert (card.attempts, card.failures) == (0, 1)
     for status in ("triage", "ready"):
         await rig.tell(CARD, MoveCard(status=status))
-    assert "It cools down for 1 min 0 s more after: It was network" in await why(rig), "not after having been moved"
+    assert "It is tried again in 1 min 0 s, after: It was network" in await why(rig), "not after having been moved"
     rig.move_clock(-1000 * HOUR)
     await rig.look()
     assert (await rig.card(CARD)).run is not None, "it does not wait for weeks"
@@ -209,7 +209,7 @@ async def test_loops_are_broken_and_explained(rig: BoardRig) -> None:
         await hand.calls("kanban_heartbeat")
         await hand.end("failed", "step_limit")
         await rig.look()
-    assert "3 of 3 attempts are used up" in await why(rig)
+    assert "3 of 3 attempts were used" in await why(rig)
 
 
 async def test_infrastructure_is_tried_again_ten_times_and_costs_nothing(rig: BoardRig) -> None:
@@ -263,7 +263,7 @@ async def test_old_work_waits_for_a_person_as_a_blocked_card(rig: BoardRig) -> N
     hand = await rig.worker(CARD)
     await hand.begin()
     await hand.calls("kanban_heartbeat")
-    reason = "it was interrupted 10 h 0 min ago, and old work does not wake up by itself"
+    reason = "it was interrupted 10 h 0 min ago, too long to be resumed automatically"
     await hand.write(WaitOpened(turn=1, wait="w", purpose="resume", reason=reason))
     await rig.look()
     card = await rig.card(CARD)
@@ -278,7 +278,7 @@ async def test_old_work_waits_for_a_person_as_a_blocked_card(rig: BoardRig) -> N
 async def test_a_running_card_cannot_be_edited_nor_retried_nor_promoted(rig: BoardRig) -> None:
     await one_that_runs(rig, CARD)
     for command in (EditCard(body="else"), RetryCard(), MoveCard(status="ready")):
-        with pytest.raises(Conflict, match="It runs"):
+        with pytest.raises(Conflict, match="The card is running"):
             await rig.tell(CARD, command)
     with pytest.raises(Rejected):
         await rig.tell(CARD, CommentCard(text="  "))

@@ -134,7 +134,7 @@ def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
     for columns in (80, 120):
         with sit_down(cli, "chat", session, columns=columns) as seat:
             shown = seat.until_idle("── reset ", "while nobody was here ───")
-            assert "\n   because nobody said anything for " in shown
+            assert "\n   because no user activity for " in shown
             assert "\n   Kept: " in shown
             assert "\n   Note of the agent: 1 user message so far" in shown
             assert "\n   /undo-reset brings the earlier context back\n" in shown
@@ -164,7 +164,7 @@ def test_a_context_is_made_shorter(gateway: GatewayProcess, cli: CommandLine, cw
         seat.enter("/compact")
         seat.until("… making the context shorter by demo · ", "demo · compacting ")
         seat.enter("summary fail")  # goes first
-        seat.until("The summary was cut: something else came first. Nothing is lost.")
+        seat.until("The summary was interrupted: something else came first. Nothing is lost.")
         seat.until("No summary (attempt 1): The demo agent wrote no summary", "It will be tried again")
         seat.enter("fill 500")
         seat.until("fill fill")

@@ -77,7 +77,7 @@ def test_a_card_that_cools_down_says_until_when_and_why() -> None:
 
 
 def test_what_a_person_wrote_in_backticks_stays() -> None:
-    why = "It is blocked (needs_input): run `make` first. `holdfast card unblock ab12` lets it go on."
+    why = "It is blocked (needs_input): run `make` first. `holdfast card unblock ab12` continues it."
     assert without_commands(why) == "It is blocked (needs_input): run `make` first"
 
 

@@ -123,7 +123,7 @@ def test_where_nobody_can_be_asked_it_says_what_runs_and_does_nothing(
     chosen = ("--running", "stop", *(() if verb == "archive" else ("--yes",)))
     cli.ok("sessions", verb, session, *chosen)
     ended = gateway.get(f"/v1/tasks/{task}/wait", seconds=60)
-    because = f"a reset of session {session}: a person wants it stopped" if verb == "reset" else BECAUSE[verb]
+    because = f"a reset of session {session}: a person chose to stop it" if verb == "reset" else BECAUSE[verb]
     assert (ended["state"], ended["ended_by"]) == ("stopped", f"cli ({because})")
     shown = " ".join(cli.ok("tasks", "show", task).split())
     assert f"at the request of cli ({because})" in shown
@@ -311,7 +311,7 @@ def test_while_it_is_written_the_list_says_so_and_a_second_one_is_refused(
     assert "compacting" in cli.ok("sessions")
     assert "has been summarising its context for" in cli.ok("why", session)
     done = cli("sessions", "compact", session)
-    assert (done.returncode, "is being made shorter already" in done.stderr) == (5, True)
+    assert (done.returncode, "is being summarised already" in done.stderr) == (5, True)
 
 
 def test_a_context_without_a_summary_waits_and_is_answered_by_a_number(

@@ -75,7 +75,7 @@ def test_a_command_that_has_no_object_is_a_conflict(command: SessionCommand) -> 
 
 def test_a_stop_that_comes_too_late_does_not_hit_the_next_turn() -> None:
     book = Book("one").begin()
-    with pytest.raises(Conflict, match="Turn 7 is over; turn 1 runs now"):
+    with pytest.raises(Conflict, match="Turn 7 has ended; turn 1 is running now"):
         book.tell(StopTurn(turn=7))
     book.tell(StopTurn(turn=1))
     assert book.session.turn is not None and book.session.turn.stop is not None

@@ -197,8 +197,8 @@ def test_promise_7_a_stop_gives_every_open_call_a_true_outcome() -> None:
     book.tell(StopTurn())
     outcomes = [(e.outcome, e.output) for e in book.finish() if isinstance(e, ToolCallFinished)]
     assert outcomes == [
-        ("unknown", "Cut while it ran: stopped by ann. It may or may not have had its effect."),
-        ("failed", "Cut while it ran: stopped by ann. It changes nothing, so nothing was changed."),
+        ("unknown", "Interrupted while it ran: stopped by ann. It may or may not have taken effect."),
+        ("failed", "Interrupted while it ran: stopped by ann. The tool changes nothing, so nothing was changed."),
         ("failed", "Not run: stopped by ann."),
     ]
 

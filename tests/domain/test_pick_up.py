@@ -48,8 +48,8 @@ def test_the_model_is_told_that_and_for_how_long_it_was_interrupted() -> None:
     book.resume(after_ms=5_000, partial=Partial("half"))
     notes = [message.text for message in book.session.messages if isinstance(message, Note)]
     assert notes == [
-        f"Your answer was cut: {CRASHED}. So far you had said:\nhalf",
-        f"You were interrupted ({CRASHED}) and nothing was done for 5 s. Go on.",
+        f"Your answer was interrupted: {CRASHED}. So far you had written:\nhalf",
+        f"You were interrupted ({CRASHED}) for 5 s. Continue.",
     ]
 
 
@@ -195,7 +195,7 @@ def test_a_long_absence_waits_for_a_person_whatever_the_wall_clock_says() -> Non
     book.now -= DAY
     found = pick_up(book.session, Partial(), Break(2 * 3_600_000), now=book.now, limits=LIMITS)
     assert isinstance(found[-1], WaitOpened)
-    assert found[-1].reason == "it was interrupted 2 h 0 min ago, and old work does not wake up by itself"
+    assert found[-1].reason == "it was interrupted 2 h 0 min ago, too long to be resumed automatically"
 
 
 def test_a_command_that_worked_on_without_a_gateway_keeps_its_turn_young() -> None:

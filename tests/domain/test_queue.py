@@ -129,7 +129,7 @@ def test_the_word_of_a_task_may_be_moved_and_withdrawn_but_not_reworded() -> Non
     book = Book("work")
     book.begin()
     book.write(InputReceived(input="task-1", text="it ended", mode="queue", by=TaskActor(task="1"), source="task"))
-    with pytest.raises(Conflict, match="not reworded"):
+    with pytest.raises(Conflict, match="not edited"):
         book.tell(ReviseInput(input="task-1", text="it did not"))
     book.tell(ReviseInput(input="task-1", mode="steer", place=1))
     assert book.join() == ["task-1"]
@@ -160,7 +160,7 @@ def test_a_queue_is_bounded_and_says_what_to_do() -> None:
     book = Book("work").begin()
     for number in range(QUEUE_LIMIT):
         book.say(str(number))
-    with pytest.raises(Conflict, match="1,000 messages wait") as refused:
+    with pytest.raises(Conflict, match="1,000 messages are waiting") as refused:
         book.say("one too many")
-    assert "take some back" in refused.value.hint
+    assert "withdraw some" in refused.value.hint
     assert len(book.session.queue) == QUEUE_LIMIT

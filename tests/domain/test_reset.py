@@ -431,8 +431,8 @@ def test_what_becomes_of_what_runs() -> None:
         kept, gone = split_running(running, policy)  # type: ignore[arg-type]
         assert {one.task for one in kept} | {one.task for one in gone} == {one.task for one in running}
         assert all(one.rule for one in kept)
-        assert {one.task: one.rule for one in kept}["agent"] == ("an agent works on in a session of its own"), (
-            "not: a person wants it stopped"
+        assert {one.task: one.rule for one in kept}["agent"] == ("agents continue in their own sessions"), (
+            "not: a person chose to stop it"
         )
         return {one.task: one.rule for one in gone}
 
@@ -464,4 +464,4 @@ def test_a_command_that_postponed_a_reset_is_named_when_the_limit_ends_the_patie
     moment = ResetClockReading(now=book.now + 2 * HOUR, fresh_at=fresh.at, idle_ms=2 * HOUR)
     decided = decide_reset(book.session, rules, moment, [running])
     assert isinstance(decided, Reset)
-    assert decided.reason.endswith("; abc 'make' was still working, but max_postpone is over (1 h 0 min)")
+    assert decided.reason.endswith("; abc 'make' was still working, but max_postpone was reached (1 h 0 min)")

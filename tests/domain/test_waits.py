@@ -119,7 +119,7 @@ def test_nobody_waits_for_a_turn_that_is_over() -> None:
     book = asked()
     wait = opened(book)
     book.write(TurnFinished(turn=1, outcome="stopped", reason="stopped by ann"))
-    with pytest.raises(Conflict, match="its turn is over"):
+    with pytest.raises(Conflict, match="its turn has ended"):
         book.tell(AnswerWait(wait=wait.wait, answer="left"))
 
 

@@ -71,8 +71,8 @@ def test_its_end_with_evidence_and_survivors() -> None:
     )
     assert told(started(), ProcessStarted(task=ID, pid=7), stop, end)[:5] == [
         ("TaskFinished", "It ended as stopped 5 s ago: stopped by ann (by force): killed by SIGKILL."),
-        ("TaskFinished", "How that is known: recorded by its keeper."),
-        ("TaskFinished", "These of its processes were still there: 8 daemon."),
+        ("TaskFinished", "Evidence: recorded by its keeper."),
+        ("TaskFinished", "These of its processes were still running: 8 daemon."),
         ("TaskFinished", "Of 10 bytes of output 4 in the middle were dropped: it was too long."),
         ("TaskStopRequested", "ann asked for its end 1 min 5 s ago (by force)."),
     ]
@@ -96,7 +96,7 @@ def test_an_agent_that_went_on() -> None:
     first = told(started("agent", worker="beef"), done, TaskResumed(task=ID, turn=2))[0]
     assert first == (
         "TaskResumed",
-        "It has been working again for 5 s, in turn 2 of session beef (`holdfast why beef` says at what).",
+        "It has been working again for 5 s, in turn 2 of session beef (see `holdfast why beef`).",
     )
     assert told(started("agent", worker=ID))[0][1] == f"Its agent has been working for 5 s in session {ID}."
 
@@ -107,7 +107,7 @@ def test_what_happened_meanwhile() -> None:
     texts = [text for _, text in told(started(lifetime="session"), ProcessStarted(task=ID, pid=7), detached, pinned)]
     assert texts[1:3] == [
         "It went to the background 1 min 5 s ago: its turn waited 120 s.",
-        "It is pinned by ann, so no prune takes it.",
+        "It is pinned by ann, so it is not pruned.",
     ]
     assert texts[-1] == "It may live until its session is archived or deleted."
     unpinned = told(started(), pinned, TaskPinned(task=ID, pinned=False, by=person("ann")))

@@ -32,7 +32,7 @@ def turn_with_limit(gateway: GatewayProcess, work: Path, limit: str) -> Json:
     assert len(of_kind(records, "ModelRequested")) == 1
     (finished,) = of_kind(records, "TurnFinished")
     assert finished["outcome"] == "failed"
-    assert finished["problem"]["hint"] == "Send a message to go on, or raise the limit of its profile."
+    assert finished["problem"]["hint"] == "Send a message to continue, or raise the limit in its profile."
     return finished
 
 
@@ -41,7 +41,7 @@ def test_a_turn_ends_when_it_has_used_its_tokens(tmp_path: Path, server: Loopbac
     with gateway_for(tmp_path, server) as gateway:
         finished = turn_with_limit(gateway, tmp_path / "work", "max_tokens = 100")
     assert finished["problem"]["code"] == "token_limit"
-    assert finished["reason"] == "It used 100 tokens; its profile allows 100 a turn."
+    assert finished["reason"] == "The turn used 100 tokens; its profile allows 100."
 
 
 def test_a_turn_ends_when_it_has_used_its_time(tmp_path: Path, server: Loopback) -> None:
@@ -50,7 +50,7 @@ def test_a_turn_ends_when_it_has_used_its_time(tmp_path: Path, server: Loopback)
     with gateway_for(tmp_path, server, constants={"holdfast.domain.next_step.MINUTE_MS": 1}) as gateway:
         finished = turn_with_limit(gateway, tmp_path / "work", "max_minutes = 2000")
     assert finished["problem"]["code"] == "time_limit"
-    assert finished["reason"].endswith(" minutes; its profile allows 2000 a turn.")
+    assert finished["reason"].endswith(" minutes; its profile allows 2000.")
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -123,7 +123,7 @@ def test_promise_7_what_cannot_be_done_again_may_have_been_done(tmp_path: Path, 
     (finished,) = of_kind(records, "ToolCallFinished")
     assert finished["outcome"] == "unknown"
     assert finished["output"].startswith(
-        "It was cut while it ran, and may or may not have had its effect then. Now: The"
+        "It was interrupted while it ran, and may or may not have taken effect then. Now: The"
     )
     assert of_kind(records, "TurnFinished")[0]["outcome"] == "done", "a missing directory does not end the turn"
     assert f"The working directory {work} does not exist." in str(server.requests[-1].body)

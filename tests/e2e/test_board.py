@@ -89,7 +89,7 @@ def test_scenario_b_killed_in_the_middle_and_unblocked_next_morning(
         gateway.arguments = ("10",)
         gateway.start()
         blocked = until_card(gateway, card, "blocked")
-        assert "old work does not wake up by itself" in blocked["card"]["reason"]
+        assert "too long to be resumed automatically" in blocked["card"]["reason"]
         assert [run["outcome"] for run in blocked["runs"]] == ["stopped"]
         until(lambda: gateway.session(blocked["card"]["session"])["state"] == "idle", "the old worker is gone")
         tell_card(gateway, card, "unblock", {"text": "Go on."})
@@ -172,17 +172,17 @@ def test_bad_input(tmp_path: Path) -> None:
             ("/v1/cards", {"title": "x", "at": 1, "after_ms": 1}, 400, "exclude each other"),
             ("/v1/cards", {"title": "x", "parents": ["ffffffff"]}, 404, "There is no card ffffffff."),
             (f"/v1/cards/{card}/unblock", {}, 409, "It is not blocked: it has been running for"),
-            (f"/v1/cards/{card}/retry", {}, 409, "It runs."),
+            (f"/v1/cards/{card}/retry", {}, 409, "The card is running."),
             (f"/v1/cards/{card}/links", {"parent": card}, 409, f"That would be a circle: {card} → {card}."),
             (f"/v1/cards/{card}/unlink", {"parent": "ffffffff"}, 409, "It does not wait for ffffffff."),
             (f"/v1/cards/{card}/move", {"status": "done"}, 400, "A card is not moved to done by hand."),
-            (f"/v1/cards/{card}/move", {"status": "ready"}, 409, "It runs."),
-            (f"/v1/cards/{card}/move", {"status": "scheduled"}, 400, "`at` is the time for `scheduled`"),
+            (f"/v1/cards/{card}/move", {"status": "ready"}, 409, "The card is running."),
+            (f"/v1/cards/{card}/move", {"status": "scheduled"}, 400, "`at` goes with `scheduled`"),
             (f"/v1/cards/{card}/comments", {"text": " "}, 400, "The comment is empty."),
             ("/v1/cards/ffffffff/unblock", {}, 404, "There is no card ffffffff."),
             ("/v1/boards/nowhere/pause", {}, 404, "There is no board 'nowhere'."),
             ("/v1/boards/default/resume", {}, 409, "It is neither paused nor archived."),
-            ("/v1/boards/default/archive", {}, 409, "Cards of it run."),
+            ("/v1/boards/default/archive", {}, 409, "Cards of this board are running."),
         ]:
             answer = gateway.request("POST", path, json=body)
             assert answer.status_code == code, (path, body, answer.text)

@@ -51,7 +51,7 @@ def test_promise_5_an_idle_session_with_two_servers_is_reset_on_time_and_hands_t
     policy(gateway, session, hand_over_note=True)
     reset = opened(gateway, session)
     records = gateway.events(session)
-    assert reset["rule"] == "idle" and "nobody said anything for" in reset["reason"]
+    assert reset["rule"] == "idle" and "no user activity for" in reset["reason"]
     assert reset["by"]["name"] == "reset clock" and reset["hand_over_from"] == "model"
     assert sorted(one["task"] for one in reset["kept"]) == ids and reset["stopped"] == []
     assert {one["activity"] for one in reset["kept"]} == {"serving not in use"}
@@ -124,7 +124,7 @@ def test_on_live_process(gateway: GatewayProcess, tmp_path: Path, rule: str) -> 
     [
         ("archive", "its session was archived"),
         ("delete", "its session was deleted"),
-        ("reset", "a reset of session {}: a person wants it stopped"),
+        ("reset", "a reset of session {}: a person chose to stop it"),
     ],
 )
 def test_promise_6_with_something_running_there_is_a_question(

@@ -152,7 +152,7 @@ def waits(gateway: GatewayProcess, session: str, reason: str) -> Json:
     sentence = gateway.why(session)[0]
     assert "waiting for a person" in sentence["text"]
     assert reason in sentence["text"]
-    assert "Send it a message to go on, or stop it." in sentence["text"]
+    assert "Send a message to continue, or stop it." in sentence["text"]
     records = gateway.events(session)
     assert records[sentence["version"] - 1]["event"]["kind"] == "WaitOpened"
     turn = gateway.get(f"/v1/sessions/{session}")["turns"][-1]
@@ -168,10 +168,10 @@ def test_promise_5_old_interrupted_work_waits_for_a_person(tmp_path: Path, how: 
         gateway.until_event(session, "ModelRequested")
         end(gateway, how)
         gateway.start()
-        waits(gateway, session, "old work does not wake up by itself")
+        waits(gateway, session, "too long to be resumed automatically")
         end(gateway, how)
         gateway.start_and_let_go()
-        waits(gateway, session, "old work does not wake up by itself")
+        waits(gateway, session, "too long to be resumed automatically")
         assert kinds(gateway.events(session)).count("WaitOpened") == 1, "it is asked once"
         gateway.send(session, "say I am back")
         records = gateway.until_rest(session)
@@ -187,7 +187,7 @@ def test_promise_5_old_interrupted_work_can_be_stopped(tmp_path: Path) -> None:
         gateway.until_event(session, "ModelRequested")
         gateway.kill9()
         gateway.start()
-        waits(gateway, session, "old work")
+        waits(gateway, session, "too long to be resumed")
         gateway.command("POST", f"/v1/sessions/{session}/stop")
         records = gateway.until_rest(session)
     assert of_kind(records, "TurnFinished")[-1]["outcome"] == "stopped"

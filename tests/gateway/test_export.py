@@ -65,7 +65,7 @@ async def test_questions_approvals_answers_and_half_answers_are_there(tmp_path: 
         WaitAnswered(turn=1, wait="w0", answer="go on", by=THE_CLOCK),
         WaitOpened(turn=1, wait="w1", purpose="question", reason="Which one?", choices=["a", "b"]),
         WaitAnswered(turn=1, wait="w1", answer="a", by=person("web")),
-        WaitOpened(turn=1, wait="w2", purpose="approval", reason="write x needs a permission", choices=["allow"]),
+        WaitOpened(turn=1, wait="w2", purpose="approval", reason="allow write x?", choices=["allow"]),
         WaitAnswered(turn=1, wait="w2", answer="deny", by=person("cli"), note="not there"),
         InputReceived(input="j", text="never mind", mode="queue", by=person("cli")),
         InputRevised(input="j", text="really never mind", by=person("web")),
@@ -81,7 +81,7 @@ async def test_questions_approvals_answers_and_half_answers_are_there(tmp_path: 
     assert "## Waiting for the next attempt, " in text
     assert "## Question, " in text and "Which one?\n\n- a\n- b" in text
     assert "## Answer by web, " in text
-    assert "## Approval requested, " in text and "write x needs a permission" in text
+    assert "## Approval requested, " in text and "allow write x?" in text
     assert "deny (not there)" in text
     assert "(reworded by web; withdrawn by web)\n\nreally never mind" in text
 

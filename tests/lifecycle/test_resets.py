@@ -149,7 +149,7 @@ async def test_what_runs_is_asked_about_handed_over_or_stopped(house: House) -> 
     await house.reset("r3", running="stop")
     for task in (ONE, TWO):
         row = await house.tasks.wait_ended(task)
-        assert row.state == "stopped" and "a person wants it stopped" in row.stop_reason
+        assert row.state == "stopped" and "a person chose to stop it" in row.stop_reason
 
 
 async def test_a_command_started_while_the_note_is_written_is_not_passed_over(house: House) -> None:

@@ -40,10 +40,10 @@ async def test_silence_ends_an_approval_as_its_profile_says_and_it_can_be_asked_
     finished = [event for event in events if isinstance(event, ToolCallFinished)]
     assert [(wait.default, wait.until is not None) for wait in waits] == [("deny", True)] * 2
     assert [(answer.answer, answer.by) for answer in answers] == [("deny", THE_CLOCK)] * 2
-    assert [(one.outcome, one.output.startswith("Nobody answered within")) for one in finished] == [
+    assert [(one.outcome, one.output.startswith("Nobody answered the approval within")) for one in finished] == [
         ("failed", True)
     ] * 2
-    assert "Ask again by calling again" in finished[0].output
+    assert "Call it again to ask again" in finished[0].output
     assert not (tmp_path / "posted").exists()
 
 

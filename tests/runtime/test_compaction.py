@@ -118,7 +118,7 @@ async def test_promise_6_without_a_summary_everything_stays_then_a_digest_takes_
     await house.until(seen(SummaryFailed))
     session = await house.sessions.get(ID)
     assert len(heard(session)) == 4, "it fits, so all of it stays"
-    assert "the model sees everything as before" in because(session, house.clock.now())
+    assert "the model still sees everything" in because(session, house.clock.now())
     assert "tried again in" in because(session, house.clock.now())
     await turns(house, 5)
     records = await house.until(seen(SummaryWritten))
@@ -204,7 +204,7 @@ async def test_compact_on_request_at_rest_and_while_a_turn_runs(house: House) ->
     records = await house.until(seen(SummaryWritten))
     [made] = only(records, SummaryWritten)
     assert isinstance(made, SummaryWritten) and made.covers_turn == 1
-    with pytest.raises(Conflict, match="nothing to make shorter"):
+    with pytest.raises(Conflict, match="nothing to summarise"):
         await house.tell(CompactSession(), "c2")
     await house.say("say two", "m2")
     await house.rest()
@@ -285,7 +285,7 @@ async def test_a_bug_in_a_summary_leaves_nothing_that_looks_as_if_it_were_runnin
     assert [_code(event) for event in only(records, SummaryFailed)] == ["internal"]
     session = await house.sessions.get(ID)
     assert session.activity == "idle" and session.chapter.in_progress is None
-    assert "not tried again before another turn has ended" in because(session, house.clock.now())
+    assert "tried again after the next turn" in because(session, house.clock.now())
 
 
 async def test_nothing_is_undone_under_a_summary_that_is_being_written(house: House) -> None:
@@ -299,9 +299,9 @@ async def test_nothing_is_undone_under_a_summary_that_is_being_written(house: Ho
     await house.tell(CompactSession(), "c1")
     await house.until(seen(SummaryStarted))
     for command in (UndoReset(), UndoTurn()):
-        with pytest.raises(Conflict, match="made shorter"):
+        with pytest.raises(Conflict, match="summarised"):
             await house.tell(command, f"undo {type(command).__name__}")
-    with pytest.raises(Conflict, match="made shorter"):
+    with pytest.raises(Conflict, match="summarised"):
         await house.reset("r2")
     house.model.go.set()
     await house.until(seen(SummaryWritten))

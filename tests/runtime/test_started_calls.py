@@ -101,7 +101,7 @@ async def test_promise_7_a_started_call_that_is_denied_now_is_unknown_and_not_fa
     (rig.home / "config.toml").write_text(HELPER)
     found = await outcome_after_restart(rig)
     assert found.outcome == "unknown"
-    assert "may or may not have had its effect" in found.output and "does not allow" in found.output
+    assert "may or may not have taken effect" in found.output and "does not allow" in found.output
 
 
 async def test_an_agent_that_has_not_begun_can_be_stopped(rig: BoardRig) -> None:

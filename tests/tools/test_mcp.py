@@ -90,7 +90,7 @@ async def test_a_server_that_was_killed_is_started_again(start: Start, tmp_path:
     assert lost.outcome == "unknown"
     assert lost.output == (
         "No answer from the MCP server 'real': it ended with code 3; it said: my last words. "
-        "It may or may not have had its effect."
+        "It may or may not have taken effect."
     )
     assert trace.read_text() == "died"
 
@@ -167,7 +167,7 @@ async def test_a_server_that_comes_back_is_used_again(start: Start, tmp_path: Pa
     result = await run(tools["late__echo"])
     assert result.outcome == "failed"
     assert "The MCP server 'late' is not available: it ended with code 2" in result.output
-    assert result.output.endswith("It was not asked.")
+    assert result.output.endswith("The call was not sent.")
     assert "late__echo" in await offered(servers, "late"), "what it offers is still known"
 
 
@@ -193,12 +193,12 @@ async def test_answers_that_are_out_of_order(start: Start) -> None:
     tools |= await offered(start(odd("hang"), call_seconds=1), "hang")
     garbage, refuse, huge, hang = [await run(tools[f"{way}__echo"]) for way in ("garbage", "refuse", "huge", "hang")]
     assert garbage.outcome == "unknown"
-    assert "its answer is out of order" in garbage.output
+    assert "its answer is invalid" in garbage.output
     assert refuse == ToolOutput("The MCP server 'refuse' says: not today", outcome="failed")
     assert huge.outcome == "unknown"
     assert "it sent more than 16 MB in one message" in huge.output
     assert hang.outcome == "unknown"
-    assert "it did not answer within 1 s and was told to stop" in hang.output
+    assert "it did not answer within 1 s, and the call was cancelled" in hang.output
     assert (await run(tools["refuse__echo"])).outcome == "failed"
 
 

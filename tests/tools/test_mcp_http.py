@@ -60,13 +60,13 @@ async def test_a_server_over_http_is_like_any_other(start: Start, tmp_path: Path
 
         lost = await run(tools["web__die"], path=str(trace))
         assert lost.outcome == "unknown"
-        assert "It may or may not have had its effect." in lost.output
+        assert "It may or may not have taken effect." in lost.output
         await process.wait()
         down = await run(tools["web__add"], a=1, b=2)
         assert down.outcome == "failed"
         assert down.output.startswith("The MCP server 'web' is not available: it cannot be reached")
         unsent = await run(tools["web__send"], path=str(trace))
-        assert (unsent.outcome, unsent.output.endswith("It was not asked.")) == ("failed", True)
+        assert (unsent.outcome, unsent.output.endswith("The call was not sent.")) == ("failed", True)
         assert "web__add" in await offered(servers, "web")
 
         process = await serve(port)

@@ -84,7 +84,7 @@ async def test_matches_come_with_file_and_line(tree: Path) -> None:
     assert await done(SEARCH, tree, pattern="needle", path="src/deep") == "src/deep/c.py:1:Straße needle"
     assert await done(SEARCH, tree, pattern="needle", path="src/deep/c.py") == "src/deep/c.py:1:Straße needle"
     assert await done(SEARCH, tree, pattern="needle", path="node_modules") == "node_modules/found.py:1:needle"
-    assert (await done(SEARCH, tree, pattern="nothing here")).startswith("No matches. Not looked into")
+    assert (await done(SEARCH, tree, pattern="nothing here")).startswith("No matches. Not searched")
     assert await done(SEARCH, tree, pattern="-e", literal=True, glob="*.md") != ""
 
 

@@ -190,7 +190,7 @@ async def test_a_kill_waits_only_so_long_for_the_end(desk: Desk, monkeypatch: py
     killed = await desk.call("process", action="kill", task=started.task)
     assert (killed.outcome, killed.output) == (
         "done",
-        "Its end was asked for, and it still runs after 0 s; `list` shows it.",
+        "It was asked to end, but still runs after 0 s; `list` shows it.",
     )
 
 

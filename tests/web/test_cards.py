@@ -160,7 +160,7 @@ def test_a_board_is_archived_unless_a_card_of_it_runs(guest: Seat) -> None:
     archive("Cancel")
     expect(page.get_by_role("button", name="Choose a board")).to_be_focused()  # where it was before
     archive("Archive 1 board")
-    expect(page.locator(".toast", has_text="Cards of it run.")).to_contain_text("Stop them first.")
+    expect(page.locator(".toast", has_text="Cards of this board are running.")).to_contain_text("Stop them first.")
     gateway.command("POST", f"/v1/cards/{id}/stop", {})
     expect(column(page, "blocked").locator(".card")).to_have_count(1)
     archive("Archive 1 board")

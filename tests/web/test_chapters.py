@@ -34,7 +34,7 @@ async def reset_while_away(home: Path) -> None:
     opened = ChapterOpened(
         chapter=2,
         rule="idle",
-        reason="nobody said anything for 2 h (idle_minutes = 120)",
+        reason="no user activity for 2 h (idle_minutes = 120)",
         by=person("the reset rule"),
         stopped=[
             Survivor(
@@ -155,7 +155,7 @@ def test_when_it_is_reset_is_shown_and_chosen(visitor: Seat) -> None:
 def test_who_comes_back_is_told_of_a_reset(visitor: Seat) -> None:
     visitor.open(f"/s/{AWAY}")
     notice = visitor.page.locator(".banner.reset")
-    expect(notice).to_contain_text("nobody said anything for 2 h")
+    expect(notice).to_contain_text("no user activity for 2 h")
     divider = visitor.page.locator(".entry.chapter")
     expect(divider).to_contain_text("make watch")
     divider.get_by_role("button", name="Hand-over note of the agent").click()

@@ -158,7 +158,7 @@ def test_a_reset_by_a_rule_is_told_unless_that_is_not_wanted(listening: Seat) ->
         gateway.until_event(id, "ChapterOpened")
     assert rules_told(listening) == [["Chapter 2 of a session began", f"/s/{told}"]]
     expect(listening.page.locator(".toast", has_text="Chapter 2 of a session began")).to_contain_text(
-        "nobody said anything for"
+        "no user activity for"
     )
 
 

@@ -183,7 +183,7 @@ class WorkerTools:
             return ToolOutput("It was written down; your run is over.")
         appended = await self._write(context, ends, key)
         card = await self._cards.get(appended.stream.removeprefix("card/"))
-        return ToolOutput(f"Card {card.id} is {card.status}. Your run is over; say a last word.")
+        return ToolOutput(f"Card {card.id} is {card.status}. Your run has ended. You may add a closing message.")
 
     async def _write(
         self, context: ToolContext, decide: Callable[[_Own], list[CardEvent]], key: CommandKey

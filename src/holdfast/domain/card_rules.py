@@ -70,7 +70,7 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: Actor, now: in
             if parent == card.id:
                 raise Rejected("A card cannot wait for itself.")
             if parent in card.parents:
-                raise Conflict(f"It waits for {parent} already.")
+                raise Conflict(f"It already waits for {parent}.")
             return [CardLinked(card=card.id, parent=parent, by=by)]
         case UnlinkCard(parent=parent):
             if parent not in card.parents:
@@ -91,12 +91,12 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: Actor, now: in
             return [*_said(card, text, id, by), CardUnblocked(card=card.id, by=by, fresh=fresh)]
         case RetryCard(text=text, fresh=fresh):
             if card.run is not None:
-                raise Conflict("It runs.", hint=f"`holdfast card stop {card.id}` first, or comment on it.")
-            again = CardUnblocked(card=card.id, by=by, fresh=fresh, reason=f"{by} wants it tried again")
+                raise Conflict("The card is running.", hint=f"`holdfast card stop {card.id}` first, or comment on it.")
+            again = CardUnblocked(card=card.id, by=by, fresh=fresh, reason=f"{by} asked for another attempt")
             return [*_said(card, text, id, by), again]
         case StopCard(reason=reason):
             if card.run is None:
-                raise Conflict("It does not run, so there is nothing to stop.")
+                raise Conflict("The card is not running, so there is nothing to stop.")
             why = f"stopped by {by}" + (f": {reason}" if reason else "")
             return [*end_run(card, why), CardBlocked(card=card.id, block_kind="needs_input", reason=why, by=by)]
         case CompleteCard(summary=summary):
@@ -134,7 +134,7 @@ def decide_board(name: str, board: Board | None, command: BoardCommand, *, by: A
             if board.archived:
                 raise Conflict("It is archived already.")
             if runs:
-                raise Conflict("Cards of it run.", hint="Stop them first.")
+                raise Conflict("Cards of this board are running.", hint="Stop them first.")
             return BoardArchived(board=name, by=by)
         case _ as never:
             assert_never(never)
@@ -165,22 +165,22 @@ def _edit(card: Card, command: EditCard, by: Actor) -> CardEdited:
     if not given:
         raise Rejected("There is nothing to change.")
     if card.run is not None and given.keys() - {"priority", "max_runtime_ms", "max_attempts"}:
-        raise Conflict("It runs: its worker has read it.", hint="Comment on it, or stop it first.")
+        raise Conflict("The card is running, and its worker has read it.", hint="Comment on it, or stop it first.")
     return CardEdited(card=card.id, by=by, **given)
 
 
 def _move(card: Card, command: MoveCard, by: Actor, now: int) -> list[CardEvent]:
     if command.status not in BY_HAND:
-        hint = "It is blocked, completed, archived and started by verbs of their own."
+        hint = "Use the commands to block, complete, archive or start it."
         raise Rejected(f"A card is not moved to {command.status} by hand.", hint=hint)
     if (command.status == "scheduled") != (command.at is not None):
-        raise Rejected("`at` is the time for `scheduled`, and only for that.")
+        raise Rejected("`at` goes with `scheduled`, and only with that.")
     if command.at is not None and command.at <= now:
         raise Rejected("That time has passed.")
     if card.status == command.status and command.at is None:
         raise Conflict(f"It is in {card.status} already.")
     if card.run is not None and command.status == "ready":
-        raise Conflict("It runs.", hint=f"`holdfast card stop {card.id}` ends its run.")
+        raise Conflict("The card is running.", hint=f"`holdfast card stop {card.id}` ends its run.")
     if card.status == "blocked":
         raise Conflict("It is blocked: " + card.reason, hint=f"`holdfast card unblock {card.id}`")
     moved = CardMoved(card=card.id, status=command.status, reason=f"moved by {by}", by=by, at=command.at)

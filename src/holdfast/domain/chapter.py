@@ -34,8 +34,8 @@ HELPED = 0.8
 def chapter_note(event: ChapterOpened) -> str:
     """Return the note at the beginning of a new chapter."""
     lines = [
-        f"A new chapter of this session begins: {event.reason}. What was said before is not in your context; "
-        "nothing of it is lost, the tool `recall` searches it."
+        f"A new chapter of this session begins: {event.reason}. Earlier messages are not in your context; "
+        "the tool `recall` searches them."
     ]
     if event.kept:
         lines.append("Still running in the background, handed over to you:")

@@ -119,9 +119,7 @@ def due(session: Session, rules: CompactionRules) -> Compact | Trim | None:
     """Return what is done without a request: replace a digest by a summary, or shorten what is above the threshold."""
     chapter, last = session.chapter, session.turns
     if chapter.provisional and chapter.summary is not None:
-        return Compact(
-            max(chapter.summary.covers_turn, last - rules.keep_recent), "a digest stands where a summary should"
-        )
+        return Compact(max(chapter.summary.covers_turn, last - rules.keep_recent), "a digest is replaced by a summary")
     found = sizes(session, rules)
     if not rules.threshold or found.size <= found.threshold:
         return None
@@ -333,7 +331,7 @@ def _too_long(session: Session, turn: Turn, found: Sizes, rules: CompactionRules
     fit = "fit" if found.limit < rules.limit else FIT[rules.limit_source]
     message = (
         f"{said}The request would have about {found.size:,} tokens, {found.limit:,} {fit}, and nothing more can be "
-        f"left out: {what}."
+        f"omitted: {what}."
     )
     return Problem(code="context_too_long", message=message, hint=hint)
 

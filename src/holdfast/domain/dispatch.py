@@ -50,7 +50,7 @@ def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -
     """Return why a card is not started; empty when it can be."""
     match card.status:
         case "triage":
-            return f"It is in triage: somebody has to promote it (`holdfast card promote {card.id}`)."
+            return f"It is in triage. Promote it with `holdfast card promote {card.id}`."
         case "scheduled":
             return f"It is scheduled: it becomes ready in {duration((card.scheduled_at or now) - now)}."
         case "blocked":
@@ -61,7 +61,7 @@ def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -
                 then = then[then.index("`holdfast") :]
             return f"It is blocked ({kind}): {card.reason}{end} {then}"
         case "review":
-            return f"It is in review: `holdfast card complete {card.id}` or `retry` ends that."
+            return f"It is in review: finish it with `holdfast card complete {card.id}`, or use `retry`."
         case "running" | "done" | "archived":
             return f"It is {card.status}."
         case _:
@@ -80,9 +80,9 @@ def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -
     if card.again_at is not None and card.moved.at <= now < card.again_at:  # a clock set back does not prolong it
         last = card.runs[-1].finished if card.runs else None
         failed = card.reason if last is None else last.reason
-        return f"It cools down for {duration(card.again_at - now)} more after: {failed.rstrip('.')}."
+        return f"It is tried again in {duration(card.again_at - now)}, after: {failed.rstrip('.')}."
     if conditions.previous_worker:
-        return f"The old worker is not gone yet: {conditions.previous_worker}."
+        return f"Its previous worker is still running: {conditions.previous_worker}."
     return _limit_reached(card, conditions)
 
 
@@ -128,7 +128,7 @@ def choose_session(card: Card, policy: ResumePolicy, *, missing: str = "") -> Se
     if policy == "fresh" or not card.runs:
         return SessionChoice()
     if last is None:  # there is no session to continue, whatever the policy is
-        return SessionChoice(fresh_because="no run before it got anywhere")
+        return SessionChoice(fresh_because="no earlier run made progress")
     reason = missing or _reason_not_to_resume(card, last)
     if not reason:
         return SessionChoice(resumes=last)
@@ -150,7 +150,7 @@ def _reason_not_to_resume(card: Card, last: Run) -> str:
     recent = [run for run in card.runs[-2:] if run.started.resumed_run and run.finished is not None]
     ends = {(run.finished.failure, run.finished.progress) for run in recent if run.finished is not None}
     if len(recent) == 2 and len(ends) == 1 and (end := ends.pop())[0] not in RESUMABLE_FAILURES and not end[1]:
-        return f"two runs in a row resumed it and ended alike ({end[0]}) without getting any further"
+        return f"two runs in a row resumed it and ended the same way ({end[0]}) without progress"
     return ""
 
 
@@ -170,20 +170,20 @@ def first_input(card: Card, choice: SessionChoice, *, found: str, hand_over: str
     last = choice.resumes
     lines = [
         f"You work on card {card.id} of board {card.board}: {card.title}. Workspace: {found}.",
-        "End with the tool kanban_complete when it is done, or kanban_block when you need somebody.",
+        "End with the tool kanban_complete when it is done, or kanban_block when you need a person.",
     ]
     if last is not None and last.finished is not None and last.ended is not None:
-        told = last.finished.reason.rstrip(".")
-        lines.append(f"You were resumed: run {last.number} had ended {duration(now - last.ended.at)} ago ({told}).")
+        reason = last.finished.reason.rstrip(".")
+        lines.append(f"You were resumed: run {last.number} ended {duration(now - last.ended.at)} ago ({reason}).")
         new = unread_comments(card, last)
         if new:
             return FirstInput("\n".join(lines), _quoted(new))
         return FirstInput("\n".join(lines), f"{card.body or card.title}\n[{lines[-1]} Nobody has commented since.]")
-    anew = "somebody asked for a fresh start" if choice.asked_fresh else choice.fresh_because
-    if anew:
-        lines.append(f"You begin anew: {anew}.")
+    fresh = "a new session was asked for" if choice.asked_fresh else choice.fresh_because
+    if fresh:
+        lines.append(f"You start in a new session: {fresh}.")
     if hand_over:
-        lines.append(f"What the worker before you left behind:\n{hand_over}")
+        lines.append(f"Notes from the previous worker:\n{hand_over}")
     parts = [card.body or card.title]
     if card.comments:
         parts.append(_quoted(card.comments))
@@ -244,9 +244,11 @@ def run_verdict(card: Card, *, outcome: str, reason: str, problem: Problem | Non
     if outcome == "done":
         if run is not None and not run.reminded:
             return RunVerdict(
-                "left_without_a_word", "its worker ended its turn without a word about the card", remind=True
+                "left_without_a_word", "its worker ended its turn without completing or blocking the card", remind=True
             )
-        return _use_attempt(card, "left_without_a_word", "its worker left without completing or blocking it", limit)
+        return _use_attempt(
+            card, "left_without_a_word", "its worker was reminded and still did not complete or block the card", limit
+        )
     if problem is None:
         return _use_attempt(card, "crash", reason, limit)
     handling = HANDLING[problem.code]
@@ -265,7 +267,7 @@ def _use_attempt(card: Card, failure: Failure, reason: str, limit: int) -> RunVe
     used = card.attempts + 1
     if used >= limit:
         return RunVerdict(
-            failure, f"{reason.rstrip('.')}; {used} of {limit} attempts are used up", True, None, "needs_input"
+            failure, f"{reason.rstrip('.')}; {used} of {limit} attempts were used", True, None, "needs_input"
         )
     return RunVerdict(failure, reason, counts=True)
 
@@ -279,7 +281,7 @@ def timed_out(card: Card, failure: Failure, reason: str, *, limit: int, now: int
 
 def _retry_later(card: Card, failure: Failure, reason: str, now: int, *, after_ms: int | None = None) -> RunVerdict:
     if card.failures + 1 >= COOL_TIMES:
-        said = f"{reason.rstrip('.')}; it failed so {card.failures + 1} times in a row without getting any further"
+        said = f"{reason.rstrip('.')}; it failed {card.failures + 1} times in a row without progress"
         return RunVerdict(failure, said, block="transient")
     pause = min(COOL_MOST_MS, COOL_FIRST_MS << card.failures)
     return RunVerdict(failure, reason, again_at=now + max(pause, after_ms or 0))
@@ -317,7 +319,7 @@ def advice(card: Card, *, profiles: frozenset[str], dead_parents: list[Parent], 
             return Advice("blocked_card", card.reason, unblocking(card.id, refused=bool(refused)))
         case "review":
             commands = [f"holdfast card complete {card.id}", f"holdfast card retry {card.id} -m TEXT"]
-            return Advice("card_in_review", "Somebody has to look at the result.", commands)
+            return Advice("card_in_review", "Its result has to be reviewed.", commands)
         case "todo" | "ready":
             return _never_starts(card, profiles, dead_parents)
         case _:
@@ -329,7 +331,7 @@ def _never_starts(card: Card, profiles: frozenset[str], dead_parents: list[Paren
         names = ", ".join(f"card {one.id} “{one.title}”" for one in dead_parents)
         were = "which was" if len(dead_parents) == 1 else "which were"
         commands = [f"holdfast card unlink {card.id} {one.id}" for one in dead_parents]
-        return Advice("card_not_startable", f"It waits for {names}, {were} archived and never done.", commands)
+        return Advice("card_not_startable", f"It waits for {names}, {were} archived before it was done.", commands)
     if card.profile not in profiles:
         what = f"There is no profile {card.profile!r}." if card.profile else "It has no profile."
         return Advice("card_not_startable", what, [f"holdfast card assign {card.id} PROFILE"])
@@ -346,8 +348,8 @@ def unblocking(card: str, *, refused: bool) -> list[str]:
 def what_unblocking_does(card: str, policy: ResumePolicy, *, refused: str) -> str:
     """Return `unblocking` as a sentence."""
     if refused:
-        again = f"Its policy is `resume`, and that cannot be: {refused.rstrip('.')}."
+        again = f"Its policy is `resume`, but it cannot be resumed: {refused.rstrip('.')}."
         return f"{again} `holdfast card unblock {card} --fresh` starts it with a new session."
     if policy == "fresh":
-        return f"`holdfast card unblock {card}` starts it with a new session, as its policy `fresh` says."
-    return f"`holdfast card unblock {card}` lets it go on."
+        return f"`holdfast card unblock {card}` starts it with a new session, by its policy `fresh`."
+    return f"`holdfast card unblock {card}` continues it."

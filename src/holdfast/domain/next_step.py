@@ -224,16 +224,16 @@ def worked_by_log(turn: Turn, *, now: int) -> int:
 
 def _over_limit(turn: Turn, limits: TurnLimits, worked_ms: int) -> Problem | None:
     """Return which limit the turn has passed. Checked between steps only: no limit interrupts a call."""
-    hint = "Send a message to go on, or raise the limit of its profile."
+    hint = "Send a message to continue, or raise the limit in its profile."
     if turn.answered and turn.step >= limits.steps:
-        message = f"It took {turn.step} steps, the most that its profile allows."
+        message = f"The turn took {turn.step} steps, the maximum of its profile."
         return Problem(code="step_limit", message=message, hint=hint)
     if limits.tokens and turn.tokens >= limits.tokens:
-        message = f"It used {turn.tokens} tokens; its profile allows {limits.tokens} a turn."
+        message = f"The turn used {turn.tokens} tokens; its profile allows {limits.tokens}."
         return Problem(code="token_limit", message=message, hint=hint)
     worked = worked_ms // MINUTE_MS
     if limits.minutes and worked >= limits.minutes:
-        message = f"It worked for {worked} minutes; its profile allows {limits.minutes} a turn."
+        message = f"The turn worked for {worked} minutes; its profile allows {limits.minutes}."
         return Problem(code="time_limit", message=message, hint=hint)
     return None
 
@@ -341,12 +341,12 @@ def close_call(
     if open_call.effect is None:
         output = f"Not run: {reason}."
     elif open_call.effect == "pure":
-        output = f"Cut while it ran: {reason}. It changes nothing, so nothing was changed."
+        output = f"Interrupted while it ran: {reason}. The tool changes nothing, so nothing was changed."
     elif stopped and call.tool == COMMAND_TOOL:
         task = task_of_call(session.id, call.call)
         output = f"Stopped while it ran: {reason}. Its command is being ended; what it did before that stays done."
     else:
-        outcome, output = "unknown", f"Cut while it ran: {reason}. It may or may not have had its effect."
+        outcome, output = "unknown", f"Interrupted while it ran: {reason}. It may or may not have taken effect."
     return ToolCallFinished(
         turn=turn.number,
         call=call.call,

@@ -127,14 +127,14 @@ def next_reset(begun_at: int | None, rules: ResetRules, moment: ResetClockReadin
     if rules.mode in ("idle", "both"):
         over = moment.idle_ms - rules.idle_ms
         at = moment.now - over
-        reason = f"nobody said anything for {duration(moment.idle_ms)} (idle_minutes = {rules.idle_ms // 60_000})"
+        reason = f"no user activity for {duration(moment.idle_ms)} (idle_minutes = {rules.idle_ms // 60_000})"
         if over >= 0:
             fallen.append(Due("idle", at, over, reason))
         else:
             coming.append(NotDue("idle", at))
     if rules.mode in ("daily", "both"):
         if moment.boundary is not None and begun_at < moment.boundary:
-            reason = f"the daily hour has come (at_hour = {rules.at_hour})"
+            reason = f"the daily hour has passed (at_hour = {rules.at_hour})"
             fallen.append(Due("daily", moment.boundary, moment.since_boundary_ms, reason))
         else:
             coming.append(NotDue("daily", moment.next_boundary))
@@ -185,7 +185,7 @@ def reset_blockers(session: Session, now: int) -> list[Blocker]:
     if session.run:
         return [Blocker(by="turn", reason=f"run {session.run} of card {session.card} works in it")]
     if (summary := session.chapter.in_progress) is not None:
-        what = "its context is being made shorter" if summary.purpose == "compaction" else "another reset has begun"
+        what = "its context is being summarised" if summary.purpose == "compaction" else "another reset has begun"
         return [Blocker(by="turn", reason=what)]
     return []
 
@@ -193,7 +193,7 @@ def reset_blockers(session: Session, now: int) -> list[Blocker]:
 def check_at_rest(session: Session, now: int) -> None:
     """Refuse a reset that would interrupt something."""
     if blockers := reset_blockers(session, now):
-        stop = f"`holdfast stop {session.id}` first." if session.turn is not None else "Try again when that is over."
+        stop = f"`holdfast stop {session.id}` first." if session.turn is not None else "Try again afterwards."
         raise Conflict(f"It is still at work: {blockers[0].reason}.", hint=stop)
 
 
@@ -208,7 +208,9 @@ def _postponement_expired(running: list[RunningTask], rules: ResetRules, left: i
     if left > 0 or not working:
         return ""
     verb = "was" if len(working) == 1 else "were"
-    return f"; {', '.join(working)} {verb} still working, but max_postpone is over ({duration(rules.max_postpone_ms)})"
+    return (
+        f"; {', '.join(working)} {verb} still working, but max_postpone was reached ({duration(rules.max_postpone_ms)})"
+    )
 
 
 def _working(one: RunningTask) -> Blocker:
@@ -228,8 +230,8 @@ def _pid(one: RunningTask) -> str:
     return "" if one.pid is None else f"pid {one.pid} "
 
 
-WISHES = {"keep": "a person wants it kept", "stop all": "a person wants it stopped"}
-AGENTS = "an agent works on in a session of its own"
+WISHES = {"keep": "a person chose to keep it", "stop all": "a person chose to stop it"}
+AGENTS = "agents continue in their own sessions"
 
 
 def split_running(

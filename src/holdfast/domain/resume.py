@@ -86,7 +86,7 @@ def _away(session: Session, turn: Turn, partial: Partial, break_: Break, now: in
 
 def _why_not_resume(turn: Turn, away: int, limits: TurnLimits) -> str | None:
     if away > limits.resume_age_ms:
-        return f"it was interrupted {duration(away)} ago, and old work does not wake up by itself"
+        return f"it was interrupted {duration(away)} ago, too long to be resumed automatically"
     if turn.resumes >= limits.resume_attempts:
-        return f"it was interrupted {turn.resumes} times in a row before it got any further"
+        return f"it was interrupted {turn.resumes} times in a row without progress"
     return None

@@ -60,7 +60,7 @@ def _sentence(layer: RightsLayer) -> str:
     parts += [f"MCP servers {', '.join(layer.mcp)}"] if layer.mcp else []
     parts += ["no network"] if not layer.network else []
     parts += ["always in a sandbox"] if layer.sandbox == "on" else []
-    return f"An agent with the profile {layer.profile} created it, so it may do no more than that: {'; '.join(parts)}."
+    return f"An agent with the profile {layer.profile} created it. It may do no more than that: {'; '.join(parts)}."
 
 
 def _distinct(layers: list[RightsLayer]) -> list[RightsLayer]:

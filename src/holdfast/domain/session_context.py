@@ -100,10 +100,10 @@ def current_step(session: Session) -> int:
 def interrupted_note(event: ModelInterrupted) -> str:
     """Return the note by which the model learns of its interrupted answer."""
     if not event.text:
-        return f"Your answer was cut before its first word: {event.reason}."
-    return f"Your answer was cut: {event.reason}. So far you had said:\n{event.text}"
+        return f"Your answer was interrupted before its first word: {event.reason}."
+    return f"Your answer was interrupted: {event.reason}. So far you had written:\n{event.text}"
 
 
 def resume_note(event: TurnResumed) -> str:
     """Return the note by which the model learns that its turn was interrupted."""
-    return f"You were interrupted ({event.reason}) and nothing was done for {duration(event.away_ms)}. Go on."
+    return f"You were interrupted ({event.reason}) for {duration(event.away_ms)}. Continue."

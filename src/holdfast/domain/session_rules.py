@@ -179,7 +179,7 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
             if session.turn is None:
                 raise Conflict("No turn is running, so there is nothing to stop.")
             if wanted not in (None, session.turn.number):
-                raise Conflict(f"Turn {wanted} is over; turn {session.turn.number} runs now.")
+                raise Conflict(f"Turn {wanted} has ended; turn {session.turn.number} is running now.")
             if session.turn.stop is not None:
                 raise Conflict("This turn is being stopped already.")
             return [StopRequested(turn=session.turn.number, by=by)]
@@ -235,14 +235,14 @@ def _dismiss(session: Session, by: Actor) -> FailureDismissed:
 def _queued(session: Session, input: str) -> QueuedInput:
     queued = find(session.queue, input)
     if queued is None:
-        raise Conflict("This message is not in the queue any more: a turn has taken it, or it was withdrawn.")
+        raise Conflict("This message is no longer in the queue: a turn has taken it, or it was withdrawn.")
     return queued
 
 
 def _withdraw(session: Session, input: str, by: Actor) -> InputWithdrawn:
     _queued(session, input)
     if session.task and session.turns == 0:
-        raise Conflict("This is what its task was started with.", hint=f"`holdfast tasks stop {session.task}`")
+        raise Conflict("Its task was started with this message.", hint=f"`holdfast tasks stop {session.task}`")
     return InputWithdrawn(input=input, by=by)
 
 
@@ -253,7 +253,7 @@ def _revise(session: Session, command: ReviseInput, by: Actor) -> InputRevised:
     if command.text is not None:
         _not_blank(command.text)
         if queued.event.source == "task":
-            raise Conflict("This is the word of a task about its end; it can be moved and withdrawn, not reworded.")
+            raise Conflict("This message reports the end of a task: it can be moved or withdrawn, but not edited.")
     return InputRevised(input=command.input, by=by, text=command.text, mode=command.mode, place=command.place)
 
 
@@ -268,7 +268,7 @@ def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:
         raise Conflict(f"{first.by} answered this already: {first.answer}.")
     turn = session.turn
     if turn is None or turn.wait is None or turn.wait.wait != command.wait:
-        raise Conflict("Nobody waits for this any more: its turn is over.")
+        raise Conflict("This no longer waits for an answer: its turn has ended.")
     wait = turn.wait
     answer = command.answer.strip()
     if wait.purpose == "approval" and answer not in APPROVALS:
@@ -278,7 +278,7 @@ def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:
     if wait.purpose == "compaction" and answer not in wait.choices:
         raise Rejected(f"It is answered with one of: {', '.join(wait.choices)}.")
     if wait.purpose == "approval" and answer == "always" and not wait.pattern:
-        raise Rejected("There is no rule that stands for this call.", hint="Answer allow, call or deny.")
+        raise Rejected("No rule can cover this call.", hint="Answer allow, call or deny.")
     return WaitAnswered(
         turn=turn.number,
         wait=wait.wait,
@@ -309,7 +309,7 @@ def _last_turn(session: Session) -> int:
     seen = range(session.turns, session.chapter.start, -1)
     last = next((number for number in seen if number not in session.undone), None)
     if last is None:
-        raise Conflict("There is no turn to undo: the model sees none since the chapter or its summary began.")
+        raise Conflict("There is no turn to undo since the chapter or its summary began.")
     return last
 
 
@@ -318,7 +318,7 @@ def _context_at_rest(session: Session) -> None:
     if session.turn is not None:
         raise Conflict("A turn is running.", hint=f"`holdfast stop {session.id}` first.")
     if session.chapter.in_progress is not None:
-        raise Conflict("Its context is being made shorter.", hint="Try again when that is over.")
+        raise Conflict("Its context is being summarised.", hint="Try again afterwards.")
 
 
 def _rejoin(session: Session, by: Actor) -> ChapterRejoined:
@@ -331,10 +331,10 @@ def _rejoin(session: Session, by: Actor) -> ChapterRejoined:
 
 def _compact(session: Session, instructions: str, by: Actor) -> SummaryRequested:
     if session.chapter.requested is not None or session.chapter.in_progress is not None:
-        raise Conflict("Its context is being made shorter already.")
+        raise Conflict("Its context is being summarised already.")
     ended = session.turns - (session.turn is not None)
     if (ended, WHOLE_TURN) <= session.chapter.covered and not session.chapter.provisional:
-        raise Conflict("There is nothing to make shorter: no turn has ended since the chapter or its summary began.")
+        raise Conflict("There is nothing to summarise: no turn has ended since the chapter or its summary began.")
     return SummaryRequested(instructions=instructions.strip(), by=by)
 
 
@@ -342,8 +342,8 @@ def _send(session: Session, text: str, received: InputReceived) -> list[AnyEvent
     _not_blank(text)
     if len(session.queue) >= QUEUE_LIMIT:
         raise Conflict(
-            f"{len(session.queue):,} messages wait in this session already, the most that it takes.",
-            hint="Wait until some are answered, take some back, or begin another session.",
+            f"{len(session.queue):,} messages are waiting in this session already, the maximum.",
+            hint="Wait until some are answered, withdraw some, or start another session.",
         )
     events: list[AnyEvent] = []
     if session.archived:
@@ -357,7 +357,7 @@ def _send(session: Session, text: str, received: InputReceived) -> list[AnyEvent
 
 def _not_blank(text: str) -> None:
     if not text.strip():
-        raise Rejected("The message is empty.", hint="Say something, for example: say hello")
+        raise Rejected("The message is empty.", hint="Write something, for example: say hello")
 
 
 def _title_not_blank(title: str) -> None:

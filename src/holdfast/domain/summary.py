@@ -115,7 +115,7 @@ def interrupted_summary(session: Session, reason: str, *, now: int) -> list[AnyE
     trying = session.chapter.in_progress
     if trying is None:
         return []
-    problem = Problem(code=INTERRUPTED, message=f"The summary was cut: {reason}.")
+    problem = Problem(code=INTERRUPTED, message=f"The summary was interrupted: {reason}.")
     return [failed_summary(trying, problem, retry_at=now)]
 
 
@@ -123,7 +123,9 @@ def cancelled_hand_over(session: Session) -> list[AnyEvent]:
     """Return the end of a reset that waited for its note when a message came."""
     if not session.chapter.hand_over_requested:
         return []
-    problem = Problem(code=INTERRUPTED, message="A message came before the note was written: there is no reset.")
+    problem = Problem(
+        code=INTERRUPTED, message="A message arrived before the note was written, so the reset was cancelled."
+    )
     attempt = session.chapter.hand_over_failures + 1
     return [
         SummaryFailed(covers_turn=session.turns, attempt=attempt, problem=problem, retry_at=None, purpose="hand_over")

@@ -222,7 +222,7 @@ def _with_answer(session: Session, wait: WaitOpened, event: WaitAnswered) -> Ses
     if wait.purpose == "compaction":
         return with_chapter(session, replace(session.chapter, use_digest=event.answer == DIGEST, failures=0))
     if wait.purpose == "resume":
-        return with_note(session, event.turn, f"You stood still: {wait.reason}. {event.by} said: {event.answer}.")
+        return with_note(session, event.turn, f"You were paused: {wait.reason}. {event.by} answered: {event.answer}.")
     return session
 
 

@@ -108,7 +108,7 @@ def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
 def _waiting(wait: WaitOpened, since: str, now: int) -> str:
     match wait.purpose:
         case "resume":
-            return f"has been waiting for a person for {since}: {wait.reason}. Send it a message to go on, or stop it."
+            return f"has been waiting for a person for {since}: {wait.reason}. Send a message to continue, or stop it."
         case "question":
             answer = f"Answer with `holdfast answer {wait.wait} TEXT`."
             return f"has been waiting for an answer for {since}: {wait.reason} {answer}"
@@ -118,10 +118,10 @@ def _waiting(wait: WaitOpened, since: str, now: int) -> str:
         case "approval":
             left = f" Without an answer it is denied in {duration(max(0, wait.until - now))}." if wait.until else ""
             answer = f"`holdfast answer {wait.wait} --allow` or --deny."
-            return f"has been waiting for a permission for {since}: {wait.reason}. {answer}{left}"
+            return f"has been waiting for an approval for {since}: {wait.reason}. {answer}{left}"
         case "retry":
             left = duration(max(0, (wait.until or now) - now))
-            return f"tries again in {left}: {wait.reason} Stopping the turn cancels that."
+            return f"tries again in {left}: {wait.reason} Stop the turn to cancel."
 
 
 def _interrupt(session: Session) -> EventRef | None:
@@ -194,7 +194,7 @@ def why_chapter(session: Session, coming: NotDue, *, now: int) -> list[Sentence]
         text = f"A reset ({postponed.rule}) fell due {overdue} ago and is postponed{limit}: {reasons}."
         found.append(sentence(text, at))
     elif coming.rule is not None and coming.at is not None and session.last_active is not None:
-        unless = ", unless somebody says something" if coming.rule == "idle" else ""
+        unless = ", unless there is user activity" if coming.rule == "idle" else ""
         when = f"in {duration(coming.at - now)}" if coming.at > now else "now"
         found.append(sentence(f"The next reset ({coming.rule}) comes {when}{unless}.", session.last_active))
     return found + _of_compaction(session.chapter, now) + _trimmed(session.chapter, now) + _opened(session.chapter, now)
@@ -246,26 +246,28 @@ def _of_compaction(chapter: Chapter, now: int) -> list[Sentence]:
         text = f"{chapter.requested.by} resets it; the note for the next chapter comes first."
         return [sentence(text, chapter.last)]
     if chapter.requested is not None:
-        return [sentence(f"{chapter.requested.by} wants its context made shorter; that comes next.", chapter.last)]
+        return [sentence(f"{chapter.requested.by} asked for a summary of its context; that comes next.", chapter.last)]
     if chapter.failed is not None:
         failed = chapter.failed
         again = "It is tried again in " + duration(max(0, (failed.retry_at or 0) - now))
         if failed.retry_at is None:
-            again = "It is not tried again before another turn has ended"
-        stands = "a digest stands in its place" if chapter.provisional else "the model sees everything as before"
+            again = "It is tried again after the next turn"
+        instead = "a digest is used instead" if chapter.provisional else "the model still sees everything"
         said = failed.problem.message.rstrip(".")
-        return [sentence(f"There is no summary ({said}); {stands}. {again}.", chapter.last)]
+        return [sentence(f"The last summary failed ({said}); {instead}. {again}.", chapter.last)]
     summary = chapter.summary
     if summary is None:
         return []
     how = "A summary" if summary.source == "model" else "A digest"
     size = f"{summary.tokens_before} → {summary.tokens_after} tokens"
-    text = f"{how} stands in the place of {_covered(summary)} ({size}): {summary.reason}."
+    text = f"{how} replaces {_covered(summary)} ({size}): {summary.reason}."
     if summary.left_out:
         text += f" {summary.left_out} messages did not fit into the request for it; its writer saw a digest of them."
     if chapter.ineffective >= MAX_INEFFECTIVE:
-        text += f" {chapter.ineffective} in a row did not help, so it is not tried again automatically while it fits;"
-        text += " `/compact` does it."
+        text += (
+            f" {chapter.ineffective} in a row did not help, so none is written automatically while the context fits;"
+        )
+        text += " `/compact` writes one."
     return [sentence(text, chapter.summary_at or chapter.last)]
 
 
@@ -325,7 +327,7 @@ def _state(records: list[Record], started: TaskStarted, now: int, activity: str)
 
 
 def _at(started: TaskStarted) -> str:
-    hint = "" if started.worker == started.task else f" (`holdfast why {started.worker}` says at what)"
+    hint = "" if started.worker == started.task else f" (see `holdfast why {started.worker}`)"
     return f"session {started.worker}{hint}"
 
 
@@ -333,9 +335,9 @@ def _ending(record: Record, end: TaskFinished, now: int) -> list[Sentence]:
     found = [sentence(f"It ended as {end.outcome} {duration(now - record.at)} ago: {end.reason}.", record)]
     evidence = end_evidence(end.end)
     if evidence and evidence not in end.reason:
-        found.append(sentence(f"How that is known: {evidence}.", record))
+        found.append(sentence(f"Evidence: {evidence}.", record))
     if end.survivors:
-        found.append(sentence(f"These of its processes were still there: {', '.join(end.survivors)}.", record))
+        found.append(sentence(f"These of its processes were still running: {', '.join(end.survivors)}.", record))
     if end.dropped_bytes:
         text = f"Of {end.output_bytes} bytes of output {end.dropped_bytes} in the middle were dropped: it was too long."
         found.append(sentence(text, record))
@@ -354,7 +356,7 @@ def _meanwhile(records: list[Record], now: int) -> list[Sentence]:
             case _:
                 continue
     if pin is not None and isinstance(pin.event, TaskPinned) and pin.event.pinned:
-        found.append(sentence(f"It is pinned by {pin.event.by}, so no prune takes it.", pin))
+        found.append(sentence(f"It is pinned by {pin.event.by}, so it is not pruned.", pin))
     return found
 
 

@@ -48,16 +48,16 @@ class Creation:
         self.check_profile(profile, creator=session.profile)
         if session.rights.depth >= limits.max_depth:
             raise ToolFailed(
-                f"You were created by an agent yourself, {session.rights.depth} deep, and that is as deep as agents "
-                "may create agents or cards here (`max_depth` in [agents]). Do it yourself, or report what is left."
+                f"Agents may create agents or cards {limits.max_depth} levels deep at most (`max_depth` in [agents]); "
+                f"you are at level {session.rights.depth}. Do the work yourself, or report what is left."
             )
         async with self._counting:
             root = root_of(session.id, session.rights)
             running = await self._store.count_descendants(root)
             if running >= limits.max_open:
                 raise ToolFailed(
-                    f"{running} agents and cards that descend from session {root} are open, and no more may be "
-                    "(`max_open` in [agents]). Wait until some are done, or do it yourself."
+                    f"{running} agents and cards created from session {root} are open, the maximum "
+                    "(`max_open` in [agents]). Wait until some are done, or do the work yourself."
                 )
             paths = await asyncio.to_thread(lambda: context.reachable)
             yield self._inherited_rights(session, paths)

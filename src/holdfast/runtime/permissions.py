@@ -208,13 +208,13 @@ def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: 
     """Return the wait for an approval. Its pattern is what `session` and `always` allow; empty for this call only."""
     about = _pattern_to_grant(tool, subject)
     pattern = tool.name if not subject else f"{tool.name}:{about}" if about else ""
-    again = " again, since something changed after it was approved" if call.call in turn.answers else ""
+    again = " It has changed since it was approved." if call.call in turn.answers else ""
     name = _shown_name(tool, subject or call.arguments[:ARGUMENTS_SHOWN])
     return WaitOpened(
         turn=turn.number,
         wait=wait_id(session, turn),
         purpose="approval",
-        reason=f"{bounded(name, SHOWN)} needs a permission{again}",
+        reason=f"allow {bounded(name, SHOWN)}?{again}",
         call=call.call,
         choices=["allow", "call", "session", "always", "deny"] if pattern else ["allow", "call", "deny"],
         pattern=pattern,
@@ -247,8 +247,8 @@ def timeout_note(session: Session) -> str:
         return ""
     waited = duration(turn.wait.until - turn.last_done.at)
     return (
-        f"Nobody answered within {waited}, and its profile (approval_timeout) ends approvals then: it was not done, "
-        "and nobody decided against it. Ask again by calling again, or go on without it."
+        f"Nobody answered the approval within {waited} (approval_timeout of the profile), so the call was not carried "
+        "out. Call it again to ask again, or continue without it."
     )
 
 

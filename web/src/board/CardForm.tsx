@@ -45,7 +45,7 @@ export function CardForm({ board, detail, onClose, onDone }: {
     <dialog ref={useModal()} className="card-form" aria-label={word} onClose={onClose}>
       <form method="dialog" className="form" onSubmit={(event) => { event.preventDefault(); void save(); }}>
         <h2>{word}</h2>
-        {running && <p className="muted">It runs: its worker has read it. Only its priority and attempts can be changed; a comment reaches the worker.</p>}
+        {running && <p className="muted">The card is running, and its worker has read it. Only its priority and attempts can be changed; a comment reaches the worker.</p>}
         {!running && (
           <>
             <label>Title<input className="input" required maxLength={200} value={title} onChange={(event) => setTitle(event.target.value)} autoFocus /></label>

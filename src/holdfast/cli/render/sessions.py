@@ -190,7 +190,7 @@ def _next_reset(reset: ResetOutlook) -> str:
         return "never by itself (mode = none)"
     if reset.next_at is None:
         return "none: nothing was said in this chapter yet"
-    unless = ", unless somebody says something" if reset.next_rule == "idle" else ""
+    unless = ", unless there is user activity" if reset.next_rule == "idle" else ""
     late = "was due at" if reset.postponed is not None else "at"
     return f"{late} {moment(reset.next_at)} ({reset.next_rule}){unless}"
 

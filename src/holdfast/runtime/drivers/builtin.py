@@ -324,7 +324,7 @@ class MissingDriver(BuiltinDriver):
         """Fail the turn."""
         if session.turn is None:
             return Rest()
-        message = f"This gateway has no driver {session.driver!r}, which the session needs."
-        hint = f"It has: {', '.join(self._known)}. Start the version that made the session, or begin a new session."
+        message = f"This gateway does not have the driver {session.driver!r} of this session."
+        hint = f"It has: {', '.join(self._known)}. Start the version that created the session, or start a new session."
         problem = Problem(code="unknown_driver", message=message, hint=hint)
         return Finish(session.turn.number, "failed", message, problem)

@@ -153,12 +153,12 @@ class McpConnection:
             async with asyncio.timeout(seconds):
                 return await client.call_tool(tool, arguments)
         except TimeoutError:
-            raise NoAnswer(f"it did not answer within {seconds:g} s and was told to stop") from None
+            raise NoAnswer(f"it did not answer within {seconds:g} s, and the call was cancelled") from None
         except MCPError as error:
             await self._judge(error, sending)
             raise ServerRefused(self._said(error, sending)) from None
         except Exception as error:
-            raise NoAnswer(f"its answer is out of order: {self._server.without_secrets(str(error))}") from error
+            raise NoAnswer(f"its answer is invalid: {self._server.without_secrets(str(error))}") from error
         finally:
             SENDING.reset(token)
 
@@ -166,7 +166,7 @@ class McpConnection:
         """Raise what an error of the SDK means; return if the error is the server's own."""
         if error.message in GONE and sending.status == 404:
             self.end()
-            raise ServerDown("it was started anew")
+            raise ServerDown("it was restarted")
         if self.over:
             await self.ended()
             if sending.seen and not sending.sent:
@@ -181,7 +181,7 @@ class McpConnection:
 
     def _alive(self) -> Client:
         if self._client is None or self.over:
-            raise ServerDown(self.why or "it went away")
+            raise ServerDown(self.why or "the connection ended")
         return self._client
 
     async def _live(self) -> None:

@@ -144,14 +144,14 @@ class McpClient:
                 answer = await connection.call(offered.name, arguments, seconds=self._call_seconds)
         except ServerDown as error:
             self._fail(str(error))
-            return ToolOutput(f"{self.describe_problem} It was not asked.", outcome="failed")
+            return ToolOutput(f"{self.describe_problem} The call was not sent.", outcome="failed")
         except ServerRefused as error:
             return ToolOutput(bounded(f"The MCP server {self.definition.name!r} says: {error}"), outcome="failed")
         except NoAnswer as error:
-            said = bounded(f"No answer from the MCP server {self.definition.name!r}: {error}.")
+            text = bounded(f"No answer from the MCP server {self.definition.name!r}: {error}.")
             if offered.effect == "pure":
-                return ToolOutput(f"{said} The tool changes nothing, so nothing was changed.", outcome="failed")
-            return ToolOutput(f"{said} It may or may not have had its effect.", outcome="unknown")
+                return ToolOutput(f"{text} The tool changes nothing, so nothing was changed.", outcome="failed")
+            return ToolOutput(f"{text} It may or may not have taken effect.", outcome="unknown")
         return to_result(answer, hide=self.definition.without_secrets)
 
     async def connected(self) -> McpConnection:

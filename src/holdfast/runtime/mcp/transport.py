@@ -126,7 +126,7 @@ class McpTransport:
             words.append(f"HTTP status {self._status}")
         if tail := self._errors.decode("utf-8", "replace").strip():
             words.append(f"it said: {tail}")
-        return self._server.without_secrets("; ".join(words) or "it went away")
+        return self._server.without_secrets("; ".join(words) or "the connection ended")
 
     def _how_it_ended(self) -> str:
         if self._code is None:

@@ -23,8 +23,10 @@ from holdfast.tasks.queries import TaskQueries
 class DelegateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What another agent is to do."""
 
-    prompt: Annotated[str, msgspec.Meta(min_length=1, description="All that it needs to know; it sees nothing else.")]
-    profile: Annotated[str, msgspec.Meta(description="Which agent; by default the same as you.")] = ""
+    prompt: Annotated[
+        str, msgspec.Meta(min_length=1, description="Everything that it needs to know; it sees nothing else.")
+    ]
+    profile: Annotated[str, msgspec.Meta(description="The profile of the agent; by default yours.")] = ""
     notify: Annotated[bool, msgspec.Meta(description="Wake this conversation when it is done.")] = True
 
 
@@ -41,7 +43,7 @@ class Delegate:
         """The tool."""
         return Tool(
             "delegate",
-            "Let another agent work on something in the background; you are told when it is done.",
+            "Start another agent in the background. You are notified when it is done.",
             "keyed",
             DelegateArguments,
             self.run,

@@ -246,7 +246,7 @@ def _entry(directory: int, name: str) -> str:
 
 READ = Tool(
     "read",
-    "Read a text file, or a window of its lines. What is left out is said in brackets before the text.",
+    "Read a text file, or a window of its lines. Omitted parts are noted in brackets before the text.",
     "pure",
     ReadArguments,
     _read,

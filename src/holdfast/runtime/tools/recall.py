@@ -22,7 +22,7 @@ PIECE = 24_000
 class RecallArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to look for, or which turn or tool result to read again."""
 
-    text: Annotated[str, msgspec.Meta(max_length=500, description="Words to look for, as they were said.")] = ""
+    text: Annotated[str, msgspec.Meta(max_length=500, description="The text to search for.")] = ""
     turn: Annotated[int, msgspec.Meta(ge=1, description="Read this turn again as a whole.")] | None = None
     call: Annotated[str, msgspec.Meta(max_length=200, description="Read the result of this tool call again.")] = ""
     offset: Annotated[int, msgspec.Meta(ge=0, description="With `call`: from this character on.")] = 0
@@ -39,7 +39,7 @@ class Recall:
         """The tool."""
         return Tool(
             NAME,
-            "Search what was said and done in this session, also before a reset or a summary. "
+            "Search the messages and tool results of this session, also from before a reset or a summary. "
             "Give `text` to find places, then `turn` to read one of them; `call` reads one tool result again.",
             "pure",
             RecallArguments,

@@ -66,7 +66,7 @@ class SearchHits:
         if self.complaints:
             said.append(f"{len(self.complaints)} could not be read, the first: {self.complaints[0][:500]}")
         head = f"[{'; '.join(said)}]\n" if said else ""
-        left_out = f"No matches. Not looked into, unless named as path: {', '.join(SKIPPED)}; binary files; links."
+        left_out = f"No matches. Not searched, unless named as path: {', '.join(SKIPPED)}; binary files; links."
         return head + ("\n".join(self.lines) or left_out)
 
 
@@ -194,7 +194,7 @@ def search_tool(seconds: int = SECONDS) -> Tool[SearchArguments]:
     return Tool(
         "search",
         "Find the lines of text files that match a regular expression, as FILE:LINE:TEXT. "
-        f"Directories like {', '.join(SKIPPED[:5])} are left out unless they are named as path.",
+        f"Directories like {', '.join(SKIPPED[:5])} are skipped unless they are named as path.",
         "pure",
         SearchArguments,
         lambda context, arguments: _search(context, arguments, seconds),

@@ -39,18 +39,22 @@ KILL_SECONDS = 30
 class TerminalArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A command for the shell."""
 
-    command: Annotated[str, msgspec.Meta(min_length=1, description="What to run, read by the shell.")]
+    command: Annotated[str, msgspec.Meta(min_length=1, description="The command line for the shell.")]
     timeout: Annotated[
         int,
         msgspec.Meta(
-            ge=1, le=LONGEST_SECONDS, description="After so many seconds it goes on in the background; not killed."
+            ge=1,
+            le=LONGEST_SECONDS,
+            description="After this many seconds it continues in the background; it is not killed.",
         ),
     ] = TIMEOUT_SECONDS
     background: Annotated[bool, msgspec.Meta(description="Do not wait for it: servers, long builds.")] = False
-    cwd: Annotated[str, msgspec.Meta(description="Where, inside of the working directory.")] = "."
+    cwd: Annotated[str, msgspec.Meta(description="The directory to run it in, inside the working directory.")] = "."
     lifetime: Annotated[
         Literal["chapter", "session", "persist"],
-        msgspec.Meta(description="How long it may live: until the next reset, as long as the session, or on."),
+        msgspec.Meta(
+            description="How long it may run: until the next reset, until the session is archived, or without limit."
+        ),
     ] = "session"
     notify: Annotated[bool, msgspec.Meta(description="Wake this conversation when it ends in the background.")] = False
     stdin: Annotated[bool, msgspec.Meta(description="Keep its input open, for `process` with action write.")] = False
@@ -74,7 +78,7 @@ def command_tools(tasks: CommandTasks, task_queries: TaskQueries, clock: Clock) 
     return [
         Tool(
             "terminal",
-            "Run a shell command. It keeps running when the server restarts; its whole output is kept.",
+            "Run a shell command. It keeps running when the server restarts, and its output is kept.",
             "keyed",
             TerminalArguments,
             terminal.run,
@@ -85,7 +89,7 @@ def command_tools(tasks: CommandTasks, task_queries: TaskQueries, clock: Clock) 
         ),
         Tool(
             "process",
-            "Look after background tasks: list, poll, log, wait, kill, write to their input.",
+            "Manage background tasks: list, poll, log, wait, kill, write to their input.",
             "idempotent",
             ProcessArguments,
             process.run,
@@ -153,7 +157,7 @@ class TerminalTools:
         try:
             return await self._task_queries.find(task)
         except Gone as error:
-            text = f"It was started before, as task {task}, and that was pruned: what came of it is not known any more."
+            text = f"It was started before, as task {task}, which was pruned: its result is no longer known."
             raise ToolFailed(text) from error
         except NotFound:
             return None
@@ -266,7 +270,7 @@ class ProcessTool:
                     async with asyncio.timeout(KILL_SECONDS):
                         row = await self._task_queries.wait_ended(row.id)
                 except TimeoutError:
-                    return f"Its end was asked for, and it still runs after {KILL_SECONDS} s; `list` shows it."
+                    return f"It was asked to end, but still runs after {KILL_SECONDS} s; `list` shows it."
                 return f"{row.state}: {row.reason}"
             case "write":
                 data = arguments.text.encode()

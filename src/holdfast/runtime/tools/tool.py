@@ -248,7 +248,7 @@ def mark_uncertain(result: ToolOutput, effect: Effect | None, *, carried_out: bo
     same_time = effect == "keyed" and carried_out
     if effect in (None, "pure") or same_time or result.outcome != "failed":
         return result
-    said = f"It was cut while it ran, and may or may not have had its effect then. Now: {result.output}"
+    said = f"It was interrupted while it ran, and may or may not have taken effect then. Now: {result.output}"
     return replace(result, outcome="unknown", output=said)
 
 

@@ -45,8 +45,8 @@ class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     path: Annotated[str, msgspec.Meta(description="The file, relative to the working directory.")]
     old: Annotated[str, msgspec.Meta(min_length=1, description="The text to replace, exactly as it is in the file.")]
-    new: Annotated[str, msgspec.Meta(description="What to put there.")]
-    all: Annotated[bool, msgspec.Meta(description="Replace it everywhere, not just where it stands once.")] = False
+    new: Annotated[str, msgspec.Meta(description="The new text.")]
+    all: Annotated[bool, msgspec.Meta(description="Replace every occurrence.")] = False
 
 
 async def _write(context: ToolContext, arguments: WriteArguments) -> ToolOutput:
@@ -99,7 +99,7 @@ def _edit_file(context: ToolContext, path: Path, arguments: EditArguments, stop:
     check_unchanged(context, path, name)
     after = path.stat()
     if (after.st_mtime_ns, after.st_size, after.st_ino) != (before.st_mtime_ns, before.st_size, before.st_ino):
-        raise ToolFailed(f"{name} was changed by somebody else meanwhile; nothing was changed. Read it again.")
+        raise ToolFailed(f"{name} was changed by something else at the same time; nothing was changed. Read it again.")
     times = text.count(_with_line_ends(text, arguments.old))
     _replace(context, path, edited.encode())
     return f"Replaced it {f'{times} times' if times > 1 else 'once'} in {name}, at {_shown(lines)}."
@@ -269,7 +269,7 @@ def difference(name: str, before: str, after: str, *, is_new: bool) -> str:
 
 WRITE = Tool(
     "write",
-    "Write a text file, replacing it as a whole; missing directories are made.",
+    "Write a text file, replacing it as a whole; missing directories are created.",
     "idempotent",
     WriteArguments,
     _write,
@@ -280,7 +280,7 @@ WRITE = Tool(
 )
 EDIT = Tool(
     "edit",
-    "Replace a piece of text in a file. It must be given exactly, with its white space, and stand there only once, "
+    "Replace a piece of text in a file. It must match exactly, with its white space, and occur only once, "
     "unless all=true.",
     "unsafe",
     EditArguments,
