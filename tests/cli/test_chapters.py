@@ -82,7 +82,7 @@ def test_a_reset_and_back(cli: CommandLine, gateway: GatewayProcess, tmp_path: P
     assert f"undo: holdfast sessions undo-reset {session[:8]}" in log
     assert "chapter   Chapter 2 was undone by cli: the model sees the chapter before it again." in log
     exported = cli.ok("sessions", "export", session)
-    assert "\n---\n\n*Chapter 2 begins (undone), " in exported
+    assert "\n---\n\n*Chapter 2 begins, " in exported
     assert " Chapter 2 was undone by cli: the model sees" in exported
     again = cli("sessions", "undo-reset", session)
     assert (again.returncode, again.stderr) == (5, "error: There is no reset to undo.\n")
