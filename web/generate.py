@@ -1,7 +1,7 @@
-"""The page's types, written from the gateway's own contract and the log's own events.
+"""The page's types, written from the gateway's own contract and the log's own events; and the sentences for these.
 
-python web/generate.py            write web/src/api.gen.ts
-python web/generate.py --check    fail when it is not what would be written
+python web/generate.py            write web/src/api.gen.ts and web/src/sentences.gen.ts
+python web/generate.py --check    fail when they are not what would be written
 """
 
 from __future__ import annotations
@@ -15,36 +15,46 @@ import msgspec
 
 from holdfast.domain.events import Record
 from holdfast.domain.transcript_items import AnyItem
+from holdfast.domain.transcript_text import SENTENCES
 from holdfast.gateway.openapi import describe
 from holdfast.gateway.server import PARTS
 from holdfast.schemas.sessions import Delta
 
-TARGET = Path(__file__).parent / "src" / "api.gen.ts"
-HEAD = "// Written by web/generate.py from the gateway's contract; `make types` writes it anew. Not edited by hand.\n"
+SOURCES = Path(__file__).parent / "src"
+HEAD = "// Written by web/generate.py from {}; `make types` writes it anew. Not edited by hand.\n"
 OURS = {"Record": "LogRecord", "Error": "ApiError"}
 """Names that mean something else in TypeScript."""
 Schema = dict[str, Any]
 
 
 def main() -> int:
-    """Write the file, or check it."""
-    text = generate()
+    """Write the files, or check them."""
+    files = {SOURCES / "api.gen.ts": types(), SOURCES / "sentences.gen.ts": sentences()}
     if "--check" not in sys.argv[1:]:
-        TARGET.write_text(text, encoding="utf-8")
+        for path, text in files.items():
+            path.write_text(text, encoding="utf-8")
         return 0
-    if TARGET.read_text(encoding="utf-8") == text:
-        return 0
-    sys.stderr.write(f"{TARGET} is not what the gateway's contract says. Run `make types`.\n")
-    return 1
+    outdated = [path for path, text in files.items() if path.read_text(encoding="utf-8") != text]
+    for path in outdated:
+        sys.stderr.write(f"{path} is not what the gateway's contract says. Run `make types`.\n")
+    return 1 if outdated else 0
 
 
-def generate() -> str:
-    """The whole file."""
+def sentences() -> str:
+    """The templates of what is said about a session."""
+    lines = [f"  {json.dumps(name)}: {json.dumps(text, ensure_ascii=False)}," for name, text in SENTENCES.items()]
+    head = HEAD.format("domain/transcript_text.py")
+    return "\n".join([head, "export const SENTENCES = {", *lines, "} as const;", ""])
+
+
+def types() -> str:
+    """The types of everything that is sent."""
     document = describe(PARTS)
     shown = [Record, Delta, *get_args(AnyItem)]
     _, events = msgspec.json.schema_components(shown, ref_template="#/components/schemas/{name}")
     schemas: dict[str, Schema] = document["components"]["schemas"] | events
-    parts = [HEAD, *(_declaration(name, schemas[name]) for name in sorted(schemas)), _routes(document["paths"])]
+    head = HEAD.format("the gateway's contract")
+    parts = [head, *(_declaration(name, schemas[name]) for name in sorted(schemas)), _routes(document["paths"])]
     return "\n".join(parts)
 
 

@@ -23,13 +23,11 @@ from holdfast.domain.transcript_items import (
     AnyItem,
     ChapterItem,
     MessageItem,
-    NoticeEvent,
     StepItem,
     SummaryItem,
     TurnEndItem,
     WaitItem,
 )
-from holdfast.domain.transcript_text import notice_text
 from tests.records import record_json
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "transcript"
@@ -226,15 +224,6 @@ def test_commands_end_as_people_see_it() -> None:
 def test_an_undone_turn_is_marked() -> None:
     ends = [item for item in play(load("reset")["input"]).items if isinstance(item, TurnEndItem)]
     assert [end.undone for end in ends] == [False, False, True]
-
-
-def test_every_notice_has_a_sentence() -> None:
-    """A new kind that nobody words fails here."""
-    events = Path(__file__).parent.parent / "golden" / "events"
-    for kind in get_args(NoticeEvent):
-        event = msgspec.json.decode((events / f"{kind.__name__}.json").read_bytes(), type=kind)
-        text = notice_text(event, clock=lambda at: f"time {at}")
-        assert text[0] not in " ." and text.endswith(".") and ".." not in text, text
 
 
 def test_every_event_of_a_session_is_shown_or_left_out_on_purpose() -> None:

@@ -173,7 +173,7 @@ def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: Seat) -> None
     drawer.get_by_role("tab", name="Runs 2").click()
     drawer.get_by_role("link", name="Transcript of run 2").click()
     page.wait_for_url(f"**/s/{runs[1]['session']}#run-2")
-    marked = page.locator(".entry", has_text=f"Works on card {id}, run 2")
+    marked = page.locator(".entry", has_text=f"Run 2 of card {id} works here")
     expect(marked).to_be_in_viewport()
     marked.get_by_role("link", name="Open card").click()
     page.wait_for_url(f"**/board/{board}/{id}")

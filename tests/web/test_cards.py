@@ -112,10 +112,10 @@ def test_a_link_to_a_run_is_followed_once(guest: Seat) -> None:
     over(guest, id, "blocked")
     guest.open(f"/s/{card(gateway, id)['card']['session']}#run-1")
     marked = page.locator(".entry.marked")
-    expect(marked).to_contain_text("run 1")
+    expect(marked).to_contain_text("Run 1")
     expect(marked).to_have_count(0)
     gateway.command("POST", f"/v1/cards/{id}/unblock", {"text": "complete this one"})
-    guest.sees(f"Works on card {id}, run 2")
+    guest.sees(f"Run 2 of card {id} works here")
     page.wait_for_timeout(300)
     assert marked.count() == 0  # whoever reads on is not taken back
 

@@ -59,7 +59,7 @@ def test_kill_the_gateway_in_the_middle_and_start_it_again(seat: Seat) -> None:
     expect(seat.page.locator(".conn")).to_have_text("Live", timeout=20_000)
     seat.sees(WORDS)
     seat.finished(1)
-    seat.sees("Resumed after")
+    seat.sees("Turn 1 resumed after")
     expect(seat.page.locator(".entry .prose", has_text=WORDS)).to_have_count(2)  # what was asked, and the answer, once
 
 

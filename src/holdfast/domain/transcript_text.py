@@ -1,45 +1,22 @@
 """The items of a transcript in words: one plain sentence for each notice, and how calls, turns and summaries ended.
 
+The sentences that the dashboard says too are templates: web/generate.py hands them to it, and both fill them in with
+the same values (`fill` here, `web/src/log/sentences.ts` there). tests/golden/sentences.json is run by both.
+
 Pure: a time is put into words by the caller (`clock`), who knows where the reader is.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
 from holdfast.domain.chapter import INTERRUPTED
-from holdfast.domain.events.chapter import (
-    ChapterOpened,
-    ChapterRejoined,
-    ResetPolicy,
-    ResetPolicySet,
-    ResetPostponed,
-    SummaryFailed,
-    SummaryRequested,
-    Survivor,
-    ToolResultsTrimmed,
-)
-from holdfast.domain.events.parts import Forked
-from holdfast.domain.events.session import (
-    AgentChosen,
-    FailureDismissed,
-    InputRevised,
-    RunBound,
-    RunReleased,
-    SessionArchived,
-    SessionCreated,
-    SessionPinned,
-    SessionRenamed,
-    SessionRestored,
-    StopRequested,
-    TurnBackgrounded,
-    TurnResumed,
-    TurnSuspended,
-    TurnUndone,
-)
+from holdfast.domain.events.chapter import Blocker, ChapterOpened, ResetPolicy, Survivor
+from holdfast.domain.events.session import InputRevised
 from holdfast.domain.text import duration
 from holdfast.domain.transcript_items import (
     ChapterItem,
@@ -54,83 +31,120 @@ from holdfast.domain.transcript_items import (
 Clock = Callable[[int], str]
 """Puts a time into words."""
 SHORT_ID = 8
-DIGEST = "It was made by a rule, without a model; a summary replaces it as soon as one succeeds."
+COVERED = (
+    "[!covers_step?the turns up to {covers_turn}]"
+    "[covers_step?everything up to step {covers_step} of turn {covers_turn}]"
+)
+TOKENS = "({tokens_before|count} → {tokens_after|count} tokens)"
+SENTENCES = {
+    "SessionCreated": (
+        "[origin.parent?Forked by {by} from session {origin.parent} at version {origin.version}.]"
+        "[!origin.parent?Created by {by} in {cwd} with profile {profile}.]"
+    ),
+    "SessionRenamed": "Renamed to “{title}” by {by}.",
+    "SessionArchived": "Archived by {by}. A new message restores it.",
+    "SessionRestored": "Restored by {by}.",
+    "SessionPinned": "[pinned?Pinned][!pinned?Unpinned] by {by}.",
+    "AgentChosen": "{by} chose profile {profile}[model? with model {model}] from here on.",
+    "FailureDismissed": "The failure of turn {turn} was dismissed by {by}.",
+    "StopRequested": "{by} asked to stop turn {turn}.",
+    "TurnBackgrounded": "{by} made turn {turn} background task {task|short}. It goes on here.",
+    "TurnSuspended": "Turn {turn} was suspended: {reason|clause}. It resumes automatically.",
+    # Attempt 0: it was shut down, no crash.
+    "TurnResumed": "Turn {turn} resumed after {away_ms|duration}[attempt?, attempt {attempt}]: {reason|clause}.",
+    "TurnUndone": "Turn {turn} was undone by {by}: the model no longer sees it. Its effects stay.",
+    "RunBound": (
+        "Run {run} of card {card} works here. Messages become comments on the card, and the worker reads them."
+    ),
+    "RunReleased": "Run {run} of card {card} is over. Messages no longer reach the card.",
+    "ResetPolicySet": "{by} set when this session is reset: {policy|settings}.",
+    "ResetPostponed": (
+        "The {rule} reset was due at {due_at|time} and is postponed[until? until {until|time} at the latest]: "
+        "{blockers|reasons}."
+    ),
+    "ChapterRejoined": "Chapter {chapter} was undone by {by}: the model sees the chapter before it again.",
+    "ToolResultsTrimmed": (
+        "{results|count} tool [results=1?result was][!results=1?results were] "
+        "[keep?shortened][!keep?replaced by notes] for the model, "
+        f"up to step {{covers_step}} of turn {{covers_turn}} {TOKENS}: {{reason|clause}}."
+    ),
+    "SummaryRequested": (
+        "{by} asked for [purpose=hand_over?a reset. The agent writes a note for the next chapter first]"
+        "[!purpose=hand_over?a shorter context][instructions?: {instructions|clause}]."
+    ),
+    "SummaryFailed": (
+        "There is no note for the next chapter: {problem.message|clause}.[retry_at? It will be tried again.]"
+    ),
+    "summary running": f"{{model}} writes a summary of {COVERED}: {{reason|clause}}.",
+    "summary done": (
+        f"A [source=model?summary][!source=model?digest] replaces {COVERED} for the model {TOKENS}: {{reason|clause}}."
+        "[!source=model? It was made by a rule, without a model; a summary replaces it as soon as one succeeds.]"
+    ),
+    "summary failed": (
+        "No summary (attempt {attempt}): {problem.message|clause}. It will be tried again "
+        "[retry_at?at {retry_at|time}][!retry_at?after the next turn or on request]."
+    ),
+    "summary interrupted": "{problem.message|clause}. Nothing is lost.",
+}
+"""By the kind of event, and by the state of a summary. `{field|format}` is a value, in one of FORMATS; the text in
+`[field?text]` is there if the field is set, in `[!field?text]` if it is not, in `[field=value?text]` if it has that
+value.
+"""
+CONDITION = re.compile(r"\[(?P<no>!?)(?P<field>[\w.]+)(?:=(?P<value>\w+))?\?(?P<text>[^\]]*)\]")
+VALUE = re.compile(r"\{(?P<field>[\w.]+)(?:\|(?P<format>\w+))?\}")
 
 
 def notice_text(event: NoticeEvent, *, clock: Clock) -> str:
     """A sentence for an event that is a line of its own."""
-    match event:
-        case SessionCreated(origin=origin, by=by):
-            if isinstance(origin, Forked):
-                return f"Forked by {by} from session {origin.parent} at version {origin.version}."
-            return f"Created by {by} in {event.cwd} with profile {event.profile}."
-        case SessionRenamed(title=title, by=by):
-            return f"Renamed to “{title}” by {by}."
-        case SessionArchived(by=by):
-            return f"Archived by {by}. A new message restores it."
-        case SessionRestored(by=by):
-            return f"Restored by {by}."
-        case SessionPinned(pinned=pinned, by=by):
-            return f"Pinned by {by}." if pinned else f"Unpinned by {by}."
-        case AgentChosen(profile=profile, model=model, by=by):
-            return f"{by} chose profile {profile}{f' with model {model}' if model else ''} from here on."
-        case FailureDismissed(turn=turn, by=by):
-            return f"The failure of turn {turn} was dismissed by {by}."
-        case StopRequested(turn=turn, by=by):
-            return f"{by} asked to stop turn {turn}."
-        case TurnBackgrounded(turn=turn, task=task, by=by):
-            return f"{by} made turn {turn} background task {task[:SHORT_ID]}. It goes on here."
-        case TurnSuspended(turn=turn, reason=reason):
-            return f"Turn {turn} was suspended: {_clause(reason)}. It resumes automatically."
-        case TurnResumed(turn=turn, reason=reason):
-            attempt = f", attempt {event.attempt}" if event.attempt else ""  # 0: it was shut down, no crash
-            return f"Turn {turn} resumed after {duration(event.away_ms)}{attempt}: {_clause(reason)}."
-        case TurnUndone(turn=turn, by=by):
-            return f"Turn {turn} was undone by {by}: the model no longer sees it. Its effects stay."
-        case RunBound(card=card, run=run):
-            return (
-                f"Run {run} of card {card} works here. Messages become comments on the card, and the worker reads them."
-            )
-        case RunReleased(card=card, run=run):
-            return f"Run {run} of card {card} is over. Messages no longer reach the card."
-        case ResetPolicySet(policy=policy, by=by):
-            return f"{by} set when this session is reset: {policy_text(policy)}."
-        case ResetPostponed():
-            return postponed_text(event, clock=clock)
-        case ChapterRejoined(chapter=chapter, by=by):
-            return f"Chapter {chapter} was undone by {by}: the model sees the chapter before it again."
-        case ToolResultsTrimmed():
-            return _trimmed_text(event)
-        case SummaryRequested(purpose="hand_over", by=by):
-            return f"{by} asked for a reset. The agent writes a note for the next chapter first."
-        case SummaryRequested(by=by, instructions=instructions):
-            return f"{by} asked for a shorter context{f': {_clause(instructions)}' if instructions else ''}."
-        case SummaryFailed(problem=problem, retry_at=retry_at):
-            again = " It will be tried again." if retry_at is not None else ""
-            return f"There is no note for the next chapter: {_clause(problem.message)}.{again}"
-        case _ as never:
-            assert_never(never)
+    return fill(SENTENCES[type(event).__name__], event, clock=clock)
 
 
-def policy_text(policy: ResetPolicy) -> str:
-    """The settings that a person chose for one session."""
+def fill(template: str, source: object, *, clock: Clock) -> str:
+    """A template of SENTENCES with the values of an event or an item."""
+
+    def condition(found: re.Match[str]) -> str:
+        value = _field(source, found["field"])
+        is_met = bool(value) if found["value"] is None else str(value) == found["value"]
+        return found["text"] if is_met != bool(found["no"]) else ""
+
+    def value(found: re.Match[str]) -> str:
+        value = _field(source, found["field"])
+        return clock(value) if found["format"] == "time" else FORMATS[found["format"] or ""](value)
+
+    return VALUE.sub(value, CONDITION.sub(condition, template))
+
+
+def _field(source: object, path: str) -> Any:
+    for name in path.split("."):
+        source = getattr(source, name, None)
+    return source
+
+
+def _clause(text: str) -> str:
+    """A text as the end of a sentence: without its own full stop."""
+    return text.strip().removesuffix(".")
+
+
+def _reasons(blockers: list[Blocker]) -> str:
+    return "; ".join(_clause(blocker.reason) for blocker in blockers)
+
+
+def _settings(policy: ResetPolicy) -> str:
+    """The settings that a person chose for one session, as config.toml has them."""
     chosen = msgspec.to_builtins(policy)
-    return ", ".join(f"{name} = {value}" for name, value in chosen.items()) or "as its profile says"
+    shown = {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}
+    return ", ".join(f"{name} = {value}" for name, value in shown.items()) or "as its profile says"
 
 
-def postponed_text(event: ResetPostponed, *, clock: Clock) -> str:
-    """Why a reset that was due did not happen."""
-    limit = "" if event.until is None else f" until {clock(event.until)} at the latest"
-    reasons = "; ".join(_clause(blocker.reason) for blocker in event.blockers)
-    return f"The {event.rule} reset was due at {clock(event.due_at)} and is postponed{limit}: {reasons}."
-
-
-def _trimmed_text(event: ToolResultsTrimmed) -> str:
-    count = "1 tool result was" if event.results == 1 else f"{event.results} tool results were"
-    done = "shortened" if event.keep else "replaced by notes"
-    where = f"up to step {event.covers_step} of turn {event.covers_turn}"
-    sizes = _sizes(event.tokens_before, event.tokens_after)
-    return f"{count} {done} for the model, {where} ({sizes}): {_clause(event.reason)}."
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "": str,
+    "clause": _clause,
+    "count": lambda count: f"{count:,}",
+    "duration": duration,
+    "reasons": _reasons,
+    "settings": _settings,
+    "short": lambda task: str(task)[:SHORT_ID],
+}
 
 
 # --- items ------------------------------------------------------------------------------------------
@@ -215,37 +229,10 @@ def _activity(one: Survivor) -> str:
 
 def summary_text(item: SummaryItem, *, clock: Clock) -> str:
     """What became of a summary."""
-    turns = covered_text(item.covers_turn, item.covers_step)
-    match item.state:
-        case "running":
-            return f"{item.model} writes a summary of {turns}: {_clause(item.reason)}."
-        case "done":
-            what = "A summary" if item.source == "model" else "A digest"
-            digest = "" if item.source == "model" else f" {DIGEST}"
-            sizes = _sizes(item.tokens_before, item.tokens_after)
-            return f"{what} replaces {turns} for the model ({sizes}): {_clause(item.reason)}.{digest}"
-        case "failed":
-            problem = item.problem.message if item.problem is not None else ""
-            if item.problem is not None and item.problem.code == INTERRUPTED:
-                return f"{_clause(problem)}. Nothing is lost."
-            again = "after the next turn or on request" if item.retry_at is None else f"at {clock(item.retry_at)}"
-            return f"No summary (attempt {item.attempt}): {_clause(problem)}. It will be tried again {again}."
-        case _ as never:
-            assert_never(never)
+    is_interrupted = item.problem is not None and item.problem.code == INTERRUPTED
+    return fill(SENTENCES[f"summary {'interrupted' if is_interrupted else item.state}"], item, clock=clock)
 
 
-def covered_text(turn: int, step: int) -> str:
+def covered_text(item: SummaryItem) -> str:
     """How far a summary reaches."""
-    if not step:
-        return f"the turns up to {turn}"
-    before = f"the turns up to {turn - 1} and " if turn > 1 else ""
-    return f"{before}the work in turn {turn} up to step {step}"
-
-
-def _sizes(before: int, after: int) -> str:
-    return f"{before:,} → {after:,} tokens"
-
-
-def _clause(text: str) -> str:
-    """A text as the end of a sentence: without its own full stop."""
-    return text.strip().removesuffix(".")
+    return fill(COVERED, item, clock=str)

@@ -3,6 +3,7 @@ import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import type { Survivor } from "../api.gen";
 import type { ChapterItem, SummaryItem } from "../log/model";
+import { summaryText } from "../log/sentences";
 import { undoReset } from "../net/doors";
 import { Chip } from "../parts/Chip";
 import { Icon } from "../parts/Icon";
@@ -10,7 +11,7 @@ import { Prose } from "../parts/Prose";
 import { Time } from "../parts/Time";
 import { complain, toast } from "../parts/toasts";
 import { Why } from "../parts/Why";
-import { byWhom, clock, count, duration, moment } from "../words";
+import { byWhom, duration } from "../words";
 
 export function undo(session: string): void {
   void undoReset(session).then(() => toast("done", "The reset was undone", "The model sees the chapter before again, and what was said since."), complain);
@@ -66,23 +67,14 @@ export function SummaryLine({ item, session }: { readonly item: SummaryItem; rea
     <>
       <span className="knot small-knot" />
       <p className="meta">
-        {item.state === "trying" && <Chip state={{ look: "working", icon: "working", word: "Compacting" }} />}
+        {item.state === "running" && <Chip state={{ look: "working", icon: "working", word: "Compacting" }} />}
         {item.state === "failed" && <Chip state={{ look: "waiting", icon: "waiting", word: "No summary" }} />}
         {item.source === "digest" && <Chip state={{ look: "partial", icon: "partial", word: "Digest" }} />}
-        <span>{told(item)}</span><Time at={item.at} />
-        {item.state === "trying" && item.attempt > 1 && <span>attempt {item.attempt}</span>}
+        <span>{summaryText(item)}</span><Time at={item.at} />
+        {item.state === "running" && item.attempt > 1 && <span>attempt {item.attempt}</span>}
         {item.replaced ? <span>replaced later by a summary</span> : <Why of="session" id={session} />}
       </p>
-      {item.text && <Folded name={item.source === "model" ? "The summary" : "The digest, put together without a model"} text={item.text} />}
+      {item.summary && <Folded name={item.source === "model" ? "The summary" : "The digest, put together without a model"} text={item.summary} />}
     </>
   );
-}
-
-function told(item: SummaryItem): string {
-  const size = `about ${count(item.before)} → ${count(item.after)} tokens`;
-  const covered = item.step > 0 ? `up to step ${item.step} of turn ${item.covers}` : `turns up to ${item.covers}`;
-  if (item.state === "trying") return `Being summarised by ${item.model}: ${covered}, ${count(item.before)} tokens so far`;
-  if (item.state === "done") return `Context compacted: ${covered}, ${size}`;
-  const again = item.againAt === null ? "" : ` It is tried again at ${moment(item.againAt) || clock(item.againAt)}.`;
-  return `The context was not made shorter: ${item.problem?.message ?? ""}${again} Nothing is lost.`;
 }

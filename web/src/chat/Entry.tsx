@@ -1,6 +1,7 @@
 import { memo, type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import type { EndItem, Item, StepItem } from "../log/model";
+import { noticeText } from "../log/sentences";
 import { visible } from "../parts/blocks";
 import { Chip } from "../parts/Chip";
 import { Icon } from "../parts/Icon";
@@ -61,11 +62,11 @@ function Body({ item, session, open, undoable, onFork }: Pick<EntryProps, "item"
           <p className="meta"><span>{visible(item.text.split("\n", 1)[0] ?? "")}</span>{item.task && <Link href={`/tasks/${item.task}`}>Open task</Link>}</p>
         </>
       );
-    case "remark":
+    case "notice":
       return (
         <>
           <span className="knot small-knot" />
-          <p className="meta"><span>{item.text}</span><Time at={item.at} />
+          <p className="meta"><span>{visible(noticeText(item.event))}</span><Time at={item.at} />
             {item.tone !== "plain" && <Why of="session" id={session} />}
             {item.onward && <Link href={item.onward.to}>{item.onward.word}</Link>}
           </p>

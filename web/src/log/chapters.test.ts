@@ -38,14 +38,14 @@ describe("chapters", () => {
 
   it("say why they are not opened yet", () => {
     const view = play([created, { kind: "ResetPostponed", rule: "idle", due_at: 1, until: null, next_check: 9, blockers: [{ by: "turn", reason: "turn 3 is open" }] }]);
-    expect(of(view, "remark").at(-1)).toMatchObject({ text: "Not reset yet: turn 3 is open", tone: "warning" });
+    expect(of(view, "notice").at(-1)).toMatchObject({ event: { rule: "idle" }, tone: "warning" });
   });
 });
 
 describe("a compaction", () => {
   it("is one line, however often it was tried", () => {
     const view = play([created, trying(), failed(), trying(2), summed("model")]);
-    expect(of(view, "summary").map(({ state, before, after, text }) => [state, before, after, text])).toEqual([["done", 900, 90, "in short"]]);
+    expect(of(view, "summary").map(({ state, tokens_before, tokens_after, summary }) => [state, tokens_before, tokens_after, summary])).toEqual([["done", 900, 90, "in short"]]);
   });
 
   it("is the session's state while nothing else is, also when it was cut", () => {

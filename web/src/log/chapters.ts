@@ -1,26 +1,20 @@
 /** What a reset and a compaction do to the view of a session. Nothing is taken out of it: only the model sees less. */
-import type { ChapterOpened, ChapterRejoined, SummaryFailed, SummaryRequested, SummaryStarted, SummaryWritten, ToolResultsTrimmed, LogRecord, ResetPolicy, ResetPolicySet, ResetPostponed } from "../api.gen";
-import { actorWords, byWhom, clock, count } from "../words";
+import type { ChapterOpened, ChapterRejoined, SummaryFailed, SummaryRequested, SummaryStarted, SummaryWritten, ToolResultsTrimmed, LogRecord } from "../api.gen";
+import { actorWords } from "../words";
 import { AT_REST, type SummaryItem } from "./model";
-import { type Draft, remark } from "./reduce";
+import { type Draft, notice } from "./reduce";
+import { INTERRUPTED } from "./sentences";
 
-type ChapterEvent = ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed;
+type ChapterEvent = ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed;
 
-/** The code of a summary that was cut by a message or a stop: what was asked for is still wanted. */
-const INTERRUPTED = "interrupted";
+const NO_SUMMARY = {
+  kind: "summary", attempt: 0, source: "model", model: "", tokens_before: 0, tokens_after: 0, reason: "", summary: "", problem: null, retry_at: null, replaced: false,
+} as const;
 
 export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEvent): void {
   const { version, at } = record;
   const here = { key: `v${version}`, version, at };
   switch (event.kind) {
-    case "ResetPolicySet":
-      remark(view, record, `${byWhom(event.by) === "you" ? "You" : actorWords(event.by)} chose when this session is reset: ${policyWords(event.policy)}`);
-      break;
-    case "ResetPostponed": {
-      const limit = event.until === null ? "" : `. It is reset at ${clock(event.until)} at the latest`;
-      remark(view, record, `Not reset yet: ${event.blockers.map((one) => one.reason).join("; ")}${limit}`, "warning");
-      break;
-    }
     case "ChapterOpened":
       view.items.push({
         ...here, kind: "chapter", chapter: event.chapter, rule: event.rule, reason: event.reason, by: actorWords(event.by), actor: event.by, kept: event.kept ?? [],
@@ -35,28 +29,24 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
       view.items = view.items.map((item) => (item.kind === "chapter" && item.version === undone ? { ...item, undone: true } : item));
       view.resets = view.resets.slice(0, -1);
       view.compaction = AT_REST;
-      remark(view, record, `The reset was undone by ${byWhom(event.by)}: the model sees the chapter before again`);
+      notice(view, record, event);
       break;
     }
-    case "ToolResultsTrimmed": {
-      const what = event.results === 1 ? "1 tool result was" : `${event.results} tool results were`;
-      remark(view, record, `${what} ${event.keep > 0 ? "cut" : "replaced by notes"} for the model, about ${count(event.tokens_before)} → ${count(event.tokens_after)} tokens: ${event.reason}`);
+    case "ToolResultsTrimmed":
       view.context = event.tokens_after;
+      notice(view, record, event);
       break;
-    }
     case "SummaryRequested":
       view.compaction = { ...view.compaction, wanted: true };
-      remark(view, record, event.purpose === "hand_over"
-        ? `A reset was asked for by ${byWhom(event.by)}. The agent writes a note for the next chapter first`
-        : `A shorter context was asked for by ${byWhom(event.by)}${event.instructions ? `: ${event.instructions}` : ""}`);
+      notice(view, record, event);
       break;
     case "SummaryStarted":
       view.compaction = { ...view.compaction, trying: true };
       if (event.purpose === "hand_over") break;
       put(view, {
-        ...here, kind: "summary", state: "trying", covers: event.covers_turn, step: event.covers_step ?? 0, attempt: event.attempt, source: "model", model: event.model,
-        before: event.tokens, after: 0, reason: event.reason, text: "", problem: null, againAt: null, replaced: false,
-      }, (last) => last.state === "failed" && last.covers === event.covers_turn && last.step === (event.covers_step ?? 0) && view.items.at(-1) === last);
+        ...here, ...NO_SUMMARY, state: "running", covers_turn: event.covers_turn, covers_step: event.covers_step ?? 0, attempt: event.attempt,
+        model: event.model, tokens_before: event.tokens, reason: event.reason,
+      }, (last) => last.state === "failed" && last.covers_turn === event.covers_turn && last.covers_step === (event.covers_step ?? 0) && view.items.at(-1) === last);
       break;
     case "SummaryWritten":
       if (event.purpose === "hand_over") {
@@ -68,23 +58,23 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
         view.items = view.items.map((item) => (item.kind === "summary" && item.source === "digest" && inChapter(view, item.version) ? { ...item, replaced: true } : item));
       }
       put(view, {
-        ...here, kind: "summary", state: "done", covers: event.covers_turn, step: event.covers_step ?? 0, attempt: 0, source: event.source, model: event.model,
-        before: event.tokens_before, after: event.tokens_after, reason: event.reason, text: event.summary, problem: null, againAt: null, replaced: false,
-      }, (last) => last.state === "trying");
+        ...here, ...NO_SUMMARY, state: "done", covers_turn: event.covers_turn, covers_step: event.covers_step ?? 0, source: event.source, model: event.model,
+        tokens_before: event.tokens_before, tokens_after: event.tokens_after, reason: event.reason, summary: event.summary,
+      }, (last) => last.state === "running");
       view.context = event.tokens_after || view.context;
       break;
     case "SummaryFailed": {
       if (event.purpose === "hand_over") {
         view.compaction = { wanted: event.retry_at !== null, trying: false };
-        remark(view, record, `No note for the next chapter: ${event.problem.message}`, "warning");
+        notice(view, record, event, "warning");
         break;
       }
       const cut = event.problem.code === INTERRUPTED;
       view.compaction = { wanted: cut && view.compaction.wanted, trying: false };
       put(view, {
-        ...here, kind: "summary", state: "failed", covers: event.covers_turn, step: event.covers_step ?? 0, attempt: event.attempt, source: "model", model: "",
-        before: 0, after: 0, reason: "", text: "", problem: event.problem, againAt: event.retry_at, replaced: false,
-      }, (last) => last.state === "trying");
+        ...here, ...NO_SUMMARY, state: "failed", covers_turn: event.covers_turn, covers_step: event.covers_step ?? 0, attempt: event.attempt,
+        problem: event.problem, retry_at: event.retry_at,
+      }, (last) => last.state === "running");
       break;
     }
   }
@@ -97,10 +87,5 @@ function put(view: Draft, item: SummaryItem, same: (last: SummaryItem) => boolea
   const index = view.items.findLastIndex((known) => known.kind === "summary");
   const last = view.items[index];
   if (last?.kind !== "summary" || !same(last)) view.items.push(item);
-  else view.items[index] = { ...item, key: last.key, at: last.at, model: item.model || last.model, before: item.before || last.before };
-}
-
-export function policyWords(policy: ResetPolicy): string {
-  const given = Object.entries(policy).filter(([, value]) => value !== null && value !== undefined);
-  return given.length === 0 ? "as its profile says" : given.map(([name, value]) => `${name} = ${String(value)}`).join(", ");
+  else view.items[index] = { ...item, key: last.key, at: last.at, model: item.model || last.model, tokens_before: item.tokens_before || last.tokens_before };
 }

@@ -1,12 +1,14 @@
 /** Search in a conversation: in all of it, not only in what is on the screen. */
 import type { Item } from "./model";
+import { noticeText } from "./sentences";
 
 export function wordsOf(item: Item): string {
   switch (item.kind) {
     case "person":
     case "note":
-    case "remark":
       return item.text;
+    case "notice":
+      return noticeText(item.event);
     case "step":
       return [item.text, item.thinking, ...item.calls.flatMap((call) => [call.tool, call.arguments, call.output])].join("\n");
     case "wait":
@@ -14,7 +16,7 @@ export function wordsOf(item: Item): string {
     case "chapter":
       return [item.reason, item.note, ...[...item.kept, ...item.stopped].map((one) => one.title)].join("\n");
     case "summary":
-      return [item.text, item.problem?.message ?? ""].join("\n");
+      return [item.summary, item.problem?.message ?? ""].join("\n");
     case "end":
       return item.outcome === "done" ? "" : [item.reason, item.problem?.message ?? ""].join("\n");
   }

@@ -1,5 +1,5 @@
 /** What one session looks like: plain values, made by the reducer from the log and by nothing else. */
-import type { ChapterOpened, LogRecord, MessageItem, NoteItem as TaskNote, Problem, ShownArgument, Survivor, Usage, WaitAnswered } from "../api.gen";
+import type { ChapterOpened, MessageItem, NoteItem as TaskNote, NoticeItem as Notice, Problem, ShownArgument, SummaryItem as Summary, Survivor, Usage, WaitAnswered } from "../api.gen";
 
 /** A message or the end of a task, as every client of the gateway folds it. */
 export type Message = MessageItem | TaskNote;
@@ -88,13 +88,13 @@ export interface Onward {
   readonly word: string;
 }
 
-export interface RemarkItem extends At {
-  readonly kind: "remark";
-  readonly text: string;
+/** Something else that happened; `sentences.ts` has the words. */
+export interface NoticeItem extends At {
+  readonly kind: "notice";
   readonly tone: Tone;
   /** Where there is more about it. */
   readonly onward: Onward | null;
-  readonly event: LogRecord["event"];
+  readonly event: Notice["event"];
 }
 
 /** A reset: from here on the model begins anew. */
@@ -114,24 +114,7 @@ export interface ChapterItem extends At {
 }
 
 /** The context was made shorter, is being made so, or could not be. */
-export interface SummaryItem extends At {
-  readonly kind: "summary";
-  readonly state: "trying" | "done" | "failed";
-  readonly covers: number;
-  /** Of that turn only the steps up to this one; 0 is all of it. */
-  readonly step: number;
-  readonly attempt: number;
-  readonly source: "digest" | "model";
-  readonly model: string;
-  readonly before: number;
-  readonly after: number;
-  readonly reason: string;
-  readonly text: string;
-  readonly problem: Problem | null;
-  readonly againAt: number | null;
-  /** A digest in whose place a summary stands by now. */
-  readonly replaced: boolean;
-}
+export type SummaryItem = At & { readonly kind: "summary" } & Required<Omit<Summary, "item" | "version" | "at">>;
 
 export interface EndItem extends At {
   readonly kind: "end";
@@ -148,7 +131,7 @@ export interface EndItem extends At {
   readonly undone: boolean;
 }
 
-export type Item = PersonItem | StepItem | WaitItem | NoteItem | RemarkItem | ChapterItem | SummaryItem | EndItem;
+export type Item = PersonItem | StepItem | WaitItem | NoteItem | NoticeItem | ChapterItem | SummaryItem | EndItem;
 
 export interface QueuedInput {
   readonly input: string;

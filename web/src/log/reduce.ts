@@ -1,6 +1,6 @@
 /** The fold of one session: records and deltas in, a view out. Pure: the same log gives the same view. */
-import type { Delta, InputReceived, InputRevised, LogRecord, ToolCallFinished } from "../api.gen";
-import { actorWords, byWhom, duration } from "../words";
+import type { Delta, InputReceived, InputRevised, LogRecord, NoticeItem, ToolCallFinished } from "../api.gen";
+import { actorWords } from "../words";
 import { chapterHappened } from "./chapters";
 import type { CallView, Item, Message, Onward, OpenTurn, QueuedInput, SessionView, StepItem, Tone, WaitItem } from "./model";
 
@@ -56,38 +56,42 @@ function fold(view: Draft, record: LogRecord): void {
   switch (event.kind) {
     case "SessionCreated":
       Object.assign(view, {
-        title: event.title, profile: event.profile, cwd: event.cwd, 
+        title: event.title, profile: event.profile, cwd: event.cwd,
         parent: event.origin?.type === "forked" ? event.origin.parent : "", task: event.origin?.type === "delegated" ? event.origin.task : "",
       });
-      if (event.origin?.type === "forked") remark(view, record, `Forked from another session at event ${event.origin.version}`);
+      if (event.origin?.type === "forked") notice(view, record, event);
       break;
     case "SessionRenamed":
       view.title = event.title;
-      remark(view, record, `Renamed to “${event.title}” by ${byWhom(event.by)}`);
+      notice(view, record, event);
       break;
     case "SessionArchived":
       view.archived = true;
-      remark(view, record, `Archived by ${byWhom(event.by)}. A new message restores it`);
+      notice(view, record, event);
       break;
     case "SessionRestored":
       view.archived = false;
-      remark(view, record, `Restored by ${byWhom(event.by)}`);
+      notice(view, record, event);
       break;
     case "SessionPinned":
       view.pinned = event.pinned;
-      remark(view, record, `${event.pinned ? "Pinned" : "Unpinned"} by ${byWhom(event.by)}`);
+      notice(view, record, event);
       break;
     case "AgentChosen":
       view.profile = event.profile;
       view.model = event.model;
-      remark(view, record, `Goes on with ${event.model || event.profile}`);
+      notice(view, record, event);
       break;
     case "TurnUndone":
       view.items = view.items.map((item) => (item.kind === "end" && item.turn === event.turn ? { ...item, undone: true } : item));
-      remark(view, record, `Turn ${event.turn} was undone by ${byWhom(event.by)}: the model no longer sees it. Its effects stay`);
+      notice(view, record, event);
       break;
     case "FailureDismissed":
-      remark(view, record, `The failure of turn ${event.turn} was dismissed by ${byWhom(event.by)}`);
+    case "ResetPolicySet":
+      notice(view, record, event);
+      break;
+    case "ResetPostponed":
+      notice(view, record, event, "warning");
       break;
     case "DriverOutputRead":
       break;
@@ -177,20 +181,20 @@ function fold(view: Draft, record: LogRecord): void {
       break;
     case "StopRequested":
       if (view.turn) view.turn = { ...view.turn, stopping: true };
-      remark(view, record, `Stop of turn ${event.turn} asked for by ${byWhom(event.by)}`);
+      notice(view, record, event);
       break;
     case "TurnBackgrounded":
       if (view.turn) view.turn = { ...view.turn, task: event.task };
-      remark(view, record, "Detached: this turn goes on as a background task", "plain", { to: `/tasks/${event.task}`, word: "Open task" });
+      notice(view, record, event, "plain", { to: `/tasks/${event.task}`, word: "Open task" });
       break;
     case "TurnSuspended":
       if (view.turn) view.turn = { ...view.turn, suspended: true }; // how far its request came is told at the next start
-      remark(view, record, `Suspended: ${event.reason}. It goes on by itself`, "warning");
+      notice(view, record, event, "warning");
       break;
     case "TurnResumed":
       if (view.turn) view.turn = { ...view.turn, suspended: false };
       dropEmptyLive(view);
-      remark(view, record, `Resumed after ${duration(event.away_ms)}: ${event.reason}`, "warning");
+      notice(view, record, event, "warning");
       break;
     case "TurnFinished": {
       const turn = view.turn;
@@ -204,8 +208,6 @@ function fold(view: Draft, record: LogRecord): void {
       view.wait = null;
       break;
     }
-    case "ResetPolicySet":
-    case "ResetPostponed":
     case "ChapterOpened":
     case "ChapterRejoined":
     case "ToolResultsTrimmed":
@@ -220,11 +222,11 @@ function fold(view: Draft, record: LogRecord): void {
       view.run = event.run;
       view.runs = { ...view.runs, [event.run]: version };
       if (event.cwd) view.cwd = event.cwd;
-      remark(view, record, `Works on card ${event.card}, run ${event.run}`, "plain", { to: `/card/${event.card}`, word: "Open card" });
+      notice(view, record, event, "plain", { to: `/card/${event.card}`, word: "Open card" });
       break;
     case "RunReleased":
       view.run = 0;
-      remark(view, record, `Run ${event.run} of card ${event.card} is over`, "plain", { to: `/card/${event.card}`, word: "Open card" });
+      notice(view, record, event, "plain", { to: `/card/${event.card}`, word: "Open card" });
       break;
     // Of other streams: never in a session's.
     case "SessionDeleted":
@@ -285,9 +287,10 @@ function revise(view: Draft, change: InputRevised): void {
   view.queue.splice(change.place == null ? index : change.place - 1, 0, changed);
 }
 
-export function remark(view: Draft, record: LogRecord, text: string, tone: Tone = "plain", onward: Onward | null = null): void {
+/** An event that is a line of its own. */
+export function notice(view: Draft, record: LogRecord, event: NoticeItem["event"], tone: Tone = "plain", onward: Onward | null = null): void {
   const { version, at } = record;
-  view.items.push({ key: `v${version}`, version, at, kind: "remark", text, tone, onward, event: record.event });
+  view.items.push({ key: `v${version}`, version, at, kind: "notice", tone, onward, event });
 }
 
 /** A message as it arrives; what becomes of it is added later. */

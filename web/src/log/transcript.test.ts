@@ -30,8 +30,8 @@ function one(item: Item): Shared {
     case "person":
     case "note":
       return item.message;
-    case "remark":
-      return { item: "notice", ...here, event: item.event as NoticeItem["event"] };
+    case "notice":
+      return { item: "notice", ...here, event: item.event };
     case "step":
       return {
         item: "step", version: here.version, at: item.askedAt, turn: item.turn, step: item.step, profile: item.who, model: item.model,
@@ -50,12 +50,10 @@ function one(item: Item): Shared {
         item: "chapter", ...here, chapter: item.chapter, rule: item.rule, reason: item.reason, by: item.actor, kept: [...item.kept],
         stopped: [...item.stopped], hand_over: item.note, hand_over_from: item.noteFrom, undone: item.undone,
       };
-    case "summary":
-      return {
-        item: "summary", ...here, state: item.state === "trying" ? "running" : item.state, covers_turn: item.covers, covers_step: item.step,
-        attempt: item.attempt, source: item.source, model: item.model, tokens_before: item.before, tokens_after: item.after, reason: item.reason,
-        summary: item.text, problem: item.problem, retry_at: item.againAt, replaced: item.replaced,
-      };
+    case "summary": {
+      const { key: _, kind, ...summary } = item;
+      return { item: kind, ...summary, ...here };
+    }
     case "end":
       return {
         item: "turn_end", ...here, turn: item.turn, outcome: item.outcome as TurnEndItem["outcome"], reason: item.reason, problem: item.problem,

@@ -180,7 +180,7 @@ def summary_blocks(item: SummaryItem) -> list[Block]:
     what = "summary" if item.source == "model" else "digest"
     lines = (text, "nothing is deleted: /context shows what the model sees")
     tone: Tone = "quiet" if item.source == "model" else "warning"
-    return [DividerBlock(f"{what} of {covered_text(item.covers_turn, item.covers_step)}", lines, tone)]
+    return [DividerBlock(f"{what} of {covered_text(item)}", lines, tone)]
 
 
 def question_block(item: WaitItem, *, arguments: str = "") -> QuestionBlock:

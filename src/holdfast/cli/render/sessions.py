@@ -179,9 +179,9 @@ def reset_details(reset: ResetOutlook) -> Details:
     opened = "" if chapter.opened_at is None else f", opened {ago(chapter.opened_at)}: {chapter.reason}"
     rows = [("chapter", f"{chapter.number}{opened}"), ("reset", _next_reset(reset))]
     if reset.postponed is not None:
-        from holdfast.domain.transcript_text import postponed_text
+        from holdfast.domain.transcript_text import notice_text
 
-        rows.append(("postponed", postponed_text(reset.postponed, clock=when)))
+        rows.append(("postponed", notice_text(reset.postponed, clock=when)))
     return rows
 
 

@@ -1,0 +1,65 @@
+/** What happened in a session, in the words of the log and the export: their templates, filled in as they do it. */
+import type { NoticeItem, ResetPolicy, ResetPostponed, SummaryItem } from "../api.gen";
+import { SENTENCES } from "../sentences.gen";
+import { now } from "../net/clock";
+import { type Actor, actorWords, coming, moment } from "../words";
+
+type Clock = (at: number) => string;
+const time: Clock = (at) => (at < now() ? moment(at) : coming(at));
+
+/** The code of a summary that was cut by a message or a stop: what was asked for is still wanted. */
+export const INTERRUPTED = "interrupted";
+
+/** A sentence for an event that is a line of its own. */
+export function noticeText(event: NoticeItem["event"], clock: Clock = time): string {
+  return fill(SENTENCES[event.kind], event, clock);
+}
+
+/** What became of a summary. */
+export function summaryText(item: Pick<SummaryItem, "state" | "problem">, clock: Clock = time): string {
+  return fill(SENTENCES[`summary ${item.problem?.code === INTERRUPTED ? "interrupted" : item.state}`], item, clock);
+}
+
+/** `{field|format}` is a value; `[field?text]`, `[!field?text]` and `[field=value?text]` are there or left out. */
+function fill(template: string, source: object, clock: Clock): string {
+  const chosen = template.replace(/\[(!?)([\w.]+)(?:=(\w+))?\?([^\]]*)\]/g, (_, no: string, path: string, value: string | undefined, text: string) => {
+    const known = field(source, path);
+    return (value === undefined ? Boolean(known) : String(known) === value) !== (no === "!") ? text : "";
+  });
+  return chosen.replace(/\{([\w.]+)(?:\|(\w+))?\}/g, (_, path: string, format: string | undefined) => {
+    const value = field(source, path);
+    return format === "time" ? clock(value as number) : (FORMATS[format ?? ""] ?? String)(value as never);
+  });
+}
+
+function field(source: unknown, path: string): unknown {
+  return path.split(".").reduce((known, name) => (known as Record<string, unknown> | null | undefined)?.[name], source);
+}
+
+/** A text as the end of a sentence: without its own full stop. */
+const clause = (text: string): string => text.trim().replace(/\.$/, "");
+
+const FORMATS: Readonly<Record<string, (value: never) => string>> = {
+  "": (value: string | number | Actor) => (typeof value === "object" ? actorWords(value) : String(value)),
+  clause,
+  count: (value: number) => value.toLocaleString("en"),
+  duration: wholeSeconds,
+  reasons: (blockers: ResetPostponed["blockers"]) => blockers.map((blocker) => clause(blocker.reason)).join("; "),
+  settings: policyWords,
+  short: (task: string) => task.slice(0, 8),
+};
+
+/** A duration in its two largest units, as the gateway says it. */
+function wholeSeconds(ms: number): string {
+  const seconds = Math.floor(Math.max(0, ms) / 1000);
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  if (seconds < 60) return `${seconds} s`;
+  if (minutes < 60) return minutes < 10 ? `${minutes} min ${seconds % 60} s` : `${minutes} min`;
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+}
+
+export function policyWords(policy: ResetPolicy): string {
+  const given = Object.entries(policy).filter(([, value]) => value !== null && value !== undefined);
+  return given.length === 0 ? "as its profile says" : given.map(([name, value]) => `${name} = ${String(value)}`).join(", ");
+}

@@ -1,0 +1,28 @@
+// Written by web/generate.py from domain/transcript_text.py; `make types` writes it anew. Not edited by hand.
+
+export const SENTENCES = {
+  "SessionCreated": "[origin.parent?Forked by {by} from session {origin.parent} at version {origin.version}.][!origin.parent?Created by {by} in {cwd} with profile {profile}.]",
+  "SessionRenamed": "Renamed to “{title}” by {by}.",
+  "SessionArchived": "Archived by {by}. A new message restores it.",
+  "SessionRestored": "Restored by {by}.",
+  "SessionPinned": "[pinned?Pinned][!pinned?Unpinned] by {by}.",
+  "AgentChosen": "{by} chose profile {profile}[model? with model {model}] from here on.",
+  "FailureDismissed": "The failure of turn {turn} was dismissed by {by}.",
+  "StopRequested": "{by} asked to stop turn {turn}.",
+  "TurnBackgrounded": "{by} made turn {turn} background task {task|short}. It goes on here.",
+  "TurnSuspended": "Turn {turn} was suspended: {reason|clause}. It resumes automatically.",
+  "TurnResumed": "Turn {turn} resumed after {away_ms|duration}[attempt?, attempt {attempt}]: {reason|clause}.",
+  "TurnUndone": "Turn {turn} was undone by {by}: the model no longer sees it. Its effects stay.",
+  "RunBound": "Run {run} of card {card} works here. Messages become comments on the card, and the worker reads them.",
+  "RunReleased": "Run {run} of card {card} is over. Messages no longer reach the card.",
+  "ResetPolicySet": "{by} set when this session is reset: {policy|settings}.",
+  "ResetPostponed": "The {rule} reset was due at {due_at|time} and is postponed[until? until {until|time} at the latest]: {blockers|reasons}.",
+  "ChapterRejoined": "Chapter {chapter} was undone by {by}: the model sees the chapter before it again.",
+  "ToolResultsTrimmed": "{results|count} tool [results=1?result was][!results=1?results were] [keep?shortened][!keep?replaced by notes] for the model, up to step {covers_step} of turn {covers_turn} ({tokens_before|count} → {tokens_after|count} tokens): {reason|clause}.",
+  "SummaryRequested": "{by} asked for [purpose=hand_over?a reset. The agent writes a note for the next chapter first][!purpose=hand_over?a shorter context][instructions?: {instructions|clause}].",
+  "SummaryFailed": "There is no note for the next chapter: {problem.message|clause}.[retry_at? It will be tried again.]",
+  "summary running": "{model} writes a summary of [!covers_step?the turns up to {covers_turn}][covers_step?everything up to step {covers_step} of turn {covers_turn}]: {reason|clause}.",
+  "summary done": "A [source=model?summary][!source=model?digest] replaces [!covers_step?the turns up to {covers_turn}][covers_step?everything up to step {covers_step} of turn {covers_turn}] for the model ({tokens_before|count} → {tokens_after|count} tokens): {reason|clause}.[!source=model? It was made by a rule, without a model; a summary replaces it as soon as one succeeds.]",
+  "summary failed": "No summary (attempt {attempt}): {problem.message|clause}. It will be tried again [retry_at?at {retry_at|time}][!retry_at?after the next turn or on request].",
+  "summary interrupted": "{problem.message|clause}. Nothing is lost.",
+} as const;
