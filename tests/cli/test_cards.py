@@ -473,7 +473,7 @@ def check_picture(cli: CommandLine, cards: dict[str, str], columns: int) -> None
 
 def test_an_empty_board_teaches(cli: CommandLine) -> None:
     shown = cli.ok("board")
-    assert 'holdfast card add "Say hello" --body "say hello" --profile demo' in shown
+    assert 'holdfast card add "Say hello" --body "complete hello" --profile demo' in shown
     assert "holdfast board watch" in shown
 
 

@@ -174,17 +174,22 @@ def unique_length(ids: list[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its heading; whether it is a number, holds states, or may be shortened."""
+    """A column: its heading; whether it is a number, holds states, may be shortened, or is left out when all is `-`."""
 
     title: str
     right: bool = False
     states: bool = False
     flexible: bool = False
+    optional: bool = False
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
     """A table that fits: the widest of the flexible columns is shortened first, the others only in need."""
-    cells = [[one_line(cell) for cell in row] for row in rows]
+    used = [
+        place for place, column in enumerate(columns) if not column.optional or any(row[place] != "-" for row in rows)
+    ]
+    columns = [columns[place] for place in used]
+    cells = [[one_line(row[place]) for place in used] for row in rows]
     widths = [
         max(width(column.title), *(width(row[index]) for row in cells)) if cells else width(column.title)
         for index, column in enumerate(columns)

@@ -16,6 +16,7 @@ from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.groups import NounGroup
 from holdfast.cli.hints import program
 from holdfast.cli.render.board import LiveBoard, fetch_board, render_board
+from holdfast.cli.render.cards import EXAMPLE
 from holdfast.cli.screen import Column, ago, clock, table, terminal_width
 from holdfast.cli.values import BOARD, patience_option
 from holdfast.client.http import Json
@@ -111,7 +112,7 @@ def list_boards(cli: Cli, archived: bool) -> None:
 
 def _boards_table(found: BoardList) -> str:
     if not found.boards:
-        return f'No board yet; the first card makes one. Try: {program()} card add "Say hello" --profile demo'
+        return f"No board yet; the first card creates one. Try: {program()} {EXAMPLE}"
     return table(BOARDS, [_cells(board) for board in found.boards])
 
 

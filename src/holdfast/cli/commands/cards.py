@@ -14,6 +14,7 @@ from holdfast.cli.errors import FAILED, NOT_FOUND, USAGE, CliError
 from holdfast.cli.groups import NounGroup
 from holdfast.cli.hints import program
 from holdfast.cli.render.cards import (
+    EXAMPLE,
     KINDS,
     RESUME,
     STATUSES,
@@ -66,7 +67,7 @@ def list_cards(cli: Cli, **filters: object) -> None:
     elif any(filters.values()):
         cli.echo(f"No card fits. `{program()} card list` lists all of them.")
     else:
-        cli.echo(f'No card yet. Try: {program()} card add "Say hello" --body "say hello" --profile demo')
+        cli.echo(f"No card yet. Try: {program()} {EXAMPLE}")
 
 
 @card.verb("Look")

@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from holdfast.cli.errors import NOT_FOUND, CliError
-from holdfast.cli.hints import program, with_home
-from holdfast.cli.render.cards import STATUSES, WARNING, card_age, card_reason, fetch_cards
+from holdfast.cli.hints import program
+from holdfast.cli.render.cards import EXAMPLE, STATUSES, WARNING, card_age, card_reason, fetch_cards
 from holdfast.cli.screen import STATE_COLORS, UNLIMITED, dim, one_line, pad, plural, shorten, width, wrap
 from holdfast.client.client import Client
 from holdfast.client.http import Json
@@ -28,7 +28,6 @@ MOST = 30
 TITLE_LINES, REASON_LINES = 2, 3
 HOME, CLEAR_LINE, CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 ALTERNATE_SCREEN, MAIN_SCREEN, HIDE_CURSOR, SHOW_CURSOR = "\x1b[?1049h", "\x1b[?1049l", "\x1b[?25l", "\x1b[?25h"
-EMPTY = 'holdfast card add "Say hello" --body "say hello" --profile demo'
 
 
 def fetch_board(client: Client, name: str | None) -> Json:
@@ -38,7 +37,9 @@ def fetch_board(client: Client, name: str | None) -> Json:
     wanted = [board for board in boards if board["id"] == name] if name else []
     chosen = next(iter(wanted or [board for board in there if board["id"] == "default"] or there), None)
     if name and not wanted and (name != "default" or boards):
-        raise CliError(f"There is no board {name!r}.", hint=f"`holdfast board create {name}` makes it.", code=NOT_FOUND)
+        raise CliError(
+            f"There is no board {name!r}.", hint=f"`holdfast board create {name}` creates it.", code=NOT_FOUND
+        )
     found = fetch_cards(client, board=chosen["id"]) if chosen is not None else {"cards": [], "why": {}}
     cards, whys = found["cards"], found["why"]
     columns = [_column(status, [card for card in cards if card["status"] == status]) for status in STATUSES]
@@ -90,23 +91,23 @@ def render_board(found: Json, columns: int) -> list[str]:
     shown = convert(found, BoardColumns)
     board = shown.board
     used = [column for column in shown.columns if column.count]
-    lines = [*_heading(board, columns), *_counts(shown.columns, columns), ""]
+    lines = [*_heading(board, columns), *(_counts(used, columns) if used else ()), ""]
     if not used:
-        name = "" if board is None or board.id == "default" else f" --board {board.id}"
+        name = "" if board is None or board.id == "default" else board.id
         lines += [
             "There is no card here yet. Try:",
-            f"  {with_home(EMPTY)}{name}",
-            f"and then: {program()} board watch",
+            f"  {program()} {EXAMPLE}{f' --board {name}' if name else ''}",
+            f"and then: {program()} board watch {name}".rstrip(),
         ]
     elif WIDE <= columns < UNLIMITED:
         lines += _side_by_side(used, columns)
     else:
         lines += _stacked(used, columns)
+    while lines[-1] == "":
+        lines.pop()
     others = [f"{one.id} ({plural(one.cards, 'card')})" for one in shown.others]
     if others:
         lines += ["", dim(shorten(f"other boards: {', '.join(others)}", columns))]
-    while lines[-1] == "":
-        lines.pop()
     return lines
 
 
@@ -125,14 +126,13 @@ def _heading(board: BoardView | None, room: int) -> list[str]:
 
 
 def _counts(columns: list[BoardColumn], room: int) -> list[str]:
-    """Every column with its number, in as few lines as fit."""
+    """Every column that has cards with their number, in as few lines as fit."""
     lines, taken = [""], 0
     for column in columns:
         text = f"{column.status} {column.count}"
-        shown = _colored(column.status, text) if column.count else dim(text)
         if taken and taken + len(DOT) + len(text) > room:
             lines, taken = [*lines, ""], 0
-        lines[-1] += (DOT if taken else "") + shown
+        lines[-1] += (DOT if taken else "") + _colored(column.status, text)
         taken += (len(DOT) if taken else 0) + len(text)
     return lines
 

@@ -20,7 +20,9 @@ from holdfast.cli.screen import (
     one_line,
     plural,
     table,
+    terminal_width,
     when,
+    wrap,
 )
 from holdfast.client.client import Client
 from holdfast.client.http import Json
@@ -35,9 +37,9 @@ WARNING = "⚠"
 CARDS = (
     Column("ID"),
     Column("STATUS", states=True),
-    Column("BOARD"),
+    Column("BOARD", optional=True),
     Column("PROFILE"),
-    Column("PRIO", right=True),
+    Column("PRIO", right=True, optional=True),
     Column("SINCE", right=True),
     Column("TITLE", flexible=True),
     Column("WHY", flexible=True),
@@ -45,14 +47,14 @@ CARDS = (
 RUNS = (
     Column("RUN", right=True),
     Column("OUTCOME", states=True),
-    Column("FAILURE"),
     Column("SESSION"),
     Column("FROM"),
     Column("TOKENS", right=True),
-    Column("COST", right=True),
+    Column("COST", right=True, optional=True),
     Column("TOOK", right=True),
     Column("REASON", flexible=True),
 )
+EXAMPLE = 'card add "Say hello" --body "complete hello" --profile demo'
 _COMMAND = re.compile(r"\s*\(`holdfast [^`]*`\)|\s*`holdfast [^`]*`[^.]*\.")
 
 
@@ -105,17 +107,19 @@ def now_ms() -> int:
 
 
 def cards_table(found: CardPage) -> str:
-    """Cards, each with why it is in its column."""
-    return table(CARDS, [_card_cells(card, found.why.get(card.id, "")) for card in found.cards])
+    """Cards, each with why it is in its column. Boards are named where there are several."""
+    boards = {card.board for card in found.cards}
+    cells = [_card_cells(card, found.why.get(card.id, ""), one_board=len(boards) == 1) for card in found.cards]
+    return table(CARDS, cells)
 
 
-def _card_cells(card: CardView, why: str) -> list[str]:
+def _card_cells(card: CardView, why: str, *, one_board: bool) -> list[str]:
     return [
         card.id,
         card.status,
-        card.board,
+        "-" if one_board else card.board,
         card.profile or "-",
-        str(card.priority),
+        str(card.priority or "-"),
         card_age(card),
         f"{WARNING} {card.title}" if card.warning else card.title,
         card_reason(card, why),
@@ -133,7 +137,6 @@ def _run_cells(run: RunView) -> list[str]:
     return [
         str(run.run),
         run.outcome or "running",
-        run.failure.replace("_", " ") or "-",
         run.session[:SHORT_ID],
         f"resumes {run.resumes}" if run.resumes else "fresh",
         f"{run.input_tokens + run.output_tokens:,}",
@@ -145,8 +148,9 @@ def _run_cells(run: RunView) -> list[str]:
 
 def _run_remarks(run: RunView) -> str:
     fresh = f"{WARNING} began anew: {run.fresh_because}" if run.fresh_because else ""
+    failure = run.failure.replace("_", " ")
     used = "an attempt is used up" if run.counts else ""
-    return "; ".join(filter(None, (fresh, run.reason or run.note, used)))
+    return "; ".join(filter(None, (failure, run.reason or run.note, fresh, used)))
 
 
 # --- details --------------------------------------------------------------------------------------
@@ -237,8 +241,12 @@ def workspace_outcome(found: CardDetail, kept: str) -> str:
 
 def render_context(found: CardContext) -> str:
     """In which session the next run would be, and what its worker would be told."""
-    note, text = clean(found.note), clean(found.text)
-    return f"{_next_session(found)}\n\n{dim('note from the board')}\n{note}\n\n{dim('its next turn')}\n{text}"
+    blocks = [_next_session(found), f"{dim('note from the board')}\n{_wrapped(found.note)}"]
+    return "\n\n".join([*blocks, f"{dim('its next turn')}\n{_wrapped(found.text)}"])
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(wrap(clean(text), terminal_width()))
 
 
 def _next_session(found: CardContext) -> str:

@@ -71,8 +71,9 @@ def entry_lines(entry: InboxEntry, wait: WaitView | None) -> list[str]:
     lines += [dim(with_home(command)) for command in entry.commands]
     if wait is not None and wait.pattern:
         lines.append(dim(f"{program()} answer {entry.id} --session or --always allows {one_line(wait.pattern)}"))
-    subject = entry.stream.replace("/", " ")
-    return [f"{kind}, {ago(entry.since)}: {subject} “{one_line(entry.title)}”", *(f"  {line}" for line in lines)]
+    head = f", {ago(entry.since)}: {entry.stream.replace('/', ' ')} “{one_line(entry.title)}”"
+    head = shorten(head, terminal_width() - len(kind_text(entry.kind)))
+    return [f"{kind}{head}", *(f"  {line}" for line in lines)]
 
 
 def _argument_lines(wait: WaitView, room: int) -> list[str]:
