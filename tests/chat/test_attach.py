@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.chat import look
-from holdfast.cli.chat.ask import ask
+from holdfast.cli.chat.actions import run_slash
 from holdfast.cli.chat.attach import WINDOW, AttachedSession, attach, away_summary, last_here
 from holdfast.cli.chat.blocks import NoticeBlock
 from holdfast.cli.chat.local_state import ReadCursors
@@ -86,6 +86,6 @@ def test_a_new_session_keeps_the_profile_of_the_one_that_is_left(
 ) -> None:
     session = door.command("POST", "/v1/sessions", {"cwd": str(cwd), "profile": "careful"})["session"]
     here = attach(door, session, ReadCursors(tmp_path))
-    new = ask(door, ReadCursors(tmp_path), here.ref, here.view, Slash("new"))
+    new = run_slash(door, ReadCursors(tmp_path), here.ref, here.view, Slash("new"))
     assert isinstance(new, AttachedSession)
     assert (new.view.profile, new.ref.profile) == ("careful", "careful")

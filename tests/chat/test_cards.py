@@ -4,46 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from holdfast.cli.chat.slash import InvalidInput, ParsedLine, Slash, parse_line
 from tests.chat.seat import sit_down
 from tests.cli.commandline import CommandLine
 from tests.e2e.gateway import GatewayProcess, Json, until, wait_for
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("/board", Slash("board")),
-        ("/board web", Slash("board", "web")),
-        ("/card", Slash("card", "list")),
-        ("/card show ABCD12", Slash("card", "show abcd12")),
-        ("/card comment abcd12 two\nlines", Slash("card", "comment abcd12 two\nlines")),
-        ("/card unblock abcd12", Slash("card", "unblock abcd12")),
-        ("/card add write it\nline by line", Slash("card", "add write it\nline by line")),
-    ],
-)
-def test_a_line_about_cards_means(typed: str, meant: ParsedLine) -> None:
-    assert parse_line(typed, None) == meant
-
-
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        ("/card shwo abcd12", "Did you mean /card show?"),
-        ("/card show", "takes the id of a card"),
-        ("/card show the one", "takes the id of a card"),
-        ("/card show abcd12 now", "nothing else"),
-        ("/card comment abcd12", "/card comment needs more"),
-        ("/card add", "needs a text"),
-        ("/card list all", "takes nothing"),
-    ],
-)
-def test_what_cannot_be_meant_about_cards_is_explained(typed: str, said: str) -> None:
-    found = parse_line(typed, None)
-    assert isinstance(found, InvalidInput)
-    assert said in found.message
 
 
 def stands(gateway: GatewayProcess, card: str, wanted: str) -> Json:
@@ -60,27 +23,31 @@ def test_a_card_is_written_asked_about_and_let_go_on(gateway: GatewayProcess, cl
         seat.enter("/board")
         seat.until("There is no card here yet.")
         seat.enter("/card add block which key?")  # this session begins with it, and is told
-        seat.until(
-            "this session is told of its blocks and its end", "note Card ", "is blocked (needs_input): which key?"
-        )
+        seat.until("look: holdfast card log", "note Card ", "is blocked (needs_input): which key?")
         (card,) = gateway.get("/v1/cards")["cards"]
         short = card["id"][:6]
-        seat.enter(f"/card show {short}")
+        seat.enter(f"/card show {short.upper()}")
         seat.until("blocked (needs_input)", "RUN  OUTCOME")
         seat.enter(f"/card why {short}")
         seat.until("It is blocked (needs_input)")
         seat.enter("/board")
         seat.until("BLOCKED 1", "needs input: which key?")
-        seat.enter(f"/card comment {short} under the mat")
-        seat.until(f"card {card['id']}: It is blocked")
+        seat.enter(f"/card comment {short} it's under the mat")
+        seat.until(f"{card['id']}: commented; its worker gets it")
         seat.enter(f"/card unblock {short} complete found it")
         seat.until("is done: found it")
         seat.enter(f"/card unblock {short}")
         seat.until("It is not blocked; it has been done for")
         seat.enter("/card")
         seat.until("STATUS", "found it")
+        seat.enter("/card shwo abcd12")
+        seat.until("No such command 'shwo'. Did you mean 'show'?")
+        seat.enter("/card comment abcd12")
+        seat.until("Missing argument 'TEXT'. See /card comment --help.")
+        seat.enter("/board watch")
+        seat.until("/board watch is not for the chat")
     comments = gateway.get(f"/v1/cards/{card['id']}")["comments"]
-    assert [one["text"] for one in comments] == ["under the mat", "complete found it"]
+    assert [one["text"] for one in comments] == ["it's under the mat", "complete found it"]
 
 
 def test_who_sits_at_a_worker_is_told_that_words_become_comments(

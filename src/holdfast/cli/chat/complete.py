@@ -12,9 +12,8 @@ from pathlib import Path
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from holdfast.cli.chat.background import VERBS as TASK_VERBS
-from holdfast.cli.chat.card_words import VERBS as CARD_VERBS
-from holdfast.cli.chat.slash import COMMANDS
+from holdfast.cli.chat.passthrough import completed_by
+from holdfast.cli.chat.slash import BY_NAME, COMMANDS
 from holdfast.cli.chat.view import View
 from holdfast.cli.screen import SHORT_ID, one_line, shorten
 from holdfast.client.client import Client
@@ -26,6 +25,7 @@ MOST = 40
 SCANNED = 20_000
 SECONDS = 0.15
 SKIPPED = frozenset({".git", ".hg", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"})
+ARGUMENTS = {"resume": "session", "profile": "profile", "model": "model"}
 Choices = list[tuple[str, str]]
 
 
@@ -47,10 +47,10 @@ class Catalog:
 
     def _fetch(self, what: str) -> None:
         fetch = {
-            "resume": self._sessions,
+            "session": self._sessions,
             "profile": self._profiles,
             "model": self._models,
-            "tasks": self._tasks,
+            "task": self._tasks,
             "card": self._cards,
             "board": self._boards,
         }[what]
@@ -60,27 +60,26 @@ class Catalog:
             self._known.pop(what, None)
 
     def _sessions(self) -> Choices:
-        rows = self._client.get("/v1/sessions", limit=LISTED)["sessions"]
-        return [(row["id"][:SHORT_ID], shorten(one_line(row["title"]), 50)) for row in rows]
+        rows = self._client.sessions.list(limit=LISTED).sessions
+        return [(row.id[:SHORT_ID], shorten(one_line(row.title), 50)) for row in rows]
 
     def _tasks(self) -> Choices:
-        rows = self._client.get("/v1/tasks", limit=LISTED)["tasks"]
-        return [(row["id"][:SHORT_ID], f"{row['state']} · {shorten(one_line(row['title']), 40)}") for row in rows]
+        rows = self._client.tasks.list(limit=LISTED).tasks
+        return [(row.id[:SHORT_ID], f"{row.state} · {shorten(one_line(row.title), 40)}") for row in rows]
 
     def _cards(self) -> Choices:
-        rows = self._client.get("/v1/cards", limit=LISTED)["cards"]
-        return [(row["id"], f"{row['status']} · {shorten(one_line(row['title']), 40)}") for row in rows]
+        rows = self._client.cards.list().cards[:LISTED]
+        return [(row.id, f"{row.status} · {shorten(one_line(row.title), 40)}") for row in rows]
 
     def _boards(self) -> Choices:
-        return [(row["id"], one_line(row["title"])) for row in self._client.get("/v1/boards")["boards"]]
+        return [(row.id, one_line(row.title)) for row in self._client.boards.list().boards]
 
     def _profiles(self) -> Choices:
-        found = self._client.get("/v1/profiles")["profiles"]
-        return [(one_line(profile["name"]), one_line(profile["model"])) for profile in found]
+        return [(one_line(profile.name), one_line(profile.model)) for profile in self._client.profiles().profiles]
 
     def _models(self) -> Choices:
-        found = self._client.get("/v1/models")["detected"]
-        named = [(one_line(f"{known['provider']}:{model}"), "") for known in found for model in known["models"]]
+        found = self._client.models().detected
+        named = [(one_line(f"{known.provider}:{model}"), "") for known in found for model in known.models]
         return [("default", "the profile's own"), *named]
 
 
@@ -104,31 +103,20 @@ class ChatCompleter(Completer):
         return list(self._arguments(name, argument) if blank else _verbs(name))
 
     def _arguments(self, name: str, argument: str) -> Iterator[Completion]:
-        if name in ("resume", "profile", "model", "board"):
-            choices = self._catalog.get(name)
-        elif name in ("tasks", "bg", "background"):
-            verb, blank, argument = argument.rpartition(" ")
-            choices = self._of_tasks(verb) if blank else [(known, takes) for known, takes in TASK_VERBS.items()]
-        elif name == "card":
-            verb, blank, argument = argument.partition(" ")
-            choices = self._of_card(verb, argument) if blank else list(CARD_VERBS.items())
-            argument = argument if blank else verb
-        elif name == "open":
+        known = BY_NAME.get(name)
+        *before, word = argument.split(" ")
+        choices: Choices = []
+        if known is not None and known.runs:
+            wanted = completed_by(" ".join([known.runs, *before]))
+            choices = self._catalog.get(wanted) if isinstance(wanted, str) else wanted
+        elif name in ARGUMENTS and not before:
+            choices = self._catalog.get(ARGUMENTS[name])
+        elif name == "open" and not before:
             calls = reversed(self._view().calls)
             choices = [(str(numbered.number), one_line(numbered.call.tool)) for numbered in calls]
-        else:
-            choices = []
         for choice, meta in choices:
-            if choice.startswith(argument) or (argument and argument.lower() in meta.lower()):
-                yield Completion(choice, start_position=-len(argument), display_meta=meta)
-
-    def _of_card(self, verb: str, typed: str) -> Choices:
-        """Ids where one is being typed; what is said about it is not completed."""
-        return self._catalog.get("card") if CARD_VERBS.get(verb, "").startswith("ID") and " " not in typed else []
-
-    def _of_tasks(self, verb: str) -> Choices:
-        """Ids for the verbs that take one."""
-        return self._catalog.get("tasks") if TASK_VERBS.get(verb.strip()) == "ID" else []
+            if choice.startswith(word) or (word and word.lower() in meta.lower()):
+                yield Completion(choice, start_position=-len(word), display_meta=meta)
 
 
 def _verbs(typed: str) -> Iterator[Completion]:

@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from holdfast.cli.chat import look
-from holdfast.cli.chat.ask import Detached, Outcome, RunningChoice, ask
+from holdfast.cli.chat.actions import Detached, Outcome, RunningChoice, run_slash
 from holdfast.cli.chat.attach import AttachedSession
 from holdfast.cli.chat.blocks import Block, NoticeBlock, Tone, UserBlock
 from holdfast.cli.chat.connection import (
@@ -31,14 +31,15 @@ from holdfast.cli.chat.connection import (
 )
 from holdfast.cli.chat.live import LiveState
 from holdfast.cli.chat.local_state import ReadCursors
-from holdfast.cli.chat.slash import CHANGES, Answer, InvalidInput, Message, Slash, is_at_once, parse_line
+from holdfast.cli.chat.slash import Answer, InvalidInput, Message, Slash, parse_line
 from holdfast.cli.commands.sessions import ANSWERS
 from holdfast.cli.hints import error_text
 from holdfast.client.client import Client
-from holdfast.client.errors import ApiError, GatewayNotRunning
+from holdfast.client.errors import ApiError
 from holdfast.client.events import RecordItem, RecordReceived, TextDelta
 from holdfast.client.http import Json
 from holdfast.client.reconnect import Disconnected, Reconnected
+from holdfast.client.sessions import WhatRuns
 from holdfast.domain.errors import HoldfastError
 
 SAVE_SECONDS = 0.5
@@ -276,11 +277,12 @@ class ChatController:
         if self._choice is not None:
             self._chosen(self._choice, ANSWERS.get(text.strip().lower()))
             return
-        if self._changing and not is_at_once(text):
+        parsed = parse_line(text, self.view.wait)
+        if self._changing and (isinstance(parsed, Message | Answer) or (isinstance(parsed, Slash) and parsed.waits)):
             self._pending_input.append(self._outgoing("message", {}, text))
             self._screen.refresh()
             return
-        match parse_line(text, self.view.wait):
+        match parsed:
             case Message(text=said):
                 self._send("message", {"text": said, "mode": "queue"}, said)
             case Answer(wait=wait, answer=answer, note=note):
@@ -312,7 +314,7 @@ class ChatController:
         else:
             self.command(Slash("thinking"))
 
-    def _chosen(self, slash: Slash, choice: str | None) -> None:
+    def _chosen(self, slash: Slash, choice: WhatRuns | Literal["cancel"] | None) -> None:
         """What becomes of what runs; anything else is neither guessed nor sent."""
         if choice is None:
             self._notice(f"Nothing was sent. First this: {CHOICES}.", "warning")
@@ -352,9 +354,7 @@ class ChatController:
             case "thinking":
                 self._show([look.thinking(self.view, slash.argument)])
             case _:
-                self._changing = slash.name in CHANGES
-                if slash.name == "tasks" and slash.argument.startswith("wait "):
-                    self._notice("waiting for it; go on meanwhile")
+                self._changing = self._changing or slash.changes
                 if (slash.name, slash.argument) == ("reset", "note"):
                     self._busy_text = "… the agent writes a note for the next chapter"
                 self._run_in_thread(slash)
@@ -364,7 +364,6 @@ class ChatController:
 
     def _did(self, answer: tuple[Slash, Outcome]) -> None:
         slash, done = answer
-        self._busy_text = ""
         if isinstance(done, AttachedSession):
             self._enter(done)
         elif isinstance(done, Detached):
@@ -377,7 +376,8 @@ class ChatController:
             self._show(done)
             if self._ref.session and self._follower is None:
                 self._follow()
-        if slash.name in CHANGES:
+        if slash.changes:
+            self._busy_text = ""
             self._release()
         self._screen.refresh()
 
@@ -392,9 +392,6 @@ class ChatController:
     def _ask(self, slash: Slash) -> None:
         done: Outcome = []
         try:
-            done = ask(self._client, self._cursors, self._ref, self.view, slash)
-        except HoldfastError as error:
-            away = isinstance(error, GatewayNotRunning)
-            done = [NoticeBlock(f"{error.message} /start starts one." if away else error_text(error), "bad")]
+            done = run_slash(self._client, self._cursors, self._ref, self.view, slash)
         finally:
             self._poster(self._did)((slash, done))

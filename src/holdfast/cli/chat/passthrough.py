@@ -11,9 +11,10 @@ from holdfast.cli.chat.blocks import Block, ListingBlock, NoticeBlock
 from holdfast.cli.chat.paint import tidy
 from holdfast.cli.context import Cli, Terminal
 from holdfast.cli.errors import CliError
+from holdfast.cli.groups import first_sentence
 from holdfast.cli.hints import error_text, program
 from holdfast.cli.screen import dim, plural, shorten
-from holdfast.cli.values import SESSION, TEXT
+from holdfast.cli.values import BOARD, CARD, SESSION, TASK, TEXT
 from holdfast.client.errors import GatewayNotRunning
 from holdfast.domain.errors import HoldfastError
 
@@ -141,7 +142,8 @@ def split_words(command: click.Command, line: str) -> TypedWords:
     """Split what is typed behind a command. A text at the end is the rest of the line, quotes and all."""
     options = {name: option for option in command.params for name in option.opts if isinstance(option, click.Option)}
     takes = [param for param in command.params if isinstance(param, click.Argument)]
-    before_text = len(takes) - 1 if takes and takes[-1].type is TEXT else None
+    ends_with_text = bool(takes) and (takes[-1].type is TEXT or takes[-1].name == "text")
+    before_text = len(takes) - 1 if ends_with_text else None
     found = TypedWords()
     ended = False
     rest = line.strip()
@@ -179,8 +181,9 @@ def _check(command: click.Command, path: str, typed: TypedWords) -> None:
         raise CliError("The chat is on one home.", hint=f"In another terminal: holdfast {path} --home DIR …")
     if "-" in (*typed.options, *typed.arguments):
         raise CliError("Standard input is the keyboard of the chat.", hint="Type the text in the place of `-`.")
-    if any(option.name == "stay" and given & {*option.opts} for option in command.params):
-        raise _refused(path, "it would stay until Ctrl-C")
+    follows = next((option for option in command.params if "-f" in option.opts), None)
+    if follows is not None and given & {*follows.opts}:
+        raise _refused(f"{path} --follow", "it would stay until Ctrl-C")
 
 
 def _refused(path: str, why: str) -> CliError:
@@ -202,3 +205,17 @@ def _fill_in(path: str, typed: TypedWords, here: ThisSession) -> None:
             word for name, value in filled.items() if value and name not in typed.options for word in (name, value)
         ]
         typed.arguments[0] = shorten(" ".join(typed.arguments[0].split("\n", 1)[0].split()), TITLE)
+
+
+def completed_by(line: str) -> str | list[tuple[str, str]]:
+    """What may be typed next in a command: one of these verbs with what they do, or an id of this noun."""
+    from holdfast.cli.root import root
+
+    found, rest = _find_command(click.Context(root), line.strip())
+    if isinstance(found.command, click.Group):
+        verbs = [(name, found.command.get_command(found, name)) for name in found.command.list_commands(found)]
+        return [(name, first_sentence((verb.help if verb else "") or "")) for name, verb in verbs] if not rest else []
+    takes = [param for param in found.command.params if isinstance(param, click.Argument)]
+    place = len(split_words(found.command, rest).arguments)
+    kind = takes[place].type if place < len(takes) else None
+    return kind.name if kind in (SESSION, TASK, CARD, BOARD) and kind is not None else []

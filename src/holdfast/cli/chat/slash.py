@@ -6,11 +6,14 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from holdfast.cli.chat import background, card_words
+from holdfast.client.sessions import WhatRuns
 from holdfast.domain.transcript_items import WaitItem
 
 _SLASH = re.compile(r"/([a-z]+(?:-[a-z]+)*)(?:\s+(.*))?\Z", re.DOTALL)
 _WORDS = {"y": "allow", "yes": "allow", "n": "deny", "no": "deny"}
+_ID = re.compile(r"[0-9a-fA-F]{4,32}\Z")
+TASK_WORDS = frozenset(["status", "ls", "ps", "jobs", "tasks", "logs", "output", "tail", "info", "cancel", "find"])
+"""What people type for the verbs of /tasks; a prompt for an agent does not begin with one by accident either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,51 +23,57 @@ class SlashCommand:
     name: str
     takes: str
     does: str
+    runs: str = ""
+    """The command of the command line that it is; SESSION stands for the session of the chat."""
+    changes: bool = False
+    """What is typed behind it is meant for what comes of it, so it waits."""
 
 
 COMMANDS = (
-    SlashCommand("help", "", "this list"),
+    SlashCommand("help", "", "this list; /tasks --help is about /tasks, and so on"),
     SlashCommand("sessions", "", "the sessions, newest first"),
-    SlashCommand("resume", "ID", "go to another session"),
-    SlashCommand("new", "", "begin a new session here"),
+    SlashCommand("resume", "ID", "go to another session", changes=True),
+    SlashCommand("new", "", "begin a new session here", changes=True),
     SlashCommand(
-        "reset", "[note]", "a new chapter with an empty context; with `note` the agent first writes a hand-over note"
+        "reset",
+        "[note]",
+        "a new chapter with an empty context; with `note` the agent first writes a hand-over note",
+        changes=True,
     ),
-    SlashCommand("undo-reset", "", "let the model see the chapter before again"),
-    SlashCommand("compact", "[TEXT]", "make what the model sees shorter by a summary; TEXT says what matters"),
-    SlashCommand("fork", "[VERSION]", "go on in a copy of this session, up to a version of it"),
-    SlashCommand("rename", "TITLE", "give the session another title"),
+    SlashCommand("undo-reset", "", "let the model see the chapter before again", changes=True),
+    SlashCommand(
+        "compact", "[TEXT]", "make what the model sees shorter by a summary; TEXT says what matters", changes=True
+    ),
+    SlashCommand("fork", "[VERSION]", "go on in a copy of this session, up to a version of it", changes=True),
+    SlashCommand("rename", "TITLE", "give the session another title", changes=True),
     SlashCommand("steer", "TEXT", "say it now: it joins the turn after the calls in flight"),
     SlashCommand("interrupt", "TEXT", "stop the turn and say it"),
     SlashCommand("stop", "", "stop the turn (Ctrl-C); queued messages stay"),
-    SlashCommand("undo", "", "take the last turn out of what the model sees"),
+    SlashCommand("undo", "", "take the last turn out of what the model sees", changes=True),
     SlashCommand("open", "[N]", "all of a tool call (Ctrl-O: of the last one)"),
     SlashCommand("thinking", "[N]", "what it thought (Ctrl-T: the last time)"),
-    SlashCommand(
-        "tasks", "[VERB ID]", "what runs in the background; /tasks history, log, show, stop, kill, wait, pin, prune"
-    ),
-    SlashCommand("stale", "", "what is running in the background and nobody seems to need"),
-    SlashCommand("background", "PROMPT", "let an agent do it in the background; this session is notified when it ends"),
-    SlashCommand("bg", "PROMPT", "the same; a verb of /tasks behind it is that verb: /bg status"),
-    SlashCommand("board", "[NAME]", "the cards that agents work on, by column"),
-    SlashCommand("card", "VERB [ID] …", f"a card: {', '.join(card_words.VERBS)}"),
+    SlashCommand("tasks", "[VERB …]", "what runs in the background; history, log, show, stop, prune …", "tasks"),
+    SlashCommand("stale", "", "what is running in the background and nobody seems to need", "tasks stale"),
+    SlashCommand("background", "PROMPT", "let an agent do it in the background; this session is notified of its end"),
+    SlashCommand("bg", "PROMPT", "the same"),
+    SlashCommand("board", "[VERB …]", "the cards that agents work on, by column; list, pause, resume …", "board"),
+    SlashCommand("card", "[VERB …]", "the cards as a list; add, show, comment, unblock, retry …", "card"),
     SlashCommand("why", "", "what it is doing or waiting for, and at whose request"),
     SlashCommand("inbox", "", "everything that waits for a person, in all sessions"),
     SlashCommand("context", "", "what the model sees, and about how large it is"),
-    SlashCommand("model", "[NAME]", "the models, or go on with another (`default`: the profile's own)"),
-    SlashCommand("models", "", "the models that were detected on this machine"),
-    SlashCommand("profile", "[NAME]", "the profiles, or go on with another"),
-    SlashCommand("profiles", "[VERB …]", "the profiles: list, show, add, default"),
-    SlashCommand("devices", "[VERB …]", "the browsers that are signed in: list, revoke"),
+    SlashCommand("model", "[NAME]", "the models, or go on with another (`default`: the profile's own)", changes=True),
+    SlashCommand("models", "", "the models that were detected on this machine", "models"),
+    SlashCommand("profile", "[NAME]", "the profiles, or go on with another", changes=True),
+    SlashCommand("profiles", "[VERB …]", "the profiles; show, add, default", "profiles"),
+    SlashCommand("devices", "[VERB …]", "the browsers that are signed in; revoke", "devices"),
     SlashCommand("export", "[FILE]", "write the conversation to a file (.md or .jsonl)"),
     SlashCommand("start", "", "start a gateway when none runs"),
     SlashCommand("detach", "", "make the running turn a task, and leave"),
     SlashCommand("quit", "", "leave (Ctrl-D); the work goes on"),
 )
-_BY_NAME = {verb.name: verb for verb in COMMANDS}
-
-CHANGES = ("resume", "new", "fork", "profile", "model", "rename", "undo", "reset", "undo-reset", "compact")
-"""What is typed behind one of these is meant for what comes of it, so it waits."""
+BY_NAME = {command.name: command for command in COMMANDS}
+SPEAKING = ("steer", "interrupt", "background", "card", "export", "detach")
+"""They are about this session as it is when the commands before them are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,17 @@ class Slash:
 
     name: str
     argument: str = ""
-    running: str = ""
+    running: WhatRuns | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether what is typed behind it waits for it."""
+        return BY_NAME[self.name].changes
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for such a command; leaving, stopping and looking do not."""
+        return self.changes or self.name in SPEAKING
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,33 +133,38 @@ def parse_line(text: str, wait: WaitItem | None) -> ParsedLine:
 
 
 def _slash(name: str, argument: str) -> Slash | InvalidInput:
-    verb = _BY_NAME.get(name)
-    if verb is None:
-        near = get_close_matches(name, _BY_NAME, n=1)
+    command = BY_NAME.get(name)
+    if command is None:
+        near = get_close_matches(name, BY_NAME, n=1)
         guess = f" Did you mean /{near[0]}?" if near else ""
         return InvalidInput(f"There is no /{name}.{guess} /help lists what there is; //{name} says it to the agent.")
-    if name in ("bg", "background", "tasks"):
-        return _of_tasks(name, argument)
-    if name == "card":
-        meant = card_words.card(argument)
-        return InvalidInput(meant.message) if isinstance(meant, card_words.Unclear) else Slash("card", meant.words)
-    if verb.takes and not verb.takes.startswith("[") and not argument:
-        return InvalidInput(f"/{name} needs more: /{name} {verb.takes}")
+    if command.runs:
+        return Slash(name, argument)
+    if name in ("bg", "background"):
+        return _background(argument)
+    if command.takes and not command.takes.startswith("[") and not argument:
+        return InvalidInput(f"/{name} needs more: /{name} {command.takes}")
     if name == "reset" and argument not in ("", "note"):
         return InvalidInput("/reset takes nothing, or `note`: then the agent writes a note for the next chapter first.")
-    if not verb.takes and argument:
+    if not command.takes and argument:
         return InvalidInput(f"/{name} takes nothing; {argument!r} was not understood.")
     return Slash(name, argument)
 
 
-def _of_tasks(name: str, argument: str) -> Slash | InvalidInput:
-    match background.tasks(argument) if name == "tasks" else background.background(argument):
-        case background.Unclear(message=message):
-            return InvalidInput(message)
-        case background.Prompt(text=text):
-            return Slash("background", text)
-        case background.Asked(verb=verb, about=about):
-            return Slash("tasks", f"{verb} {about}".rstrip())
+def _background(prompt: str) -> Slash | InvalidInput:
+    """A prompt for an agent. What is probably meant for /tasks is not, unless `--` stands before it."""
+    from holdfast.cli.commands.tasks import tasks
+
+    first, *rest = prompt.split(None, 1) or [""]
+    if first == "--" and rest:
+        return Slash("background", rest[0])
+    if first in ("", "--"):
+        return InvalidInput("/bg needs a prompt for an agent: /bg PROMPT. /tasks lists what runs.")
+    words = {*tasks.commands, *TASK_WORDS}
+    is_short = not rest or _ID.match(rest[0]) is not None
+    if first.lower() in words or (is_short and get_close_matches(first.lower(), words, n=1, cutoff=0.75)):
+        return InvalidInput(f"For what runs use /tasks; /tasks --help lists its verbs. For an agent: /bg -- {prompt}")
+    return Slash("background", prompt)
 
 
 def _said(text: str, wait: WaitItem | None) -> Message | Answer | InvalidInput:
@@ -183,13 +207,3 @@ def _approval(wait: WaitItem, text: str) -> Answer | InvalidInput:
     return InvalidInput(
         f"It waits for a permission: {_listed(wait)}. `deny REASON` tells why; /steer TEXT says something else."
     )
-
-
-AT_ONCE = ("quit", "stop", "help")
-"""Leaving, stopping the turn and asking for help never wait."""
-
-
-def is_at_once(text: str) -> bool:
-    """Whether it is a command that waits for nothing, whatever is going on."""
-    meant = parse_line(text, None)
-    return isinstance(meant, Slash) and meant.name in AT_ONCE

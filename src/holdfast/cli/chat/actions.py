@@ -1,4 +1,4 @@
-"""The slash commands that ask the gateway: blocks to be shown, or another session to go to.
+"""What slash commands do that ask the gateway: blocks to be shown, or another session to go to.
 
 They run in a thread beside the conversation, so they only read what they are given.
 """
@@ -7,24 +7,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.cli.chat import attach, cards, look, tasks
+from holdfast.cli.chat import attach, look
 from holdfast.cli.chat.attach import AttachedSession
-from holdfast.cli.chat.blocks import Block, NoticeBlock
+from holdfast.cli.chat.blocks import Block, ListingBlock, NoticeBlock
 from holdfast.cli.chat.connection import SessionRef, begin
 from holdfast.cli.chat.local_state import ReadCursors
 from holdfast.cli.chat.passthrough import ThisSession, run_command
-from holdfast.cli.chat.slash import Slash
+from holdfast.cli.chat.slash import BY_NAME, Slash
 from holdfast.cli.chat.view import View
-from holdfast.cli.hints import program
+from holdfast.cli.hints import error_text, program
 from holdfast.cli.render.sessions import running_tasks_table
+from holdfast.cli.screen import SHORT_ID, dim, one_line, terminal_width, wrap
 from holdfast.client.client import Client
-from holdfast.client.errors import ApiError
-from holdfast.client.http import Json
+from holdfast.client.errors import ApiError, GatewayNotRunning
 from holdfast.client.launch import ensure
-from holdfast.client.sessions import NOTE_SECONDS
+from holdfast.domain.errors import HoldfastError
 from holdfast.schemas.chapters import RunningTaskView
 
 NEEDS_WORDS = ("why", "context", "export", "undo", "fork", "reset", "undo-reset", "compact")
+"""They are about what was said, so they do not begin a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,30 +46,31 @@ class RunningChoice:
 Outcome = list[Block] | AttachedSession | Detached | RunningChoice
 
 
-def ask(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slash: Slash) -> Outcome:
-    """Do what was asked for here."""
+def run_slash(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slash: Slash) -> Outcome:
+    """Do what was asked for, and say why if that cannot be."""
+    try:
+        return _run(client, cursors, ref, view, slash)
+    except GatewayNotRunning as error:
+        return [NoticeBlock(f"{error.message} /start starts one.", "bad")]
+    except HoldfastError as error:
+        return [NoticeBlock(error_text(error), "bad")]
+
+
+def _run(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slash: Slash) -> Outcome:
     argument = slash.argument
     match slash.name:
+        case name if BY_NAME[name].runs:
+            return _run_command(client, ref, view, slash)
+        case "profile" | "model" if not argument:
+            return _run_command(client, ref, view, Slash(f"{slash.name}s"))
         case "sessions":
             return look.sessions(client, ref.session)
         case "inbox":
             return look.inbox(client, ref.session)
-        case "profile" | "model" if not argument:
-            return _run(client, ref, view, Slash(f"{slash.name}s"))
-        case "profiles" | "models" | "devices":
-            return _run(client, ref, view, slash)
         case "stop":
-            return tasks.going_on(client, ref.session)
-        case "stale":
-            return tasks.stale(client)
-        case "tasks":
-            return tasks.about_tasks(client, argument)
-        case "board":
-            return cards.picture(client, argument)
-        case "card":
-            return cards.about_card(client, ref, view, argument)
+            return _still_running(client, ref.session)
         case "background":
-            return tasks.start(client, ref, view, argument)
+            return _start_agent(client, ref, view, argument)
         case "detach":
             return Detached(_detach(client, ref.session))
         case "start":
@@ -87,44 +89,81 @@ def ask(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slash
         case "fork":
             return _fork(client, cursors, ref.session, argument)
         case _:
-            return _ask_here(client, ref, slash)
+            return _run_here(client, ref, slash)
 
 
-def _run(client: Client, ref: SessionRef, view: View, slash: Slash) -> list[Block]:
-    """A command of the command line."""
-    here = ThisSession(ref.session, view.profile)
-    return run_command(str(client.home.path), f"{slash.name} {slash.argument}", here=here)
+def _run_command(client: Client, ref: SessionRef, view: View, slash: Slash) -> list[Block]:
+    """A command of the command line. What changes this session is told by its events, and not told twice."""
+    command = BY_NAME[slash.name]
+    if slash.name == "card" and slash.argument.startswith("add"):
+        _begin(client, ref)
+    line = f"{command.runs.replace('SESSION', ref.session)} {slash.argument}"
+    blocks = run_command(str(client.home.path), line, here=ThisSession(ref.session, view.profile))
+    return [block for block in blocks if not slash.changes or not isinstance(block, ListingBlock)]
 
 
-def _ask_here(client: Client, ref: SessionRef, slash: Slash) -> list[Block]:
-    """What is about this very session; it begins now if it has not begun."""
-    argument = slash.argument
+def _begin(client: Client, ref: SessionRef) -> str:
+    """Begin the session now if it has not begun; its id."""
     with ref.lock:
         if not ref.session:
             begin(client, ref)
-    target = f"/v1/sessions/{ref.session}"
+    return ref.session
+
+
+def _run_here(client: Client, ref: SessionRef, slash: Slash) -> list[Block]:
+    """What is about this very session; it begins now if it has not begun."""
+    argument, session = slash.argument, _begin(client, ref)
     match slash.name:
         case "why":
-            return look.why(client, ref.session)
+            return look.why(client, session)
         case "context":
-            return look.context(client, ref.session)
+            return look.context(client, session)
         case "export":
-            return look.export(client, ref.session, argument)
+            return look.export(client, session, argument)
         case "rename":
-            client.command("PATCH", target, {"title": argument})
+            client.sessions.rename(session, argument)
         case "undo":
-            client.command("POST", f"{target}/undo", {})
+            client.sessions.undo(session)
         case "undo-reset":
-            client.command("POST", f"{target}/reset/undo", {})
+            client.sessions.undo_reset(session)
         case "compact":
-            client.command("POST", f"{target}/compact", {"instructions": argument})
+            client.sessions.compact(session, instructions=argument)
         case "model":
-            client.command("POST", f"{target}/agent", {"model": "" if argument == "default" else argument})
+            client.sessions.choose_agent(session, model="" if argument == "default" else argument)
         case "profile":
-            client.command("POST", f"{target}/agent", {"profile": argument})
+            client.sessions.choose_agent(session, profile=argument)
         case _:
             raise AssertionError(slash.name)
     return []
+
+
+def _start_agent(client: Client, ref: SessionRef, view: View, prompt: str) -> list[Block]:
+    """Let an agent do it in the background; this session is notified of its end."""
+    session = _begin(client, ref)
+    task = client.tasks.start_agent(prompt, session=session, cwd=view.cwd, profile=view.profile or None).task[:SHORT_ID]
+    return [NoticeBlock(f"task {task} is at work; this session is told of its end (/tasks show {task})")]
+
+
+def _still_running(client: Client, session: str) -> list[Block]:
+    """What a stop of the turn does not end. Nothing when nobody can be asked: stopping does not depend on it."""
+    try:
+        found = client.tasks.list(state="running", session=session).tasks
+    except HoldfastError:
+        return []
+    return [
+        NoticeBlock(f"goes on: {task.kind} {task.id[:SHORT_ID]} {one_line(task.title)} (/tasks stop ID)")
+        for task in found
+        if task.worker != session
+    ]
+
+
+def _stop_commands(client: Client, found: list[RunningTaskView]) -> list[Block]:
+    """Ask commands to end; they get their 5 s while somebody goes on talking."""
+    commands = [task for task in found if task.kind == "process"]
+    for task in commands:
+        client.tasks.stop(task.task)
+    named = ", ".join(f"{task.task[:SHORT_ID]} {one_line(task.title)}" for task in commands)
+    return [NoticeBlock(f"asked to end: {named}")] if named else []
 
 
 def _new(client: Client, ref: SessionRef, view: View, slash: Slash) -> Outcome:
@@ -132,7 +171,7 @@ def _new(client: Client, ref: SessionRef, view: View, slash: Slash) -> Outcome:
     running = _running(client, ref.session) if slash.running != "keep" else []
     if running and not slash.running:
         return _choose(running, slash, "k keep: it goes on in the old session · s stop · c cancel")
-    stopped = tasks.stop_commands(client, running)
+    stopped = _stop_commands(client, running)
     attached = attach.new_session(client, view.cwd, view.profile or ref.profile)
     attached.blocks += [(0, block) for block in stopped]
     return attached
@@ -145,8 +184,7 @@ def _reset(client: Client, session: str, view: View, slash: Slash) -> Outcome:
     running = [] if slash.running else client.sessions.reset_status(session).running
     if running:
         return _choose(running, slash, "k keep: handed over to the new chapter · s stop · c cancel")
-    body: Json = {"note": slash.argument == "note"} | ({"running": slash.running} if slash.running else {})
-    client.command("POST", f"/v1/sessions/{session}/reset", body, seconds=NOTE_SECONDS)
+    client.sessions.reset(session, running=slash.running, note=slash.argument == "note")
     return []
 
 
@@ -163,7 +201,8 @@ def _running(client: Client, session: str) -> list[RunningTaskView]:
 
 def _choose(running: list[RunningTaskView], slash: Slash, hint: str) -> RunningChoice:
     agents = "; agents go on either way" if any(task.kind == "agent" for task in running) else ""
-    return RunningChoice([tasks.listing(running_tasks_table(running), f"still running: {hint}{agents}")], slash)
+    hints = map(dim, wrap(f"still running: {hint}{agents}", terminal_width()))
+    return RunningChoice([ListingBlock([*running_tasks_table(running).split("\n"), *hints])], slash)
 
 
 def _fork(client: Client, cursors: ReadCursors, session: str, version: str) -> Outcome:
