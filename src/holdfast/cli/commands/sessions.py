@@ -74,7 +74,7 @@ def list_sessions(cli: Cli, archived: bool, limit: int, before: str | None) -> N
 @sessions.verb("Look")
 @session_argument
 def show(cli: Cli, session: str) -> None:
-    """Show SESSION, its turns and its queue."""
+    """Show SESSION with its turns and its queue."""
 
     def text(detail: SessionDetail) -> str:
         return render.session_text(detail, cli.client.sessions.reset_status(detail.session.id))
@@ -156,7 +156,7 @@ def context(cli: Cli, session: str) -> None:
 )
 @click.option("--hand-over-note/--no-hand-over-note", default=None, help="Whether the agent writes a note first.")
 @click.option("--notify/--no-notify", default=None, help="Send browser notifications.")
-@click.option("--clear", is_flag=True, help="Forget what was chosen for this session; the profile's word counts.")
+@click.option("--clear", is_flag=True, help="Forget what was chosen for this session; then its profile decides.")
 def policy(cli: Cli, /, session: str, clear: bool, **options: object) -> None:
     """Show or choose when SESSION is reset by itself. Shows where each setting comes from, and what stands in the way.
 
@@ -183,7 +183,7 @@ def policy(cli: Cli, /, session: str, clear: bool, **options: object) -> None:
 @click.option("--at", "version", type=click.IntRange(1), help="Only up to this version; by default all of it.")
 @click.option("--title", type=TEXT, help="Of the new session.")
 def fork(cli: Cli, session: str, version: int | None, title: str | None) -> None:
-    """Begin a new session that knows everything in SESSION; both go their own ways."""
+    """Begin a new session with everything that is in SESSION. From then on both go their own ways."""
     new = cli.client.sessions.fork(session, version=version, title=title)
     cli.result(new.session, session=new.session, version=new.version, seq=new.seq)
     cli.hint(f"go on with: holdfast chat {new.session}")
@@ -224,9 +224,9 @@ def reset(cli: Cli, session: str, running: WhatRuns | None, note: bool, yes: boo
 @sessions.verb("Change")
 @session_argument
 def undo_reset(cli: Cli, session: str) -> None:
-    """Let the model see the chapter before the last reset of SESSION again, and what was said since.
+    """Undo the last reset of SESSION. What the reset stopped stays stopped.
 
-    What the reset stopped stays stopped.
+    The model sees the chapter before it again, and what was said since.
     """
     done = "the model sees the chapter before again, and what was said since"
     cli.accepted(cli.client.sessions.undo_reset(session), done)
@@ -236,12 +236,14 @@ def undo_reset(cli: Cli, session: str) -> None:
 @session_argument
 @click.argument("instructions", type=TEXT, required=False)
 def compact(cli: Cli, session: str, instructions: str | None) -> None:
-    """Make what the model sees of SESSION shorter: a summary takes the place of its older turns.
+    """Summarise the older turns of SESSION, so that the model sees less. The turns stay in the log and in the search.
 
-    INSTRUCTIONS tell the model what matters. The originals stay in the log and in the search.
+    INSTRUCTIONS tell the model what matters.
     """
-    done = f"a summary was asked for; `{program()} why` says what becomes of it, `sessions context` what the model sees"
-    cli.accepted(cli.client.sessions.compact(session, instructions=instructions or ""), done)
+    accepted = cli.client.sessions.compact(session, instructions=instructions or "")
+    cli.accepted(accepted, "a summary was asked for")
+    cli.hint(f"what becomes of it: holdfast why {accepted.session}")
+    cli.hint(f"what the model sees: holdfast sessions context {accepted.session}")
 
 
 @sessions.verb("Change", cls=TextCommand)
@@ -256,7 +258,7 @@ def rename(cli: Cli, session: str, title: str) -> None:
 @session_argument
 @running_option
 def archive(cli: Cli, session: str, running: WhatRuns | None) -> None:
-    """Take SESSION out of the list; nothing is deleted, and a message brings it back.
+    """Take SESSION out of the list; nothing is deleted. A message brings it back.
 
     While commands of it run, it shows them and asks: keep, stop, cancel.
     """
@@ -305,7 +307,7 @@ def delete(cli: Cli, session: str, running: WhatRuns | None, yes: bool) -> None:
     "--output", "-o", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Where to; else here."
 )
 def export(cli: Cli, session: str, form: str, output: Path | None) -> None:
-    """Write the conversation of SESSION to a file or to standard output."""
+    """Write the conversation of SESSION to a file or the terminal."""
     id = cli.client.sessions.get(session).session.id
     content = cli.client.text(f"{_path(id)}/export", format=form)
     fields: dict[str, object] = {"session": id, "format": form, "bytes": len(content)}
@@ -368,7 +370,7 @@ def _path(session: str) -> str:
 @verb()
 @session_argument
 def stop(cli: Cli, session: str) -> None:
-    """End the turn that SESSION is in, with the command that it waits for; queued messages and tasks stay."""
+    """Stop the running turn of SESSION, and the command that it waits for. Queued messages and tasks stay."""
     try:
         id = cli.client.sessions.get(session).session.id
     except ApiError as error:

@@ -61,7 +61,7 @@ def tasks() -> None:
 @kind_option
 @click.option("--all", "everything", is_flag=True, help="Also commands that a turn waits for.")
 def list_running(cli: Cli, kind: str | None, everything: bool) -> None:
-    """List what runs now, across all sessions: what each task is doing, and for how long."""
+    """List what is running now, across all sessions. Shows what each task is doing, and for how long."""
     rows: list[Json] = []
     before: str | None = ""
     while before is not None:
@@ -73,10 +73,11 @@ def list_running(cli: Cli, kind: str | None, everything: bool) -> None:
         cli.print_json({"tasks": rows})
     elif rows:
         cli.echo(render.running_table(convert(rows, list[TaskView])))
+    elif kind is not None:
+        cli.echo(f"No {kind} runs in the background. What ran before: {program()} tasks history --kind {kind}")
     else:
-        nothing = f"No {kind} runs" if kind else "Nothing runs"
-        history = f"what ran before: {program()} tasks history"
-        cli.echo(f"{nothing} in the background. Try: {program()} start -- sleep 60; {history}")
+        cli.echo(f"Nothing runs in the background. Try: {program()} start -- sleep 60")
+        cli.hint("what ran before: holdfast tasks history")
 
 
 @tasks.verb("Look")
@@ -109,7 +110,7 @@ def history(cli: Cli, /, everything: bool, search: str | None, before: str | Non
 @tasks.verb("Look")
 @click.argument("task", type=TASK)
 def show(cli: Cli, task: str) -> None:
-    """Show all details of TASK: who started it, how it is doing or how it ended, and how that is known."""
+    """Show all details of TASK. Who started it, how it is doing or how it ended, and how that is known."""
     cli.show(cli.client.get(f"/v1/tasks/{quote(task)}"), TaskView, render.task_details)
 
 
@@ -121,9 +122,9 @@ def show(cli: Cli, task: str) -> None:
 @click.option("--raw", is_flag=True, help="The bytes as they were written, with escape sequences.")
 @patience_option
 def log(cli: Cli, task: str, stay: bool, tail: int | None, since: int | None, raw: bool, patience: float) -> None:
-    """Print the output of TASK, also long after it has ended; --follow stays with it.
+    """Print the output of TASK; --follow stays with it. The output is kept after TASK has ended.
 
-    It says where bytes were dropped. Of an agent it is what it said last. With --json one piece of the output a line.
+    It says where bytes were dropped. For an agent it is what it said last. With --json one piece of the output a line.
     """
     if tail is not None and since is not None:
         raise CliError("--tail and --since exclude each other.", hint="Give one of them.", code=USAGE)
@@ -151,7 +152,7 @@ def log(cli: Cli, task: str, stay: bool, tail: int | None, since: int | None, ra
 @click.argument("text", type=TEXT)
 @limit_option
 def search(cli: Cli, text: str, limit: int) -> None:
-    """Find TEXT in the output of all tasks, newest first. Of a very long output only the beginning and the end."""
+    """Find TEXT in the output of all tasks, newest first. Of a long output only its beginning and its end."""
     if cli.show(cli.client.get("/v1/tasks/search", q=text, limit=limit), OutputHits, render.hits_table).hits:
         cli.hint("read one: holdfast tasks log ID")
 
@@ -160,7 +161,7 @@ def search(cli: Cli, text: str, limit: int) -> None:
 @click.option("--stop", is_flag=True, help="Ask them to end, after 5 s by force.")
 @click.option("--yes", is_flag=True, help="With --stop: do not ask.")
 def stale(cli: Cli, stop: bool, yes: bool) -> None:
-    """List running commands that nobody seems to need, each with the reason; --stop ends them.
+    """List running commands that nobody seems to need; --stop ends them. Each is listed with the reason.
 
     What is at work, in use, pinned, or started by a person is never in this list. Nothing is ended without --stop.
     """
@@ -236,14 +237,14 @@ def wait(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
 @tasks.verb("Change")
 @click.argument("task", type=TASK)
 def stop(cli: Cli, task: str) -> None:
-    """Ask TASK to end, after 5 s by force. Says how it ended."""
+    """Ask TASK to end, and end it by force after 5 s. Prints how it ended."""
     _stop(cli, task, force=False)
 
 
 @tasks.verb("Change")
 @click.argument("task", type=TASK)
 def kill(cli: Cli, task: str) -> None:
-    """End TASK at once, with everything that it started. Says how it ended, and what is still alive if anything is."""
+    """End TASK at once, with everything that it started. Prints how it ended, and which of its processes still live."""
     _stop(cli, task, force=True)
 
 
@@ -270,7 +271,10 @@ def stop_task(client: Client, id: str, *, force: bool) -> tuple[TaskAccepted, Ta
 @click.argument("text", required=False)
 @click.option("--close", is_flag=True, help="Then close its input: it reads an end of file.")
 def write(cli: Cli, task: str, text: str | None, close: bool) -> None:
-    """Type TEXT and Enter into TASK, if it was started with its input open. `-` types standard input as it is."""
+    """Type TEXT and Enter into TASK, if its input is open. `holdfast start --stdin` keeps it open.
+
+    `-` types standard input as it is.
+    """
     if text is None and not close:
         raise CliError("There is nothing to type.", hint="Give a TEXT, or --close to end its input.", code=USAGE)
     id = cli.client.tasks.get(task).id
@@ -300,15 +304,15 @@ def _typed_text(text: str | None) -> str:
 @tasks.verb("Change")
 @click.argument("task", type=TASK)
 def pin(cli: Cli, task: str) -> None:
-    """Keep TASK whatever is pruned."""
+    """Protect TASK from pruning."""
     cli.accepted(cli.client.tasks.pin(task), "kept whatever is pruned")
 
 
 @tasks.verb("Change")
 @click.argument("task", type=TASK)
 def unpin(cli: Cli, task: str) -> None:
-    """Let a prune delete TASK again."""
-    cli.accepted(cli.client.tasks.pin(task, pinned=False), "a prune may delete it again")
+    """Let TASK be pruned again."""
+    cli.accepted(cli.client.tasks.pin(task, pinned=False), "may be pruned again")
 
 
 @tasks.verb("Change")
@@ -318,7 +322,7 @@ def unpin(cli: Cli, task: str) -> None:
 @click.option("--larger-than", type=SIZE, metavar="SIZE", help="Only with more output than this: 500k, 20M, 1G.")
 @click.option("--yes", is_flag=True, help="Delete it, for good.")
 def prune(cli: Cli, /, yes: bool, **conditions: object) -> None:
-    """Show which ended tasks would be deleted; --yes deletes them with their output.
+    """Show which ended tasks would be deleted; --yes deletes them. Their output is deleted with them.
 
     All conditions that are given must hold; without any it is --older-than 7d. What runs or is pinned always stays.
     """
@@ -353,9 +357,9 @@ def prune(cli: Cli, /, yes: bool, **conditions: object) -> None:
 def start(
     cli: Cli, /, words: tuple[str, ...], cwd: str | None, lifetime: str | None, until: int | None, **options: object
 ) -> None:
-    """Run a command that outlives this terminal and the gateway, with this environment; its whole output is kept.
+    """Run a command that outlives this terminal and the gateway. It gets this environment; its whole output is kept.
 
-    Several words are the command and its arguments, as they are. One single word is a text for the shell:
+    Several words are the command and its arguments, as they are. A single word is a text for the shell:
     holdfast start -- 'make && make test'. Starts a gateway in the background when none runs.
     """
     from holdfast.cli.conversation import say

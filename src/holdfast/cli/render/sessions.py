@@ -147,8 +147,8 @@ def context_text(context: ModelContext) -> str:
     """The messages that the model sees, its tools, and how large that is."""
     rows = [["", "system", f"{len(context.instructions):,}", context.instructions]]
     rows += [[str(one.turn), one.role, f"{one.characters:,}", one.text] for one in context.messages]
-    model = dim(one_line(f"model {context.model}; tools: {', '.join(context.tools)}"))
-    return f"{table(CONTEXT, rows)}\n{model}\n{context_size(context)}"
+    model = wrap(one_line(f"model {context.model}; tools: {', '.join(context.tools)}"), terminal_width())
+    return "\n".join([table(CONTEXT, rows), *map(dim, model), *wrap(context_size(context), terminal_width())])
 
 
 def context_size(context: ModelContext) -> str:
