@@ -26,8 +26,8 @@ async def test_trouble_and_bugs_cost_one_round(caplog: pytest.LogCaptureFixture)
         async with asyncio.timeout(20):
             await enough.wait()
         await rounds.stop()
-    assert "the watchman: again later, since: no disk" in caplog.text
-    assert "the watchman: a bug; again later" in caplog.text
+    assert "the watchman failed and is retried later: no disk" in caplog.text
+    assert "the watchman failed unexpectedly and is retried later" in caplog.text
 
 
 async def test_who_is_woken_while_looking_looks_once_more() -> None:

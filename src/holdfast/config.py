@@ -84,7 +84,7 @@ class Home:
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(
-                f"The home {self.path} cannot be made: {error.strerror}. Use another: --home DIR or HOLDFAST_HOME."
+                f"The home {self.path} cannot be created: {error.strerror}. Use another: --home DIR or HOLDFAST_HOME."
             ) from error
         self.check()
         return umask
@@ -97,7 +97,7 @@ class Home:
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
             except OSError as error:
                 raise ConfigError(
-                    f"Others can read {path}, and that cannot be changed: {error.strerror}. "
+                    f"Other users can read {path}, and its mode cannot be changed: {error.strerror}. "
                     "Use another home: --home DIR or HOLDFAST_HOME."
                 ) from error
 
@@ -118,7 +118,7 @@ class Home:
                     "Use another home: --home DIR or HOLDFAST_HOME."
                 )
             if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                raise ConfigError(f"Others can write to {path}. Close it first: chmod 700 {path}")
+                raise ConfigError(f"Other users can write to {path}. Run first: chmod 700 {path}")
 
 
 def find_home(given: str | None = None) -> Home:

@@ -202,7 +202,7 @@ def _head(repository: Repository) -> str:
     head = repository.directory / "HEAD"
     text = f"ref: {head.readlink()}" if head.is_symlink() else _small(head)
     if not REFERENCE.match(text):
-        raise GitFailed(f"{head} names no commit and no branch")
+        raise GitFailed(f"{head} names neither a commit nor a branch")
     return text.rstrip("\n") + "\n"
 
 

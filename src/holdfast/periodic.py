@@ -60,10 +60,10 @@ class PeriodicTask:
             try:
                 await self._look()
             except (HoldfastError, OSError) as error:
-                log.warning("%s: again later, since: %s", self.state.name, error)
+                log.warning("%s failed and is retried later: %s", self.state.name, error)
                 problem = str(error)
             except Exception as error:
-                log.exception("%s: a bug; again later", self.state.name)
+                log.exception("%s failed unexpectedly and is retried later", self.state.name)
                 problem = f"{type(error).__name__}: {error}"
             if bool(problem) != bool(self.state.problem):
                 self.state.since = SystemClock().now()

@@ -79,10 +79,10 @@ class Profiles:
         try:
             self._use(load_settings(self.path))
             self.problem = ""
-            log.info("the settings were read anew")
+            log.info("the settings were reloaded")
         except ConfigError as error:
             self.problem = str(error)
-            log.error("the settings have an error, the last good ones stay in force: %s", error)
+            log.error("the settings have an error, so the previous ones stay in force: %s", error)
 
     def _use(self, settings: Settings) -> None:
         self._written, self._in_force = settings, None

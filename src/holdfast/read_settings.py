@@ -87,7 +87,7 @@ def _check(path: Path, text: str, raw: dict[str, Any]) -> Settings:
             for low, high in getattr(_hints(shape)[key], "__metadata__", ()):
                 if not low <= value <= high:
                     line, name = _line_of(text, [*keys, key]), ".".join([*keys, key])
-                    raise ConfigError(f"{path}:{line}: {name} must lie between {low} and {high}, not be {value}.")
+                    raise ConfigError(f"{path}:{line}: {name} must be between {low} and {high}, not {value}.")
     return settings
 
 
@@ -151,7 +151,7 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
     for name, offer in settings.mcp.items():
         if bool(offer.command) == bool(offer.url):
             line = _line_of(text, ["mcp", name])
-            raise ConfigError(f"{path}:{line}: mcp.{name} needs a command or a url, one of them.")
+            raise ConfigError(f"{path}:{line}: mcp.{name} needs either a command or a url.")
 
 
 def _check_variables(path: Path, text: str, settings: Settings) -> None:
@@ -163,7 +163,7 @@ def _check_variables(path: Path, text: str, settings: Settings) -> None:
         if not all(map(_is_variable, filter(None, names))):
             raise ConfigError(
                 f"{path}:{_line_of(text, keys)}: {'.'.join(keys)} takes the NAME of an environment variable, such as "
-                "MY_API_KEY, and what stands there is none. Never put a key into this file: set the variable, and if "
+                "MY_API_KEY, and this is none. Never put a key into this file: set the variable, and if "
                 "this was a key, remove it here and replace it at its provider."
             )
 
@@ -192,7 +192,7 @@ def _check_urls(path: Path, text: str, urls: list[str]) -> None:
             )
         host = url.partition("//")[2]
         if host in hosts:
-            raise ConfigError(f"{where}: gateway.public_urls: {host} stands there twice; keep the one with https.")
+            raise ConfigError(f"{where}: gateway.public_urls: {host} is listed twice; keep the one with https.")
         hosts.add(host)
 
 

@@ -298,7 +298,7 @@ def test_compact_says_what_came_of_it(cli: CommandLine, gateway: GatewayProcess,
     cli.ok("sessions", "compact", session)
     gateway.until_event(session, "SummaryFailed")
     log = cli.ok("sessions", "log", session)
-    assert "No summary (attempt 1): The demo agent wrote no summary because it was told not to." in log
+    assert "No summary (attempt 1): The demo agent wrote no summary because the message asked for that." in log
     assert "It will be tried again" in log
 
 

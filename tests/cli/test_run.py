@@ -46,8 +46,8 @@ def test_a_failed_turn_is_exit_code_1_with_reason_and_hint(cli: CommandLine) -> 
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         "the demo agent answers (profile demo): a script, no AI",
-        "error: The demo agent failed because it was told to.",
-        "  hint: Send another message; the session is unharmed.",
+        "error: The demo agent failed because the message asked for it.",
+        "  hint: Send another message; the session still works.",
     ]
     done = cli("run", "fail", "--json")
     assert done.returncode == 1

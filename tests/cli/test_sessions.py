@@ -51,7 +51,7 @@ def test_the_log_reads_as_a_conversation(cli: CommandLine, tmp_path: Path) -> No
     assert lines[2:6] == ["you       write a.txt hello", "          read b.txt", "          say end", "          fail"]
     assert any(line.startswith("tool      write path=a.txt content=hello · done · ") for line in lines)
     assert any(line.startswith("tool      read path=b.txt · failed · ") for line in lines)
-    assert lines[-1].startswith("failed    Turn 1 failed: The demo agent failed because it was told to.")
+    assert lines[-1].startswith("failed    Turn 1 failed: The demo agent failed because the message asked for it.")
 
 
 def test_the_log_has_versions_and_can_begin_after_one(cli: CommandLine) -> None:

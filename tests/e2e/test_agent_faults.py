@@ -65,7 +65,7 @@ def test_promise_6_a_key_revoked_in_the_middle_loses_nothing(tmp_path: Path, ser
         (finished,) = of_kind(records, "TurnFinished")
         assert (finished["outcome"], finished["problem"]["code"]) == ("failed", "wrong_key")
         assert finished["reason"].startswith("loop does not accept the key: this key was revoked")
-        assert "`holdfast restart`, then send a message to go on" in finished["problem"]["hint"]
+        assert "`holdfast restart`, then send a message to continue" in finished["problem"]["hint"]
         assert len(server.requests) == 2, "nobody tries a wrong key again"
         gateway.send(session, "now it is right again")
         records = gateway.until_rest(session)

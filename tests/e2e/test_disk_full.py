@@ -93,7 +93,7 @@ def test_promise_1_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
         assert int(answer.headers["retry-after"]) >= 1
         error = answer.json()["error"]
         assert error["code"] == "unavailable"
-        assert "does not take writes" in error["message"] and "recovers by itself" in error["hint"]
+        assert "does not take writes" in error["message"] and "recovers automatically" in error["hint"]
 
         until(lambda: all_say_that_it_takes_no_writes(gateway), "health, status, why and metrics agree")
         check_whole(gateway.events(session))
@@ -172,7 +172,7 @@ def test_a_new_home_on_a_full_disk_is_refused_with_the_reason(small_disk: Path) 
     assert (ended.returncode, ended.stderr.splitlines()) == (
         1,
         [
-            f"error: The disk that holds {home.path} is full: a new home, or the first start of a new version, needs "
+            f"error: The disk of {home.path} is full. A new home, or the first start of a new version, needs "
             "some space.",
             "  hint: Nothing was lost. Free some space, then start the gateway again.",
         ],

@@ -267,7 +267,7 @@ def test_promise_1_a_command_id_is_stored_once(gateway: GatewayProcess) -> None:
         ("POST", f"/v1/sessions/{session}/archive", {}),
         ("DELETE", f"/v1/sessions/{session}", None),
     ):
-        refused(gateway.request(method, path, json=body, key=key), 409, "used before for something else")
+        refused(gateway.request(method, path, json=body, key=key), 409, "used before for another command")
     assert gateway.get("/v1/status")["events"] == before
     assert gateway.session(session)["archived"] is False
 

@@ -48,7 +48,7 @@ def test_a_home_that_others_can_write_to_is_refused(tmp_path: Path, where: str, 
     home = Home(tmp_path / "home")
     home.prepare()
     (home.path / where).chmod(bits)
-    with pytest.raises(ConfigError, match=r"Others can write to .*chmod 700"):
+    with pytest.raises(ConfigError, match=r"Other users can write to .*chmod 700"):
         home.prepare()
 
 
@@ -111,9 +111,9 @@ def test_a_home_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_home_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match=r"cannot be made.*--home"):
+    with pytest.raises(ConfigError, match=r"cannot be created.*--home"):
         Home(tmp_path / "file").prepare()
-    with pytest.raises(ConfigError, match=r"cannot be made.*--home"):
+    with pytest.raises(ConfigError, match=r"cannot be created.*--home"):
         Home(tmp_path / "file" / "below").prepare()
 
 
@@ -131,11 +131,11 @@ WRONG = {
     "number for a profile": ("[profiles]\na = 1\nb = 2\n", 2, "profiles.a: Expected `object`"),
     "wrong type in a profile": ("[profiles.a]\n[profiles.b]\nmax_steps = 'x'\n", 3, "profiles.b.max_steps: Expected"),
     "float for an integer": ("[resume]\nattempts = 1.5\n", 2, "resume.attempts: Expected `int`"),
-    "too large": ("[gateway]\nport = 70000\n", 2, "gateway.port must lie between 0 and 65535"),
-    "negative": ("[resume]\nmax_age_minutes = -1\n", 2, "resume.max_age_minutes must lie between 0"),
+    "too large": ("[gateway]\nport = 70000\n", 2, "gateway.port must be between 0 and 65535"),
+    "negative": ("[resume]\nmax_age_minutes = -1\n", 2, "resume.max_age_minutes must be between 0"),
     "a key": ('[mcp.a]\nurl = "http://x"\nbearer_env = "sk-proj-1"\n', 3, "mcp.a.bearer_env takes the NAME"),
     "another key": ('[providers.a]\napi_key_env = "gsk_0abcdefghij123456789"\n', 2, "takes the NAME"),
-    "no steps": ("[profiles.a]\nmax_steps = 0\n", 2, "profiles.a.max_steps must lie between 1"),
+    "no steps": ("[profiles.a]\nmax_steps = 0\n", 2, "profiles.a.max_steps must be between 1"),
     "unknown default": ("\ndefault_profile = 'nobody'\n", 2, "there is no profile 'nobody'; there is: demo"),
     "no TOML": ("[gateway]\nport = \n", 2, "Invalid value"),
     "twice": ("[gateway]\nport = 1\nport = 2\n", 3, "Cannot overwrite a value"),
@@ -147,10 +147,10 @@ WRONG_RESETS = {
     "unknown key": ("idle_hours = 2", "idle_hours is not a setting; here you can set: mode, idle_minutes, at_hour"),
     "unknown mode": ("mode = 'weekly'", f"mode: write one of: {MODES}."),
     "mode of another type": ("mode = 3", f"mode: write one of: {MODES}."),
-    "no minutes": ("idle_minutes = 0", "idle_minutes must lie between 1 and 10000000, not be 0"),
+    "no minutes": ("idle_minutes = 0", "idle_minutes must be between 1 and 10000000, not 0"),
     "minutes as a text": ("idle_minutes = '30'", "idle_minutes: Expected `int`, got `str`"),
     "half minutes": ("idle_minutes = 1.5", "idle_minutes: Expected `int`, got `float`"),
-    "hour 24": ("at_hour = 24", "at_hour must lie between 0 and 23, not be 24"),
+    "hour 24": ("at_hour = 24", "at_hour must be between 0 and 23, not 24"),
     "hour as a text": ("at_hour = '04:00'", "at_hour: Expected `int`, got `str`"),
     "no such zone": (
         "timezone = 'Mars/Olympus'",
@@ -170,13 +170,13 @@ WRONG_RESETS = {
 }
 WRONG_COMPACTIONS = {
     "unknown key": ("treshold = 2", "treshold is not a setting; here you can set: threshold, limit, keep_recent"),
-    "negative threshold": ("threshold = -1", "threshold must lie between 0 and 100000000, not be -1"),
+    "negative threshold": ("threshold = -1", "threshold must be between 0 and 100000000, not -1"),
     "threshold as a text": ("threshold = '80%'", "threshold: Expected `int`, got `str`"),
     "limit below the threshold": ("limit = 500", "limit is 500, below the threshold of 100000; write 100000 or more"),
-    "negative turns": ("keep_recent = -1", "keep_recent must lie between 0 and 1000"),
+    "negative turns": ("keep_recent = -1", "keep_recent must be between 0 and 1000"),
     "no provider": ("summary_model = 'nowhere:small'", "summary_model is 'nowhere:small'; write `demo` or"),
     "no model": ("summary_model = 'openai:'", PROVIDERS),
-    "no time": ("summary_timeout = 0", "summary_timeout must lie between 1 and 3600, not be 0"),
+    "no time": ("summary_timeout = 0", "summary_timeout must be between 1 and 3600, not 0"),
     "time as a span": ("summary_timeout = '60s'", "summary_timeout: Expected `int`, got `str`"),
     "unknown failure": ("on_failure = 'drop'", 'on_failure: write one of: "digest", "pause".'),
 }

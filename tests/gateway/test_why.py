@@ -72,7 +72,7 @@ def test_failed(gateway: GatewayProcess) -> None:
     session = gateway.create("fail")
     gateway.until_rest(session)
     ((text, kind),) = ask(gateway, session)
-    assert "Turn 1 failed" in text and "because it was told to" in text and "Send another message" in text
+    assert "Turn 1 failed" in text and "because the message asked for it" in text and "Send another message" in text
     assert kind == "TurnFinished"
 
 

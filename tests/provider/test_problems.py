@@ -130,7 +130,7 @@ async def test_a_wrong_key_names_where_it_comes_from(model: ProviderModel, serve
     problem = (await refused(model)).problem
     assert problem.message == "local does not accept the key: Incorrect API key provided: *** (401)"
     assert problem.hint.startswith(
-        "Check the key of local, which comes from LOCAL_KEY; after a change `holdfast restart`"
+        "Check the key of local, which comes from LOCAL_KEY; after a change run `holdfast restart`"
     )
 
 
@@ -169,7 +169,7 @@ async def test_a_rate_limit_with_seconds(model: ProviderModel, server: Loopback)
     server.script(Fail(429, "slow down", headers={"Retry-After": "7"}))
     error = await refused(model)
     assert (error.problem.code, error.retry, error.after_ms) == ("rate_limit", True, 7000)
-    assert error.problem.message == "local asks to go slower: slow down (429). It asks to wait 7 s."
+    assert error.problem.message == "local limits the rate of requests: slow down (429). It asks to wait 7 s."
 
 
 async def test_a_rate_limit_with_a_date(model: ProviderModel, server: Loopback) -> None:
@@ -240,7 +240,7 @@ async def test_signs_of_life_are_no_words(server: Loopback, wire: Wire, said: li
     server.script(Reply(*map(Text, said), *pings))
     error = await refused(model)
     assert (error.problem.code, error.retry) == ("network", True)
-    assert error.problem.message == "The connection to 127.0.0.1 failed: signs of life and not a word for 0.5 s"
+    assert error.problem.message == "The connection to 127.0.0.1 failed: only keep-alive signals for 0.5 s"
     server.wait(lambda found: found.left == 1)
     assert (await ask(model))[1].text
     await model.close()

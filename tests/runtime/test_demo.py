@@ -31,10 +31,10 @@ def user(text: str, turn: int = 1) -> UserMessage:
         ("say one\n\n  say two", "one\ntwo"),
         ("slow 0.02 one two  three", "one two  three"),
         ("slow 0 at once", "at once"),
-        ("slow soon x", "slow needs a number of seconds, not 'soon': slow 10 one two three"),
-        ("slow 5", "slow needs seconds (up to a day) and a text: slow 10 one two three"),
-        ("slow -1 x", "slow needs seconds (up to a day) and a text: slow 10 one two three"),
-        ("slow nan x", "slow needs seconds (up to a day) and a text: slow 10 one two three"),
+        ("slow soon x", "slow needs a number of seconds, not 'soon'. Example: slow 10 one two three"),
+        ("slow 5", "slow needs seconds (up to a day) and a text. Example: slow 10 one two three"),
+        ("slow -1 x", "slow needs seconds (up to a day) and a text. Example: slow 10 one two three"),
+        ("slow nan x", "slow needs seconds (up to a day) and a text. Example: slow 10 one two three"),
         ("count", "I have seen 1 user message; the first was: count"),
         ("echo", "There is no message before this one."),
         ("dance\nsay still here", f"I do not know how to dance.\n{HELP}\nstill here"),
@@ -92,7 +92,7 @@ async def test_a_message_that_steers_is_carried_out_too() -> None:
 
 
 async def test_it_fails_when_told_to() -> None:
-    with pytest.raises(ModelError, match="because it was told to"):
+    with pytest.raises(ModelError, match="because the message asked for it"):
         await ask(user("fail"))
     with pytest.raises(ModelError):
         await ask(user("say something first\nfail"))

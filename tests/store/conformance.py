@@ -264,7 +264,7 @@ class StoreContract:
 
     async def test_a_command_id_used_for_something_else_is_a_conflict(self, store: Store) -> None:
         await write(store, STREAM, created(A), command=CommandKey("c1", "digest"))
-        with pytest.raises(Conflict, match="used before for something else"):
+        with pytest.raises(Conflict, match="used before for another command"):
             await write(store, STREAM, said(), command=CommandKey("c1", "another"))
         with pytest.raises(Conflict):
             await store.find_command(CommandKey("c1", "another"))

@@ -42,7 +42,7 @@ def test_retention_shows_what_goes_and_lets_it_go(seat: Seat) -> None:
 def test_the_doctors_findings_and_the_build(seat: Seat) -> None:
     seat.open("/settings/health")
     doctor = seat.page.get_by_label("Doctor")
-    expect(doctor).to_contain_text("every checksum right")
+    expect(doctor).to_contain_text("all checksums are correct")
     expect(doctor.get_by_text("All well")).to_be_visible()
     config = seat.gateway.home / "config.toml"
     config.write_text("[gateway]\nport = 'x'\n")

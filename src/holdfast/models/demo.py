@@ -20,30 +20,30 @@ from holdfast.domain.events.problem import Problem
 from holdfast.domain.history import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 
-HELP = """I am the demo agent: a script, no AI. I read your message line by line and know these verbs:
-  say TEXT            say it
-  slow SECONDS TEXT   say it word by word over that time
+HELP = """I am the demo agent: a script, not an AI. I read your message line by line. These commands work:
+  say TEXT            answer with TEXT
+  slow SECONDS TEXT   answer word by word, for this many seconds
   read PATH           read a file with the tool `read`
   write PATH TEXT     write a file with the tool `write`
-  sh COMMAND          run it with the tool `terminal`, and wait
-  bg COMMAND          run it in the background
-  tasks               what runs in the background
-  inbox               what waits for a person
+  sh COMMAND          run a command with the tool `terminal`, and wait
+  bg COMMAND          run a command in the background
+  tasks               list the running background tasks
+  inbox               list what waits for a person
   wait TASK           wait until a task has ended
-  delegate TEXT       let another demo agent do it in the background
+  delegate TEXT       start another demo agent in the background with TEXT
   call TOOL JSON      call any tool with these arguments
-  complete TEXT       on a card: it is done
-  block REASON        on a card: I need somebody
-  heartbeat TEXT      on a card: I am alive, and do this
-  leave               end my turn without a word about the card
-  crash               fail, as a model does whose provider is gone
+  complete TEXT       on a card: complete it
+  block REASON        on a card: block it
+  heartbeat TEXT      on a card: report progress
+  leave               on a card: end the turn without a result
+  crash               fail like a model whose provider is down
   hang                do nothing for a day
-  count               how many of your messages I have seen, and the first of them
-  echo                repeat your message before this one
-  recall TEXT         find what was said with it, also before a reset or a summary
-  fill TOKENS         say so many words, to make the context long
-  summary fail|hang|ok   how my next summaries of this conversation go
-  fail                fail, as a model does that is out of order"""
+  count               say how many of your messages I have seen, and quote the first
+  echo                repeat your previous message
+  recall TEXT         search this session, also from before a reset or a summary
+  fill TOKENS         answer with this many words, to make the context long
+  summary fail|hang|ok   choose what my next summaries do
+  fail                fail like a broken model"""
 QUOTE = 400
 MAX_SLOW_SECONDS = 86_400.0
 MAX_FILL = 200_000
@@ -185,9 +185,9 @@ def _speak(line: Line, messages: list[Message]) -> TimedText:
             try:
                 duration = float(seconds)
             except ValueError:
-                return TimedText(f"slow needs a number of seconds, not {seconds!r}: slow 10 one two three")
+                return TimedText(f"slow needs a number of seconds, not {seconds!r}. Example: slow 10 one two three")
             if not (0 <= duration <= MAX_SLOW_SECONDS) or not text.strip():
-                return TimedText("slow needs seconds (up to a day) and a text: slow 10 one two three")
+                return TimedText("slow needs seconds (up to a day) and a text. Example: slow 10 one two three")
             return TimedText(text.strip(), duration)
         case "count" if not line.rest:
             plural = "" if len(users) == 1 else "s"
@@ -196,7 +196,7 @@ def _speak(line: Line, messages: list[Message]) -> TimedText:
             return TimedText(users[-2] if len(users) > 1 else "There is no message before this one.")
         case "fill":
             if not line.rest.isascii() or not line.rest.isdigit() or not 0 < int(line.rest) <= MAX_FILL:
-                return TimedText(f"fill needs a number of tokens, up to {MAX_FILL}: fill 1000")
+                return TimedText(f"fill needs a number of tokens, up to {MAX_FILL}. Example: fill 1000")
             return TimedText(" ".join(["fill"] * int(line.rest)))
         case "summary":
             if line.rest not in SUMMARIES:
@@ -207,14 +207,14 @@ def _speak(line: Line, messages: list[Message]) -> TimedText:
         case "hang" if not line.rest:
             return TimedText("done", MAX_SLOW_SECONDS)
         case "crash" if not line.rest:
-            message = "The demo agent crashed because it was told to."
+            message = "The demo agent crashed because the message asked for it."
             raise ModelError(Problem(code="demo_crashed", message=message, hint="It is tried again later."))
         case "fail" if not line.rest:
             raise ModelError(
                 Problem(
                     code="demo_failed",
-                    message="The demo agent failed because it was told to.",
-                    hint="Send another message; the session is unharmed.",
+                    message="The demo agent failed because the message asked for it.",
+                    hint="Send another message; the session still works.",
                 )
             )
         case _:
@@ -229,7 +229,7 @@ async def _summary(about: list[Message]) -> ModelAnswer:
     if how == "hang":
         await asyncio.sleep(MAX_SLOW_SECONDS)
     if how == "fail":
-        message = "The demo agent wrote no summary because it was told not to."
+        message = "The demo agent wrote no summary because the message asked for that."
         raise ModelError(Problem(code="demo_failed", message=message, hint="Say `summary ok`."))
     first = f"; the first was: {_quote(users[0])}" if users else ""
     plural = "" if len(users) == 1 else "s"

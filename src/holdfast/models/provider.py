@@ -49,19 +49,19 @@ ENDS = (".", "!", "?", "…")
 ANSWER_CHARS = 4_000_000
 UNASKED = -1
 HOME = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
-WRONG_KEY = "Check the key of {name}{source}; after a change `holdfast restart`, then send a message to go on."
+WRONG_KEY = "Check the key of {name}{source}; after a change run `holdfast restart`, then send a message to continue."
 PROBLEMS: dict[ProblemCode, tuple[str, str]] = {
     "wrong_key": ("{name} does not accept the key", WRONG_KEY),
     "unknown_model": ("{name} has no model {model!r}", "Check its name, and the address {host}."),
-    "quota": ("The quota at {name} is used up", "Wait, or look at your plan there."),
-    "rate_limit": ("{name} asks to go slower", ""),
-    "provider_down": ("{name} is out of order", ""),
+    "quota": ("The quota at {name} is used up", "Wait, or check your plan there."),
+    "rate_limit": ("{name} limits the rate of requests", ""),
+    "provider_down": ("{name} is not available", ""),
     "network": ("The connection to {host} failed", ""),
-    "context_too_long": ("The conversation is too long", "Undo a turn or begin anew."),
-    "refused": ("{name} refused", "Say it in another way, or ask another model."),
-    "cut_by_length": ("The answer reached its greatest length", "Ask for smaller steps: a file in pieces."),
+    "context_too_long": ("The conversation is too long", "Undo a turn or start a new session."),
+    "refused": ("{name} refused", "Rephrase it, or use another model."),
+    "cut_by_length": ("The answer reached the maximum length", "Ask for smaller steps, such as a file in parts."),
     "bad_answer": ("{name} gave an answer that cannot be used", ""),
-    "rejected": ("{name} did not take the request", "Another model may take it."),
+    "rejected": ("{name} rejected the request", "Another model may accept it."),
 }
 """By code: what happened, and what helps."""
 FINISH_REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length", "tool_call": "tool_calls"}
@@ -137,7 +137,7 @@ class ProviderModel:
     async def stream(self, request: ModelRequest, /) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
         """Ask once. Closing it, or cancelling who listens, drops the connection at once."""
         if not re.fullmatch(r"[!-~]*", self._provider.api_key):
-            self._fail("wrong_key", "it has characters that no key has")
+            self._fail("wrong_key", "it has characters that no key can have")
         last: dict[str, int] = {}
         size = 0
         try:
@@ -192,11 +192,11 @@ class ProviderModel:
         details = response.provider_details or {}
         finish = response.finish_reason or details.get("finish_reason")
         if finish is None and response.state != "suspended":
-            self._fail("network", "the answer ended before its end")
+            self._fail("network", "the answer was incomplete")
         if finish == "content_filter":
             self._fail("refused", str(details.get("refusal") or "its filter stopped the answer"))
         if finish == "error":
-            self._fail("provider_down", "it broke off the answer")
+            self._fail("provider_down", "it aborted the answer")
         texts = [
             replace_surrogates(part.content) for part in response.parts if part.part_kind == "text" and part.content
         ]
@@ -230,7 +230,7 @@ class ProviderModel:
         elif isinstance(error, ModelTimeoutError) and error.phase == "read":
             said = f"no data for {self._idle:g} s"
         elif type(error) is TimeoutError:
-            code, said = "network", f"signs of life and not a word for {self._provider.quiet_seconds:g} s"
+            code, said = "network", f"only keep-alive signals for {self._provider.quiet_seconds:g} s"
         retry = None if after is None else after <= WAIT_SECONDS and (code == "quota" or HANDLING[code].retryable)
         self._fail(code, said, after=after, retry=retry)
 

@@ -16,7 +16,7 @@ from holdfast.settings import DEMO, ProviderSettings
 
 SHOWN = 5
 """So many models of a provider are named where one was not understood."""
-CHANGE_CONFIG = "Change config.toml, then send a message to go on."
+CHANGE_CONFIG = "Change config.toml, then send a message to continue."
 
 
 class UnavailableModel:

@@ -98,7 +98,7 @@ def hides_a_command(words: list[str], named: int = 0) -> str:
     if name in CHANGE_THE_SHELL or (name == "printf" and rest[:1] == ["-v"]):
         return f"`{name}` changes what other commands mean"
     if name in SHELLS and (named < 2 or not rest or rest[0].startswith(("-", "+"))):
-        return f"`{name}` runs what stands in a text or a file" if rest else f"`{name}` runs what it reads"
+        return f"`{name}` runs a text or a file" if rest else f"`{name}` runs what it reads"
     if name in ("find", "fd"):
         does = ("-exec", "-ok", "--exec", "-x", "-X", "-fprint", "-fls", "-del")
         more = next((word for word in rest if word.startswith(does)), "")

@@ -90,9 +90,9 @@ def _wide(words: list[str]) -> str:
         return "any program is allowed, also interpreters that run any code."
     open_ended = len(words) == 2 and words[1] == "*"
     if name in SHELLS or family(name) in CODE:
-        return f"`{name}` runs any code: who may use it with any arguments can do anything." if words[-1] == "*" else ""
+        return f"`{name}` runs any code: with any arguments it can do anything." if words[-1] == "*" else ""
     if name in WRAPPERS or name in CHANGE_THE_SHELL:
-        return f"`{name}` starts other commands; name them (terminal:{name} COMMAND *), or somebody is asked."
+        return f"`{name}` starts other commands; name them (terminal:{name} COMMAND *), or the user is asked."
     if name == "git" and open_ended:
         return "git runs hooks and programs that the repository's configuration names; name the commands: git status *."
     if (name in INTERPRETERS or family(name) in INTERPRETERS or name in LAUNCHERS) and open_ended:

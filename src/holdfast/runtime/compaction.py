@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 def digest_event(session: Session, agent: Agent, step: Compact) -> SummaryWritten:
     """Return the event of a digest, a summary made without a model."""
-    log.warning("session %s goes on with a digest: %s", session.id, step.reason)
+    log.warning("session %s continues with a digest: %s", session.id, step.reason)
     room = sizes(session, agent.limits.compaction).goal  # used as characters: a quarter of the goal in tokens
     return _written(session, step, agent.mask(digest(messages_covered(session, step.end), characters=room)))
 

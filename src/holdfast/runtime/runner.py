@@ -111,7 +111,7 @@ class Runner:
         try:
             await self.sweep()
         except Unavailable as error:  # the follower's own sweep tries again
-            log.warning("what is open could not be read yet: %s", error)
+            log.warning("the open sessions could not be read yet: %s", error)
         await self._follower.start()
         self._beating = asyncio.create_task(self._beat())
 

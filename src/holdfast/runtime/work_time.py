@@ -98,7 +98,7 @@ class HeartbeatFile:
         try:
             self._file.write_text(json.dumps(sign))
         except OSError as error:
-            log.warning("the heartbeat could not be written: %s", error)
+            log.warning("the heartbeat was not written: %s", error)
 
     def _absence(self) -> int | None:
         try:

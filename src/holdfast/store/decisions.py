@@ -131,7 +131,7 @@ def decide_append(facts: Facts, append: Append, bodies: list[list[bytes]]) -> Ap
 def _checked_version(facts: Facts, stream: str, expect: int | None) -> int:
     version = facts.version(stream)
     if expect is not None and version != expect:
-        raise VersionConflict(f"{stream} stands at version {version}, not at {expect}.")
+        raise VersionConflict(f"{stream} is at version {version}, not at {expect}.")
     if version == 0 and facts.is_deleted(stream):
         raise VersionConflict(f"{stream} was deleted.")
     return version
@@ -158,8 +158,8 @@ def accepted(stored: StoredCommand | None, key: CommandKey) -> Appended | None:
         return None
     if stored.digest != key.digest:
         raise Conflict(
-            f"The command id {key.id} was used before for something else.",
-            hint="Mint a new id for each new command.",
+            f"The command id {key.id} was used before for another command.",
+            hint="Use a new id for each new command.",
         )
     return Appended(stored.stream, stored.version, stored.seq, duplicate=True, reply=stored.reply)
 
@@ -171,7 +171,7 @@ def decide_claim(facts: Facts, stream: str) -> Lease:
     """
     held = facts.lease(stream)
     if held is not None and held.life != facts.life:
-        raise Conflict(f"Another node works on {stream}.", hint="It is taken over when the life of that node ends.")
+        raise Conflict(f"Another node works on {stream}.", hint="It is taken over when that node stops.")
     return Lease(stream, facts.last_token + 1)
 
 

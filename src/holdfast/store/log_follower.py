@@ -109,7 +109,7 @@ class LogFollower:
         try:
             await self._handle(stream, kinds)
         except (Rejected, Corrupt) as error:  # deleted meanwhile, or damaged: trying again is in vain
-            log.warning("%s passes over %s: %s", self.state.name, stream, error)
+            log.warning("%s skips %s: %s", self.state.name, stream, error)
             self._retries.pop(stream, None)
         except Exception as error:
             failures = 1 if retry is None else retry.failures + 1

@@ -37,4 +37,4 @@ async def transact(store: Store, clock: Clock, decide: Decide, *, command: Comma
             if expected == before:
                 raise  # the streams that it was decided on have not moved
             before = expected
-    raise Conflict("It changed too often in between.", hint="Try again.")
+    raise Conflict("It changed too often at the same time.", hint="Try again.")

@@ -28,13 +28,13 @@ def check_engine() -> Finding:
 def check_database(path: Path) -> list[Finding]:
     """Read all of a database beside whoever has it open: its form, every checksum, what the lists say of the events."""
     if not path.exists():
-        return [Finding("database", True, "there is none yet")]
+        return [Finding("database", True, "none yet")]
     try:
         with closing(connect_reader(path)) as db:
             version = int(db.execute("PRAGMA user_version").fetchone()[0])
             known = migrations()[-1][0]
             if version == 0 and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
-                return [Finding("database", True, "empty: the next start of a gateway prepares it")]
+                return [Finding("database", True, "empty; the next start of a gateway creates the tables")]
             if version > known:
                 detail = f"schema {version} is newer than this Holdfast knows ({known})"
                 return [Finding("database", False, detail, "Upgrade Holdfast.")]
@@ -64,7 +64,7 @@ def _checksums(db: sqlite3.Connection) -> Finding:
     if unreadable:
         detail = f"{len(unreadable)} of {count} cannot be read, and their streams stop there. {unreadable[0].message}"
         return Finding("events", False, detail, unreadable[0].hint)
-    return Finding("events", True, f"{count} events, every checksum right")
+    return Finding("events", True, f"{count} events, all checksums are correct")
 
 
 def _projections(db: sqlite3.Connection) -> Finding:

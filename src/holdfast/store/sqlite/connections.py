@@ -54,7 +54,7 @@ def connect_reader(path: Path) -> sqlite3.Connection:
 def no_space(directory: Path) -> Unavailable:
     """A disk that is too full for a home to be made or upgraded; on one that needs neither, reads are served."""
     return Unavailable(
-        f"The disk that holds {directory} is full: a new home, or the first start of a new version, needs some space.",
+        f"The disk of {directory} is full. A new home, or the first start of a new version, needs some space.",
         hint="Nothing was lost. Free some space, then start the gateway again.",
     )
 

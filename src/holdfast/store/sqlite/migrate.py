@@ -32,7 +32,7 @@ def prepare(path: Path) -> None:
                 connection.execute("PRAGMA journal_mode=WAL")
             migrate(connection)
             if _must_rebuild(connection):
-                log.info("the lists are made anew from the stored events")
+                log.info("rebuilding the projections from the stored events")
                 rebuild_projections(connection)
 
 

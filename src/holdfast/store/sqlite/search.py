@@ -140,7 +140,7 @@ class SearchIndex:
             query, parameters = _BY_SCAN, {"folded": text.casefold(), "scan": SCAN, "limit": limit, "outputs": outputs}
         if self._closed_because:
             message = f"The search index cannot be opened: {self._closed_because}."
-            raise Unavailable(message, hint="Free some space; it is tried again.")
+            raise Unavailable(message, hint="Free some space; it is retried automatically.")
         try:
             with self._lock:
                 return self._db.execute(query, parameters).fetchall()
@@ -148,7 +148,9 @@ class SearchIndex:
             if _damaged(error):
                 self._unusable = str(error)
                 self._subscriptions.ticked.set()
-            raise Unavailable(f"The search index cannot be read: {error}.", hint="It repairs itself.") from error
+            raise Unavailable(
+                f"The search index cannot be read: {error}.", hint="It is rebuilt automatically."
+            ) from error
 
     def close(self) -> None:
         """Stop following; what is missing is caught up at the next start."""
@@ -174,9 +176,9 @@ class SearchIndex:
                 self._note("")
             except Exception as error:
                 known = isinstance(error, sqlite3.Error | HoldfastError)
-                log.warning("search index stands still at seq %d", self._cursor, exc_info=None if known else error)
+                log.warning("search index is stuck at seq %d", self._cursor, exc_info=None if known else error)
                 self.state.restarts += not known
-                self._note(f"it stands still at seq {self._cursor} and tries again: {error}")
+                self._note(f"it is stuck at seq {self._cursor} and tries again: {error}")
                 self._closing.wait(RETRY_SECONDS)
                 self._subscriptions.ticked.set()
             self._subscriptions.ticked.wait(SWEEP_SECONDS)  # a commit is a hint
@@ -201,7 +203,7 @@ class SearchIndex:
             return False
         records, unreadable = decode_readable(page.lines)
         for corrupt in unreadable:
-            log.warning("search passes over an event: %s", corrupt)
+            log.warning("search skips an event: %s", corrupt)
         last = location(page.lines[-1])
         seq = last.seq if last is not None else records[-1].seq
         try:
@@ -332,7 +334,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _create(path: Path, why: str) -> sqlite3.Connection:
-    log.warning("the search index is unusable (%s) and is built anew", why)
+    log.warning("the search index is unusable (%s) and is rebuilt", why)
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     return _connect(path)

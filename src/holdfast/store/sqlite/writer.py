@@ -236,7 +236,7 @@ class Writer:
     def _refuse(self, batch: list[_Request[object]], trouble: Exception) -> list[NewEvent]:
         """The database does not take writes now; begin again with a new connection."""
         full = isinstance(trouble, sqlite3.Error) and _primary_code(trouble) in DISK
-        what, hint = ("disk", "Free some space; it recovers by itself.") if full else ("database", DOCTOR)
+        what, hint = ("disk", "Free some space; it recovers automatically.") if full else ("database", DOCTOR)
         problem = f"The {what} does not take writes: {trouble}."
         if _closed(trouble) and not self.health.writable:
             problem = self.health.problem  # why it could not be opened again
@@ -253,7 +253,9 @@ class Writer:
         problem = f"Another program keeps the database locked, so nothing can be written: {trouble}."
         if now - batch[0].asked >= LOCK_NOTICE_SECONDS:
             self._note_problem(problem)
-        refused = NotReady(problem, hint="End the program that has holdfast.db open; it goes on by itself.")
+        refused = NotReady(
+            problem, hint="End the program that has holdfast.db open; writing then continues automatically."
+        )
         for request in batch:
             request.again = now - request.asked < LOCK_SECONDS
             request.error = None if request.again else refused
