@@ -26,6 +26,7 @@ from holdfast.config import Home
 from holdfast.domain.events.session import SessionRenamed
 from holdfast.store.contract import Append, Store, Write
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.timings import StoreTimings
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Scope]]
@@ -130,8 +131,8 @@ def gateway(home: Home) -> int:
     """Our own, unchanged, but for a door to its store."""
     port = free_port()
 
-    async def open_store(path: Path) -> Store:
-        store = SqliteStore(path)
+    async def open_store(path: Path, timings: StoreTimings) -> Store:
+        store = SqliteStore(path, timings)
 
         async def burst(message: dict[str, Any]) -> None:
             event = SessionRenamed(title=TITLE, by=person("bench"))

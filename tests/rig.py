@@ -17,6 +17,7 @@ from holdfast.runtime.agents import Agents
 from holdfast.runtime.work_time import HeartbeatFile
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.sandbox import SandboxBuilder
+from holdfast.timings import USUAL, Timings
 
 T = TypeVar("T")
 
@@ -55,12 +56,13 @@ class GatewayRig:
         clock: Clock | None = None,
         agents: Agents | None = None,
         heartbeat: HeartbeatFile | None = None,
+        timings: Timings = USUAL,
     ) -> None:
         self.home = home
         self.clock = clock or SystemClock()
         self.awake_seconds, self.boot_seconds = 0.0, 0.0
         """Since the start, without and with the time that the machine slept."""
-        self.store = store or SqliteStore(Home(home).database)
+        self.store = store or SqliteStore(Home(home).database, timings.store)
         machine = Machine(
             clock=self.clock,
             monotonic=lambda: self.awake_seconds,
@@ -69,7 +71,13 @@ class GatewayRig:
             sandbox=NoSandbox(home),
         )
         self.gateway = assemble(
-            Home(home), self.store, profiles=profiles, models=ModelRegistry(profiles), machine=machine, agents=agents
+            Home(home),
+            self.store,
+            profiles=profiles,
+            models=ModelRegistry(profiles),
+            machine=machine,
+            agents=agents,
+            timings=timings,
         )
         self.profiles, self.agents = self.gateway.profiles, self.gateway.agents
         self.sessions, self.streaming, self.runner = self.gateway.sessions, self.gateway.streaming, self.gateway.runner

@@ -46,17 +46,25 @@ from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite.connections import no_space
 from holdfast.store.sqlite.store import open_store as open_sqlite
 from holdfast.tasks.sandbox import SandboxBuilder, not_dumpable, remove_tmp, sessions_with_tmp
+from holdfast.timings import USUAL, StoreTimings, Timings
 
 SUSPEND_SECONDS = 1.5
 BEGIN_AGAIN_SECONDS = 1.0
 DEFAULT_PORT = 4690
 DOCTOR = "`holdfast doctor` examines the home."
-OpenStore = Callable[[Path], Awaitable[Store]]
+OpenStore = Callable[[Path, StoreTimings], Awaitable[Store]]
 log = logging.getLogger(__name__)
 
 
 def serve(
-    home: Home, *, port: int | None, background: bool, browser: bool = False, open_store: OpenStore = open_sqlite
+    home: Home,
+    *,
+    port: int | None,
+    background: bool,
+    browser: bool = False,
+    default_port: int = DEFAULT_PORT,
+    open_store: OpenStore = open_sqlite,
+    timings: Timings = USUAL,
 ) -> int:
     """Run a gateway until it is shut down. Returns the exit code of the process.
 
@@ -77,7 +85,7 @@ def serve(
         not_dumpable()
         start_logging(home.log, settings.gateway.log_bytes)
         welcome = None if background else Welcome(browser=browser)
-        host = _Host(home, settings, umask, lock, raise_limit())
+        host = _Host(home, settings, umask, lock, raise_limit(), default_port, timings)
         again = Again()
         used = uvloop.run(_run(host, port=port, welcome=welcome, open_store=open_store, again=again))
     except HoldfastError as error:
@@ -121,6 +129,8 @@ class _Host:
     lock: HomeLock
     open_files: int
     """How many files the gateway may have open."""
+    default_port: int
+    timings: Timings
 
 
 async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_store: OpenStore, again: Again) -> int:
@@ -129,8 +139,8 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
     shutdown = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(name, shutdown.set)
-    bound = _bind(port, host.settings.gateway.port)
-    store = await open_store(home.database)
+    bound = _bind(host, port)
+    store = await open_store(home.database, host.timings.store)
     async with AsyncExitStack() as closing:
         closing.callback(log.info, "gateway ended")
         closing.push_async_callback(store.close)
@@ -144,7 +154,7 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
         await gateway.devices.load()
         public_urls = host.settings.gateway.public_urls
         guard = Guard(port=number, token=files.token, devices=gateway.devices, public_urls=public_urls)
-        server = Server(gateway, guard, ConnectionLimits(open_files=host.open_files))
+        server = Server(gateway, guard, ConnectionLimits(open_files=host.open_files, timings=host.timings.gateway))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         if not started:  # it serves reads; the rest begins when the disk takes writes
             _announce(home, gateway, files, public_urls)
@@ -168,13 +178,14 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
 
 
 def _assemble(host: _Host, store: Store, *, port: int, shutdown: asyncio.Event, again: Again) -> Gateway:
-    clock, profiles = SystemClock(), Profiles(host.home.config)
+    clock, profiles = SystemClock(), Profiles(host.home.config, minute_ms=host.timings.minute_ms)
     assembled = assemble(
         host.home,
         store,
         profiles=profiles,
-        models=ModelRegistry(profiles),
+        models=ModelRegistry(profiles, host.timings.runtime),
         machine=Machine(clock=clock, umask=host.umask, heartbeat=HeartbeatFile(host.home.heartbeat, clock)),
+        timings=host.timings,
     )
     return replace(assembled, url=f"http://127.0.0.1:{port}", shutdown=shutdown, again=again)
 
@@ -253,14 +264,14 @@ async def _remove_left_tmp(store: Store, sandbox: SandboxBuilder) -> None:
             await asyncio.to_thread(remove_tmp, sandbox.tmp, session)
 
 
-def _bind(asked: int | None, configured: int | None) -> Socket:
+def _bind(host: _Host, asked: int | None) -> Socket:
     """Bind the port that was asked for; by default the usual one, or any free one when that is taken."""
-    port = configured if asked is None else asked
+    port, unread = host.settings.gateway.port if asked is None else asked, host.timings.gateway.unread
     try:
-        return listen(DEFAULT_PORT if port is None else port)
+        return listen(host.default_port if port is None else port, unread_seconds=unread)
     except OSError as error:
         if port is None:
-            return listen(0)
+            return listen(0, unread_seconds=unread)
         where = "with --port" if asked is not None else "as `port` in [gateway] of config.toml"
         hint = f"End the program that uses it, or choose another port {where}; 0 takes any free one."
         raise Unavailable(f"Port {port} cannot be used: {error.strerror}.", hint=hint) from error

@@ -48,6 +48,7 @@ from holdfast.tasks.log import TaskLog
 from holdfast.tasks.prune import Pruning
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.sandbox import SandboxBuilder
+from holdfast.timings import USUAL, Timings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,68 +74,115 @@ def assemble(
     models: ModelRegistry,
     machine: Machine,
     agents: Agents | None = None,
+    timings: Timings = USUAL,
 ) -> Gateway:
     """Construct every part of a gateway. Its agents are by default the profiles, with every tool that there is."""
-    clock, sessions, streaming = machine.clock, Sessions(store, machine.clock), StreamingTexts(store)
-    sandbox = machine.sandbox or SandboxBuilder(home.path.absolute())
-    tasks = _command_tasks(home, store, sessions=sessions, profiles=profiles, machine=machine, sandbox=sandbox)
-    queries = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, profiles=profiles)
-    agent_tasks = AgentTasks(store, task_log=tasks.task_log, sessions=sessions, clock=clock)
-    awake, timer = AwakeClock(machine.monotonic, machine.since_boot), RunTimer(machine.monotonic)
-    running = RunningTasks(store, queries, tasks, awake)
-    cards = Cards(store, sessions=sessions, running=running, clock=clock, root=home.path / WORKSPACES)
-    dispatcher = Dispatcher(store, cards=cards, sessions=sessions, profiles=profiles, clock=clock, timer=timer)
-    if agents is None:
-        creation = Creation(store, sessions=sessions, profiles=profiles)
-        delegate, recall = Delegate(agent_tasks, queries, creation).tool, Recall(sessions).tool
-        commands = command_tools(tasks, queries, clock)
-        tools = [*file_tools(), QUESTION, *commands, delegate, recall, dispatcher.inbox.tool]
-        agents = Agents(profiles, models, tools=tools, worker_tools=WorkerTools(store, cards, sessions, creation).tools)
-    task_log, beat = tasks.task_log, machine.heartbeat
+    clock, streaming = machine.clock, StreamingTexts(store)
+    work = _Work(home, store, profiles, machine, timings)
+    agents = agents or work.agents(models)
     runner = Runner(
-        store, sessions=sessions, task_log=task_log, streaming=streaming, agents=agents, clock=clock, heartbeat=beat
+        store,
+        sessions=work.sessions,
+        task_log=work.tasks.task_log,
+        streaming=streaming,
+        agents=agents,
+        clock=clock,
+        heartbeat=machine.heartbeat,
+        timings=timings.runtime,
     )
-    streams, pruning = Streams(store, streaming), Pruning(store, tasks.supervisor, clock)
-    resets = ResetService(store, sessions=sessions, running=running, profiles=profiles, clock=clock)
-    exporter = TaskFileExporter(store, sessions=sessions, changes=task_log.changes, profiles=profiles)
+    streams, pruning = Streams(store, streaming, timings.gateway), Pruning(store, work.tasks.supervisor, clock)
+    exporter = TaskFileExporter(store, sessions=work.sessions, changes=work.tasks.task_log.changes, profiles=profiles)
+    followers = [runner.state, work.tasks.state, exporter.state, *work.dispatcher.states, store.search_state]
     return Gateway(
         store=store,
-        sessions=sessions,
+        sessions=work.sessions,
         streaming=streaming,
         streams=streams,
-        devices=Devices(store.devices, streams, clock, Revocations(home.revocations)),
+        devices=Devices(store.devices, streams, clock, Revocations(home.revocations), timings.gateway),
         runner=runner,
-        tasks=tasks,
-        task_queries=queries,
-        agent_tasks=agent_tasks,
+        tasks=work.tasks,
+        task_queries=work.queries,
+        agent_tasks=work.agent_tasks,
         exporter=exporter,
         pruning=pruning,
-        retention=Retention(store, pruning=pruning, sessions=sessions, profiles=profiles, clock=clock),
-        stale_report=StaleReport(store, queries, clock, profiles),
-        running_tasks=running,
-        reset_service=resets,
-        reset_scheduler=ResetScheduler(store, reset_service=resets, profiles=profiles, awake=awake, clock=clock),
-        cards=cards,
-        dispatcher=dispatcher,
+        retention=work.retention(pruning),
+        stale_report=StaleReport(store, work.queries, clock, profiles, timings.lifecycle),
+        running_tasks=work.running,
+        reset_service=work.resets,
+        reset_scheduler=work.reset_scheduler,
+        cards=work.cards,
+        dispatcher=work.dispatcher,
         profiles=profiles,
         models=models,
         agents=agents,
-        sandbox=sandbox,
+        sandbox=work.sandbox,
         clock=clock,
-        followers=[runner.state, tasks.state, exporter.state, *dispatcher.states, store.search_state],
+        followers=followers,
         home=str(home.path),
         started_at=clock.now(),
     )
 
 
-def _command_tasks(
-    home: Home, store: Store, *, sessions: Sessions, profiles: Profiles, machine: Machine, sandbox: SandboxBuilder
-) -> CommandTasks:
-    return CommandTasks(
-        store,
-        task_log=TaskLog(store, machine.clock, GitSnapshots(home.tasks), profiles),
-        supervisor=Supervisor(home.tasks),
-        defaults=CommandDefaults(home.tasks, profiles, machine.umask, sandbox),
-        sessions=sessions,
-        clock=machine.clock,
-    )
+class _Work:
+    """The parts around sessions, tasks and cards, in the order in which they need each other."""
+
+    def __init__(self, home: Home, store: Store, profiles: Profiles, machine: Machine, timings: Timings) -> None:
+        clock = machine.clock
+        self._store, self._profiles, self._clock, self._timings = store, profiles, clock, timings
+        self.sandbox = machine.sandbox or SandboxBuilder(home.path.absolute())
+        self.sessions = sessions = Sessions(store, clock)
+        self.tasks = CommandTasks(
+            store,
+            task_log=TaskLog(store, clock, GitSnapshots(home.tasks), profiles),
+            supervisor=Supervisor(home.tasks, timings=timings.processes),
+            defaults=CommandDefaults(home.tasks, profiles, machine.umask, self.sandbox),
+            sessions=sessions,
+            clock=clock,
+            timings=timings.tasks,
+        )
+        self.queries = TaskQueries(
+            store, tasks=self.tasks, sessions=sessions, clock=clock, profiles=profiles, timings=timings.tasks
+        )
+        self.agent_tasks = AgentTasks(store, task_log=self.tasks.task_log, sessions=sessions, clock=clock)
+        awake = AwakeClock(machine.monotonic, machine.since_boot)
+        self.running = RunningTasks(store, self.queries, self.tasks, awake)
+        self.resets = ResetService(store, sessions=sessions, running=self.running, profiles=profiles, clock=clock)
+        self.reset_scheduler = ResetScheduler(
+            store,
+            reset_service=self.resets,
+            profiles=profiles,
+            awake=awake,
+            clock=clock,
+            timings=timings.lifecycle,
+        )
+        root = home.path / WORKSPACES
+        self.cards = Cards(store, sessions=sessions, running=self.running, clock=clock, root=root)
+        timer = RunTimer(machine.monotonic)
+        self.dispatcher = Dispatcher(
+            store, cards=self.cards, sessions=sessions, profiles=profiles, clock=clock, timer=timer
+        )
+
+    def agents(self, models: ModelRegistry) -> Agents:
+        """Return the agents of the profiles, with every tool that there is."""
+        creation = Creation(self._store, sessions=self.sessions, profiles=self._profiles)
+        tools = [
+            *file_tools(),
+            QUESTION,
+            *command_tools(self.tasks, self.queries, self._clock, self._timings.tasks),
+            Delegate(self.agent_tasks, self.queries, creation).tool,
+            Recall(self.sessions).tool,
+            self.dispatcher.inbox.tool,
+        ]
+        worker_tools = WorkerTools(self._store, self.cards, self.sessions, creation).tools
+        return Agents(self._profiles, models, tools=tools, worker_tools=worker_tools)
+
+    def retention(self, pruning: Pruning) -> Retention:
+        """Return what deletes by the rules for retention."""
+        return Retention(
+            self._store,
+            pruning=pruning,
+            sessions=self.sessions,
+            profiles=self._profiles,
+            clock=self._clock,
+            timings=self._timings.lifecycle,
+        )

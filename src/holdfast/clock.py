@@ -30,14 +30,14 @@ def elapsed(clock: Clock, since: int) -> int:
     return max(0, clock.now() - since)
 
 
-async def until(clock: Clock, moment: int) -> None:
+async def until(clock: Clock, moment: int, *, piece_ms: int = PIECE_MS) -> None:
     """Wait for a moment, and no longer than that was away at first, whatever the wall clock does.
 
     In pieces: timers stand still while the machine sleeps, and whoever wakes up late does not wait on top of that.
     """
     left = moment - clock.now()
     while left > 0:
-        piece = min(left, PIECE_MS)
+        piece = min(left, piece_ms)
         await asyncio.sleep(piece / 1000)
         left = min(left - piece, moment - clock.now())
 

@@ -16,11 +16,12 @@ from typing import Any, Literal
 from holdfast.config import ConfigError, environment
 from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.events.chapter import ResetPolicy
-from holdfast.domain.next_step import MINUTE_MS, TurnLimits
+from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import ResetRules
 from holdfast.read_settings import load_settings
 from holdfast.secrets import Secrets, is_path
 from holdfast.settings import DEMO, DEMO_PROFILE, ProfileSettings, Settings, span_ms
+from holdfast.timings import USUAL
 
 WORKSPACES = "workspaces"
 """The directory of the home in which cards are worked on."""
@@ -40,8 +41,9 @@ class Detected:
 class Profiles:
     """The configured profiles by name, with one for every provider that was detected."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, minute_ms: int = USUAL.minute_ms) -> None:
         self.path = path
+        self._minute_ms = minute_ms
         self._stamp = self._look()
         self._in_force: Settings | None = None
         self._use(load_settings(path))
@@ -125,8 +127,9 @@ class Profiles:
             steps=chosen.max_steps,
             tokens=chosen.max_tokens,
             minutes=chosen.max_minutes,
+            minute_ms=self._minute_ms,
             resume_attempts=settings.resume.attempts,
-            resume_age_ms=settings.resume.max_age_minutes * MINUTE_MS,
+            resume_age_ms=settings.resume.max_age_minutes * self._minute_ms,
             compaction=CompactionRules(
                 threshold=rules.threshold,
                 limit=rules.limit,
@@ -155,7 +158,7 @@ class Profiles:
 
         return ResetRules(
             mode=chosen("mode", usual.mode),
-            idle_ms=chosen("idle_minutes", usual.idle_ms // MINUTE_MS) * MINUTE_MS,
+            idle_ms=chosen("idle_minutes", usual.idle_ms // USUAL.minute_ms) * self._minute_ms,
             at_hour=chosen("at_hour", usual.at_hour),
             timezone=chosen("timezone", usual.timezone),
             max_postpone_ms=span("max_postpone", usual.max_postpone_ms),

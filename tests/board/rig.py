@@ -32,6 +32,7 @@ from holdfast.runtime.tools.tool import ToolOutput
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey, Lease, Write
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.timings import USUAL, Timings
 from tests.actors import person
 from tests.rig import GatewayRig
 
@@ -43,12 +44,18 @@ class BoardRig(GatewayRig):
     """One life of a gateway on a home. Made on a running loop; without `start` everything is done by hand."""
 
     def __init__(
-        self, home: Path, *, store: SqliteStore | None = None, clock: Clock | None = None, config: str = ""
+        self,
+        home: Path,
+        *,
+        store: SqliteStore | None = None,
+        clock: Clock | None = None,
+        config: str = "",
+        timings: Timings = USUAL,
     ) -> None:
         home.mkdir(mode=0o700, exist_ok=True)
         if config:
             (home / "config.toml").write_text(config)
-        super().__init__(home, Profiles(home / "config.toml"), store=store, clock=clock)
+        super().__init__(home, Profiles(home / "config.toml"), store=store, clock=clock, timings=timings)
         self._ids = itertools.count(1)
 
     async def start(self) -> BoardRig:

@@ -14,7 +14,7 @@ from tests.chat.story import Story
 from tests.cli.commandline import CommandLine, new_home
 from tests.e2e.gateway import GatewayProcess, kinds, of_kind
 
-QUICK = {"holdfast.lifecycle.reset_scheduler.LOOK_SECONDS": 0.2, "holdfast.profiles.MINUTE_MS": 1_000}
+QUICK = {"lifecycle.reset_check": 0.2, "minute_ms": 1_000}
 """A minute of `idle_minutes` is a second here."""
 CONFIG = """
 [session_reset]
@@ -34,7 +34,7 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     home = new_home(tmp_path / "home")
     with (home / "config.toml").open("a") as file:
         file.write(CONFIG)
-    with GatewayProcess(home, constants=QUICK) as gateway:
+    with GatewayProcess(home, timings=QUICK) as gateway:
         yield gateway.start()
         for task in gateway.get("/v1/tasks", state="running", all="true")["tasks"]:
             gateway.request("POST", f"/v1/tasks/{task['id']}/stop", json={"force": True})  # it may have ended just now

@@ -1,6 +1,6 @@
 """A gateway that dies at its N-th write, without a goodbye: `os._exit` before or after the commit.
 
-    crashing_gateway.py HOME PORT CONSTANTS before|after N COMMAND
+    crashing_gateway.py HOME PORT OPTIONS before|after N COMMAND
 
 It counts every write to the store (events, leases, the text so far) from the command with that id on.
 """
@@ -14,7 +14,8 @@ from pathlib import Path
 from holdfast.store.contract import Append, Appended, Lease
 from holdfast.store.rows import PartialText
 from holdfast.store.sqlite.store import SqliteStore
-from tests.e2e.serve import die_with_parent, set_constants
+from holdfast.timings import StoreTimings
+from tests.e2e.serve import die_with_parent, options
 
 CRASHED = 86
 
@@ -68,14 +69,15 @@ def main() -> int:
     from holdfast.app import serve
     from holdfast.config import Home
 
-    home, port, constants, when, at, command = sys.argv[1:]
+    home, port, given, when, at, command = sys.argv[1:]
     die_with_parent()
-    set_constants(constants)
 
-    async def open_store(path: Path) -> CrashingStore:
+    async def open_store(path: Path, _: StoreTimings) -> CrashingStore:
         return CrashingStore(path, when=when, at=int(at), command=command)
 
-    return serve(Home(Path(home)), port=int(port), background=True, open_store=open_store)
+    return serve(
+        Home(Path(home)), port=int(port), background=True, open_store=open_store, timings=options(given).timings
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A gateway that is killed when a file that a tool has written is about to get its name.
 
-cut_gateway.py HOME PORT CONSTANTS
+cut_gateway.py HOME PORT OPTIONS
 """
 
 from __future__ import annotations

@@ -20,14 +20,14 @@ from tests.e2e.nursery import Child, nursery
 from tests.eventually import LONGEST_PAUSE, PATIENCE
 
 SERVE = Path(__file__).with_name("serve.py")
-LET_GO = {"holdfast.models.demo.MAX_SLOW_SECONDS": 1.0}
-"""With these constants the demo agent's `hang` is over in a second, and not in a day."""
+LET_GO = {"runtime.demo_hang": 1.0}
+"""With these timings the demo agent's `hang` is over in a second, and not in a day."""
 UNHURRIED: dict[str, object] = {
-    "holdfast.gateway.connections.UNAUTHENTICATED_SECONDS": PATIENCE,
-    "holdfast.processes.activity.WINDOW_SECONDS": 3.0,
-    "holdfast.processes.activity.RECENT_SECONDS": 0.5,
-    "holdfast.processes.supervisor.ACTIVITY_SECONDS": 0.5,
-    "holdfast.store.sqlite.search.COALESCE_SECONDS": 0.05,
+    "gateway.unauthenticated": PATIENCE,
+    "processes.window": 3.0,
+    "processes.recent": 0.5,
+    "processes.activity": 0.5,
+    "store.search_delay": 0.05,
 }
 """On a busy machine the head of a request may take longer than a stranger has; and no test waits for a whole minute."""
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -44,17 +44,21 @@ class GatewayProcess:
         home: Path,
         *,
         script: Path = SERVE,
-        constants: Mapping[str, object] = {},
+        timings: Mapping[str, object] = {},
         arguments: tuple[str, ...] = (),
         log_next_to: Path | None = None,
         with_models: bool = False,
+        open_files: int | None = None,
     ) -> None:
+        """`timings` are those that differ, such as `{"gateway.heartbeat": 0.3}`."""
         self.home = home
         self.stderr_file = (log_next_to or home).with_suffix(".stderr")
         self.script = script
         self.arguments = arguments
         self._with_models = with_models
-        self.constants = UNHURRIED | dict(constants)
+        self.timings = UNHURRIED | dict(timings)
+        self.open_files = open_files
+        self.default_port: int | None = None
         self._process: Child | None = None
         self._client: httpx.Client | None = None
         self._kept: socket.socket | None = None
@@ -63,7 +67,8 @@ class GatewayProcess:
 
     def spawn(self, port: int | None = 0) -> Child:
         """Start a process and do not wait for anything."""
-        arguments = [str(self.script), str(self.home), "" if port is None else str(port), json.dumps(self.constants)]
+        options = {"timings": self.timings, "open_files": self.open_files, "default_port": self.default_port}
+        arguments = [str(self.script), str(self.home), "" if port is None else str(port), json.dumps(options)]
         return nursery(with_models=self._with_models).spawn([*arguments, *self.arguments], stderr=self.stderr_file)
 
     def start(self, port: int | None = 0) -> Self:
@@ -104,7 +109,7 @@ class GatewayProcess:
 
     def start_and_let_go(self) -> Self:
         """Start it so that a demo agent who was told to `hang` goes on."""
-        self.constants |= LET_GO
+        self.timings |= LET_GO
         return self.start()
 
     def terminate(self, name: signal.Signals = signal.SIGTERM) -> int:

@@ -1,6 +1,6 @@
 """A gateway that stands still just before it writes a certain kind of event, so that one can look at it.
 
-holding_gateway.py HOME PORT CONSTANTS KIND
+holding_gateway.py HOME PORT OPTIONS KIND
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from pathlib import Path
 
 from holdfast.store.contract import Append, Appended
 from holdfast.store.sqlite.store import SqliteStore
-from tests.e2e.serve import die_with_parent, set_constants
+from holdfast.timings import StoreTimings
+from tests.e2e.serve import die_with_parent, options
 
 
 class HoldingStore(SqliteStore):
@@ -31,14 +32,15 @@ def main() -> int:
     from holdfast.app import serve
     from holdfast.config import Home
 
-    home, port, constants, kind = sys.argv[1:]
+    home, port, given, kind = sys.argv[1:]
     die_with_parent()
-    set_constants(constants)
 
-    async def open_store(path: Path) -> HoldingStore:
+    async def open_store(path: Path, _: StoreTimings) -> HoldingStore:
         return HoldingStore(path, kind=kind)
 
-    return serve(Home(Path(home)), port=int(port), background=True, open_store=open_store)
+    return serve(
+        Home(Path(home)), port=int(port), background=True, open_store=open_store, timings=options(given).timings
+    )
 
 
 if __name__ == "__main__":

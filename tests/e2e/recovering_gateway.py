@@ -1,4 +1,4 @@
-"""A gateway that takes its time to find out what is open: `recovering_gateway.py HOME PORT CONSTANTS GATE`."""
+"""A gateway that takes its time to find out what is open: `recovering_gateway.py HOME PORT OPTIONS GATE`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.e2e.serve import die_with_parent, set_constants
+from tests.e2e.serve import die_with_parent, options
 
 
 def main() -> int:
-    home, port, constants, gate = sys.argv[1:]
+    home, port, given, gate = sys.argv[1:]
     die_with_parent()
-    set_constants(constants)
     from holdfast.app import serve
     from holdfast.config import Home
     from holdfast.tasks.commands import CommandTasks
@@ -25,7 +24,7 @@ def main() -> int:
         await start(self)
 
     CommandTasks.start = late  # type: ignore[method-assign]
-    return serve(Home(Path(home)), port=int(port) if port else None, background=True)
+    return serve(Home(Path(home)), port=int(port) if port else None, background=True, timings=options(given).timings)
 
 
 if __name__ == "__main__":

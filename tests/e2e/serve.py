@@ -1,16 +1,20 @@
-"""Starts a gateway as `holdfast serve` does. Constants may be made smaller where a test would wait too long:
+"""Starts a gateway as `holdfast serve` does, with other timings where a test would wait too long:
 
-python serve.py HOME PORT '{"holdfast.gateway.connections.UNAUTHENTICATED_SECONDS": 0.5}'
+python serve.py HOME PORT '{"timings": {"gateway.unauthenticated": 0.5}}'
 """
 
 from __future__ import annotations
 
 import ctypes
-import importlib
 import json
+import resource
 import signal
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from holdfast.timings import USUAL, Timings
 
 PR_SET_PDEATHSIG = 1
 
@@ -20,23 +24,42 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def set_constants(given: str) -> None:
-    for name, value in json.loads(given).items():
-        module, _, constant = name.rpartition(".")
-        owner = importlib.import_module(module)
-        if not hasattr(owner, constant):
-            raise SystemExit(f"there is no constant {name}")
-        setattr(owner, constant, value)
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a test wants to be different; see `GatewayProcess`."""
+
+    timings: Timings
+    default_port: int
+
+
+def options(given: str) -> Options:
+    """Read them, and limit the open files of this process."""
+    from holdfast.app import DEFAULT_PORT
+
+    wanted: dict[str, Any] = json.loads(given)
+    if wanted.get("open_files"):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted["open_files"],) * 2)
+    timings = USUAL
+    for name, value in wanted["timings"].items():
+        group, _, field = name.partition(".")
+        timings = replace(timings, **{group: replace(getattr(timings, group), **{field: value}) if field else value})
+    return Options(timings, wanted.get("default_port") or DEFAULT_PORT)
 
 
 def main() -> int:
-    home, port, constants = sys.argv[1:]
+    home, port, given = sys.argv[1:]
     die_with_parent()
-    set_constants(constants)
     from holdfast.app import serve
     from holdfast.config import Home
 
-    return serve(Home(Path(home)), port=int(port) if port else None, background=True)
+    chosen = options(given)
+    return serve(
+        Home(Path(home)),
+        port=int(port) if port else None,
+        background=True,
+        default_port=chosen.default_port,
+        timings=chosen.timings,
+    )
 
 
 if __name__ == "__main__":

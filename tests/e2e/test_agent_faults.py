@@ -47,7 +47,7 @@ def test_a_turn_ends_when_it_has_used_its_tokens(tmp_path: Path, server: Loopbac
 def test_a_turn_ends_when_it_has_used_its_time(tmp_path: Path, server: Loopback) -> None:
     """With minutes of a millisecond, and enough of them to begin."""
     server.script(Reply(Pause(2.0), READ), Reply("Never said."))
-    with gateway_for(tmp_path, server, constants={"holdfast.domain.next_step.MINUTE_MS": 1}) as gateway:
+    with gateway_for(tmp_path, server, timings={"minute_ms": 1}) as gateway:
         finished = turn_with_limit(gateway, tmp_path / "work", "max_minutes = 2000")
     assert finished["problem"]["code"] == "time_limit"
     assert finished["reason"].endswith(" minutes; its profile allows 2000.")

@@ -11,7 +11,7 @@ from tests.cli.commandline import CommandLine
 from tests.e2e.gateway import GatewayProcess, Json, kinds, of_kind, until
 from tests.e2e.tasks import home_with_commands, task, tasks_of, until_over
 
-QUICK = {"holdfast.lifecycle.reset_scheduler.LOOK_SECONDS": 0.1, "holdfast.profiles.MINUTE_MS": 1_500}
+QUICK = {"lifecycle.reset_check": 0.1, "minute_ms": 1_500}
 """A minute of the policy is a second and a half."""
 SERVER = "bg python3 -m http.server 0 --bind 127.0.0.1"
 
@@ -19,7 +19,7 @@ SERVER = "bg python3 -m http.server 0 --bind 127.0.0.1"
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     (tmp_path / "work").mkdir()
-    with home_with_commands(tmp_path / "home", constants=QUICK) as gateway:
+    with home_with_commands(tmp_path / "home", timings=QUICK) as gateway:
         yield gateway.start()
 
 

@@ -15,12 +15,12 @@ from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind, until
 
 FIRST = "say one\nwrite f.txt {n}\nslow 0.12 two three four five\nread f.txt"
 SECOND = "say six"
-CONSTANTS = {"holdfast.models.listen.SAVE_SECONDS": 0.05}
+TIMINGS = {"runtime.save": 0.05}
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_promise_1_and_2_a_crash_at_every_write(tmp_path: Path, when: str) -> None:
-    gateway = GatewayProcess(tmp_path / "home", script=SCRIPT, constants=CONSTANTS)
+    gateway = GatewayProcess(tmp_path / "home", script=SCRIPT, timings=TIMINGS)
     crashes = crash_at_every_write(gateway, lambda at: Talk(tmp_path, at), when=when, every=2)
     print(f"\n{crashes} crashes {when} a write: 0 lost, 0 doubled, every turn ended")
     assert crashes >= 5, "the turn has more writes than that, also when some are committed together"

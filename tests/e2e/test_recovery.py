@@ -101,8 +101,7 @@ def hold_the_lock(gateway: GatewayProcess, seconds: float) -> list[float]:
 
 
 def test_promise_1_a_foreign_lock_under_load_loses_nothing(tmp_path: Path) -> None:
-    constants = {"holdfast.store.sqlite.writer.LOCK_SECONDS": 1.0}
-    with GatewayProcess(tmp_path / "home", constants=constants) as gateway:
+    with GatewayProcess(tmp_path / "home", timings={"store.lock": 1.0}) as gateway:
         assert hold_the_lock(gateway.start(), 2.5)
 
 

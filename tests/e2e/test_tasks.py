@@ -14,13 +14,13 @@ from tests.actors import by
 from tests.e2e.gateway import GatewayProcess, Json, kinds, of_kind, until, wait_for
 from tests.e2e.tasks import home_with_commands, marked, output, start, task, tasks_of, until_over
 
-SLOW_TO_WRITE = {"holdfast.tasks.commands.SOON_SECONDS": 3600.0}
+SLOW_TO_WRITE = {"tasks.soon": 3600.0}
 """The log does not know the process of a command that a turn waits for before its end."""
 
 
 @pytest.fixture
 def gateway(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[GatewayProcess]:
-    with home_with_commands(tmp_path / "home", constants=getattr(request, "param", {})) as process:
+    with home_with_commands(tmp_path / "home", timings=getattr(request, "param", {})) as process:
         yield process.start()
 
 
@@ -145,7 +145,7 @@ def test_a_command_whose_turn_was_stopped_while_nobody_was_there_is_ended(
 ) -> None:
     """The turn's end is in the log, and we are killed before the first signal."""
     gateway.kill9()
-    gateway.constants["holdfast.tasks.commands.STOP_GRACE_SECONDS"] = 3600.0
+    gateway.timings["tasks.stop_grace"] = 3600.0
     gateway.start()
     session = gateway.create("sh trap '' TERM; echo up > up; while true; do sleep 0.1; done", cwd=tmp_path)
     until((tmp_path / "up").exists, "it runs")
@@ -154,7 +154,7 @@ def test_a_command_whose_turn_was_stopped_while_nobody_was_there_is_ended(
     gateway.until_rest(session)
     gateway.kill9()
     assert marked(gateway.home)
-    gateway.constants["holdfast.tasks.commands.STOP_GRACE_SECONDS"] = 0.1
+    gateway.timings["tasks.stop_grace"] = 0.1
     gateway.start()
     assert until_over(gateway, running["id"])["state"] == "stopped"
 
@@ -492,7 +492,7 @@ def test_retention_is_off_unless_a_rule_says_so_and_is_named(gateway: GatewayPro
     for id in ids:
         until_over(gateway, id)
     gateway.kill9()
-    gateway.constants["holdfast.lifecycle.retention.FIRST_SECONDS"] = 0.1
+    gateway.timings["lifecycle.first_retention"] = 0.1
     gateway.start()
     assert len(gateway.get("/v1/tasks")["tasks"]) == 3
     gateway.kill9()

@@ -22,12 +22,12 @@ from tests.e2e.gateway import GatewayProcess, until
 from tests.e2e.wire import UPGRADE, connect, head, read_answer
 from tests.eventually import PATIENCE
 
-CONSTANTS = {"holdfast.gateway.devices.TOUCH_MS": 0}
+TIMINGS = {"gateway.device_seen": 0.0}
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[GatewayProcess]:
-    with GatewayProcess(tmp_path / "home", constants=CONSTANTS) as process:
+    with GatewayProcess(tmp_path / "home", timings=TIMINGS) as process:
         yield process.start()
 
 
@@ -79,8 +79,7 @@ def test_who_was_revoked_while_it_signed_in_again_is_out(own: GatewayProcess) ->
 
 def test_right_code_is_accepted_while_strangers_take_all_their_places(tmp_path: Path) -> None:
     """Whoever showed a right code is no stranger any more; the next one who says nothing is turned away."""
-    constants = {"holdfast.gateway.connections.GRACE_SECONDS": 0.05}
-    with GatewayProcess(tmp_path / "home", constants=constants) as own, ExitStack() as stack:
+    with GatewayProcess(tmp_path / "home", timings={"gateway.uncounted": 0.05}) as own, ExitStack() as stack:
         given = own.start().command("POST", "/v1/codes")["code"]
         for _ in range(MAX_UNAUTHENTICATED):
             stack.enter_context(connect(own.port))

@@ -17,20 +17,19 @@ import pytest
 
 from holdfast.gateway import connections
 from holdfast.gateway.connections import ConnectionLimits
+from holdfast.timings import USUAL
 from tests.e2e.gateway import GatewayProcess, until
 from tests.e2e.wire import UPGRADE, connect, exchange, head, is_closed, read_answer
 from tests.eventually import PATIENCE
 
 STRANGERS = 16
+MANY = 40
 
 
 def a_gateway(home: Path, *, seconds: float) -> GatewayProcess:
-    """Strangers have so many seconds there."""
-    constants = {
-        "holdfast.gateway.connections.UNAUTHENTICATED_SECONDS": seconds,
-        "holdfast.gateway.connections.MAX_CONNECTIONS": 40,
-    }
-    return GatewayProcess(home, constants=constants)
+    """Strangers have so many seconds there, and few files may be open."""
+    open_files = connections.RESERVED_FILES + MANY
+    return GatewayProcess(home, timings={"gateway.unauthenticated": seconds}, open_files=open_files)
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +60,8 @@ def strangers(gateway: GatewayProcess, stack: ExitStack, count: int) -> list[soc
 
 
 def test_the_limits_are_those_of_the_design() -> None:
-    assert (connections.MAX_CONNECTIONS, connections.MAX_UNAUTHENTICATED, connections.UNAUTHENTICATED_SECONDS) == (
-        1200,
-        16,
-        5.0,
-    )
+    assert (connections.MAX_CONNECTIONS, connections.MAX_UNAUTHENTICATED) == (1200, 16)
+    assert USUAL.gateway.unauthenticated == 5.0
 
 
 def test_the_17th_stranger_is_turned_away_and_friends_stay(gateway: GatewayProcess) -> None:

@@ -15,7 +15,7 @@ from tests.e2e.followers import FORMS, Form, collect, ends_with, page, records, 
 from tests.e2e.gateway import GatewayProcess, until
 from tests.e2e.wire import UPGRADE, head, is_closed
 
-UNREAD = "holdfast.gateway.server.UNREAD_SECONDS"
+UNREAD = "gateway.unread"
 UNREAD_SECONDS = 3
 GROWTH = 30_000_000
 BIG = "say " + "x" * 200_000
@@ -26,7 +26,7 @@ MANY = 100
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     with GatewayProcess(tmp_path_factory.mktemp("gateway") / "home") as process:
-        process.constants[UNREAD] = UNREAD_SECONDS
+        process.timings[UNREAD] = UNREAD_SECONDS
         yield process.start()
 
 
@@ -34,13 +34,13 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
 def patient(gateway: GatewayProcess) -> Iterator[None]:
     """Whoever does not read is left alone meanwhile."""
     gateway.kill9()
-    gateway.constants[UNREAD] = 3600
+    gateway.timings[UNREAD] = 3600
     gateway.start()
     try:
         yield
     finally:
         gateway.close()
-        gateway.constants[UNREAD] = UNREAD_SECONDS
+        gateway.timings[UNREAD] = UNREAD_SECONDS
         gateway.start()
 
 
@@ -113,10 +113,9 @@ async def others_are_unharmed(gateway: GatewayProcess, big_session: str) -> None
 
 
 def test_stalled_clients_cost_at_most_256_kib_each(tmp_path: Path) -> None:
-    """Whoever has taken nothing for long while more than that waits for it is cut; so are those beyond the budget."""
-    limits = {"STALLED_SECONDS": 0.5, "ALL_STALLED_BYTES": 2 * MANY * STALLED_BYTES}
-    constants = {f"holdfast.gateway.streams.{name}": value for name, value in limits.items()} | {UNREAD: 3600}
-    with GatewayProcess(tmp_path / "home", constants=constants) as gateway, ExitStack() as stack:
+    """Whoever has taken nothing for long while more than that waits for it is cut."""
+    timings = {"gateway.stalled": 0.5, UNREAD: 3600}
+    with GatewayProcess(tmp_path / "home", timings=timings) as gateway, ExitStack() as stack:
         session = gateway.start().create()
         for _ in range(30):
             gateway.send(session, "say " + "x" * 20_000)

@@ -148,7 +148,7 @@ def test_what_a_killed_gateway_left_behind_does_not_matter(gateway: GatewayProce
 
 def test_without_a_wish_any_port_will_do(gateway: GatewayProcess) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        gateway.constants["holdfast.app.DEFAULT_PORT"] = other.getsockname()[1]
+        gateway.default_port = other.getsockname()[1]
         with gateway.start(port=None):
             assert gateway.port != other.getsockname()[1]
             assert gateway.get("/v1/status")["url"] == gateway.url

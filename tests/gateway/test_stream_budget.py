@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.session import SessionCreated, SessionRenamed
-from holdfast.gateway import streams as module
 from holdfast.gateway.streams import Follower, Frame, Streams, as_message
 from holdfast.runtime.writer import StreamingTexts
 from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.timings import GatewayTimings
 from tests.actors import person
 from tests.eventually import eventually
 
@@ -57,17 +57,23 @@ class Deaf(asyncio.Protocol):
 
 
 @pytest.fixture
-async def streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Streams]:
-    monkeypatch.setattr(module, "ALL_STALLED_BYTES", BUDGET)
-    monkeypatch.setattr(module, "STALLED_SECONDS", 3600)
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    """With a large event."""
     store = SqliteStore(tmp_path / "holdfast.db")
     opened = SessionCreated(session=SESSION, profile="demo", cwd="/", title="", by=person("test"))
     events = (opened, SessionRenamed(title="x" * LARGE, by=person("test")))
     await store.append(Append((Write(session_stream(SESSION), events),), 0))
-    opened_streams = Streams(store, StreamingTexts(store))
-    yield opened_streams
-    await opened_streams.close()
+    yield store
     await store.close()
+
+
+@asynccontextmanager
+async def opened(store: SqliteStore, *, stalled: float = 3600.0, budget: int = BUDGET) -> AsyncIterator[Streams]:
+    """Streams on which nobody looks at what waits unless the test does."""
+    timings = GatewayTimings(stalled=stalled, stalled_check=3600.0)
+    streams = Streams(store, StreamingTexts(store), timings, budget_bytes=budget)
+    yield streams
+    await streams.close()
 
 
 async def follow(streams: Streams) -> tuple[Deaf, asyncio.Task[None]]:
@@ -95,41 +101,39 @@ async def finish(clients: list[tuple[Deaf, asyncio.Task[None]]]) -> None:
             await serving
 
 
-async def test_a_large_event_cuts_those_that_stalled_first_when_the_budget_is_used_up(
-    streams: Streams, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(streams._checks, "_every", 3600)  # nobody looks in between
-    clients = []
-    for _ in range(12):
-        clients.append(await follow(streams))
-        assert waiting(clients) <= BUDGET + LARGE
-    gone = [deaf.gone.is_set() for deaf, _ in clients]
-    assert gone == sorted(gone, reverse=True) and 0 < sum(gone) < len(gone), "and the last ones stay"
-    await finish(clients)
+async def test_a_large_event_cuts_those_that_stalled_first_when_the_budget_is_used_up(store: SqliteStore) -> None:
+    async with opened(store) as streams:
+        clients = []
+        for _ in range(12):
+            clients.append(await follow(streams))
+            assert waiting(clients) <= BUDGET + LARGE
+        gone = [deaf.gone.is_set() for deaf, _ in clients]
+        assert gone == sorted(gone, reverse=True) and 0 < sum(gone) < len(gone), "and the last ones stay"
+        await finish(clients)
 
 
-async def test_what_waits_for_all_clients_is_looked_at_now_and_then(
-    streams: Streams, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clients = [await follow(streams) for _ in range(3)]
-    assert waiting(clients) <= BUDGET
-    monkeypatch.setattr(module, "ALL_STALLED_BYTES", LARGE)
-    await streams._check()
-    assert 0 < waiting(clients) <= LARGE
-    await finish(clients)
+async def test_what_waits_for_all_clients_is_looked_at_now_and_then(store: SqliteStore) -> None:
+    async with opened(store) as streams:
+        clients = [await follow(streams) for _ in range(3)]
+        assert waiting(clients) <= BUDGET
+        for follower in streams._open.values():  # an event stream sends a large event in pieces and holds the rest
+            follower.unsent += BUDGET // 3
+        await streams._check()
+        assert 0 < sum(follower.held() for follower in streams._open.values()) <= BUDGET
+        await finish(clients)
 
 
 async def test_what_is_held_outside_of_the_buffers_counts_as_waiting(
-    streams: Streams, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An event stream sends a large event in pieces and holds the rest."""
-    monkeypatch.setattr(module, "STALLED_SECONDS", 0)
-    [client] = clients = [await follow(streams)]
-    [follower] = streams._open.values()
-    monkeypatch.setattr(client[0].transport, "get_write_buffer_size", lambda: 1000)
-    follower.unsent = LARGE
-    await streams._check()
-    await streams._check()
-    await client[0].left()
-    assert follower.unsent == 0
-    await finish(clients)
+    async with opened(store, stalled=0.0) as streams:
+        [client] = clients = [await follow(streams)]
+        [follower] = streams._open.values()
+        monkeypatch.setattr(client[0].transport, "get_write_buffer_size", lambda: 1000)
+        follower.unsent = LARGE
+        await streams._check()
+        await streams._check()
+        await client[0].left()
+        assert follower.unsent == 0
+        await finish(clients)

@@ -11,6 +11,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosedError
 
+from holdfast.timings import USUAL
 from tests.e2e.followers import FORMS, Form, Refused, Seen, at_least, collect, ends_with, page, records, stream
 from tests.e2e.gateway import GatewayProcess, Json, kinds, of_kind, until
 
@@ -157,8 +158,7 @@ async def test_promise_4_a_long_session_comes_in_several_frames(gateway: Gateway
 
 async def test_promise_4_many_followers_see_everything_at_once(tmp_path: Path) -> None:
     """They share their reads; none of them may sleep through what another one read. No heartbeat wakes them here."""
-    constants = {"holdfast.gateway.streams.HEARTBEAT_SECONDS": 3600.0}
-    with GatewayProcess(tmp_path / "home", constants=constants).start() as gateway:
+    with GatewayProcess(tmp_path / "home", timings={"gateway.heartbeat": 3600.0}).start() as gateway:
         await many_follow(gateway)
 
 
@@ -314,15 +314,13 @@ async def test_deletion_ends_the_stream_at_once_and_says_why(gateway: GatewayPro
 @pytest.fixture(scope="module")
 def nervous(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
     """A gateway with a quick pulse."""
-    constants = {"holdfast.gateway.streams.HEARTBEAT_SECONDS": 0.3}
-    with GatewayProcess(tmp_path_factory.mktemp("nervous") / "home", constants=constants) as process:
+    timings = {"gateway.heartbeat": 0.3}
+    with GatewayProcess(tmp_path_factory.mktemp("nervous") / "home", timings=timings) as process:
         yield process.start()
 
 
 def test_the_pulse_is_that_of_the_documents() -> None:
-    from holdfast.gateway.streams import HEARTBEAT_SECONDS
-
-    assert HEARTBEAT_SECONDS == 10
+    assert USUAL.gateway.heartbeat == 10
     assert "Every\n10 s of silence" in Path("docs/api.md").read_text()
 
 

@@ -17,6 +17,7 @@ from holdfast.processes.keeper import boot_id
 from holdfast.processes.launch import KeeperLauncher
 from holdfast.processes.spool import Claim, Spool
 from holdfast.processes.supervisor import Limits, Supervisor
+from holdfast.timings import USUAL, ProcessTimings
 from tests.eventually import eventually
 
 ENV = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
@@ -33,17 +34,25 @@ def fresh() -> str:
 class House:
     """A directory of commands and whoever supervises it now."""
 
-    def __init__(self, root: Path, *, limits: Limits | None = None, launcher: KeeperLauncher = LAUNCHER) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        limits: Limits | None = None,
+        launcher: KeeperLauncher = LAUNCHER,
+        timings: ProcessTimings = USUAL.processes,
+    ) -> None:
+        self._timings = timings
         self.root = root / "tasks"
         self.cwd = root
         self.limits = limits
         self.launcher = launcher
-        self.supervisor = Supervisor(self.root, limits, launcher=launcher)
+        self.supervisor = Supervisor(self.root, limits, launcher=launcher, timings=timings)
 
     async def restart(self) -> Supervisor:
         """Another supervisor that knows nothing of the first."""
         await self.supervisor.close()
-        self.supervisor = Supervisor(self.root, self.limits, launcher=self.launcher)
+        self.supervisor = Supervisor(self.root, self.limits, launcher=self.launcher, timings=self._timings)
         return self.supervisor
 
     def command(self, run: str | tuple[str, ...], **more: Any) -> CommandSpec:

@@ -19,17 +19,13 @@ from holdfast.processes.activity import (
     classify,
     over_window,
 )
+from holdfast.timings import ProcessTimings
 from tests.eventually import eventually
 from tests.processes.house import PYTHON, House
 
+TIMINGS = ProcessTimings(window=2.0, recent=0.5)
+"""A minute that is over in two seconds."""
 QUIET = Sample(at=100.0, processes=frozenset({1}), cpu=5.0, io=1000, output=10)
-
-
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A minute that is over in two seconds."""
-    monkeypatch.setattr("holdfast.processes.activity.WINDOW_SECONDS", 2.0)
-    monkeypatch.setattr("holdfast.processes.activity.RECENT_SECONDS", 0.5)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +100,6 @@ async def settled(house: House, id: str, word: Word, detail: Detail = "") -> Act
     return found
 
 
-@pytest.mark.usefixtures("short")
 async def test_promise_7_what_did_nothing_so_far_is_unknown_until_it_was_watched_for_long_enough(house: House) -> None:
     running = await house.start(("sleep", "100"))
     found = (await house.supervisor.activities())[running.id]
@@ -150,7 +145,6 @@ def test_a_visit_within_the_last_minute_is_use() -> None:
     assert isinstance(found, Activity) and (found.word, found.detail) == ("serving", "in use")
 
 
-@pytest.mark.usefixtures("short")
 async def test_serving_and_waiting_on_net(house: House) -> None:
     server = await house.start((PYTHON, "-c", SERVER, "2"))
     port = await port_of(house, server.id)
@@ -162,7 +156,6 @@ async def test_serving_and_waiting_on_net(house: House) -> None:
         assert (await settled(house, server.id, "serving", "in use")).evidence.uses >= 2
 
 
-@pytest.mark.usefixtures("short")
 async def test_a_burst_is_not_forgotten_at_the_next_look(house: House) -> None:
     running = await house.start("read go; echo went; read go", stdin="pipe")
     await settled(house, running.id, "waiting", "on input")

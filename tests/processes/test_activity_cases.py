@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from holdfast.processes.activity import Activity, NotYet
+from holdfast.timings import ProcessTimings
 from tests.eventually import eventually
 from tests.processes.activity_cases import BLIND, CASES, Case
 from tests.processes.house import ENV, House
@@ -152,13 +153,8 @@ def table(seen: Seen) -> str:
 
 
 IN_A_ROW = 3
-
-
-@pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A minute that is over in five seconds."""
-    monkeypatch.setattr("holdfast.processes.activity.WINDOW_SECONDS", 5.0)
-    monkeypatch.setattr("holdfast.processes.activity.RECENT_SECONDS", 1.0)
+TIMINGS = ProcessTimings(window=5.0, recent=1.0)
+"""A minute that is over in five seconds."""
 
 
 async def test_the_word_is_what_a_person_would_say(house: House) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
-from holdfast.processes import supervisor
 from holdfast.store.contract import Append, Appended
 from holdfast.store.sqlite.store import SqliteStore
 from tests.runtime.script_driver import DriverLife
@@ -26,7 +25,6 @@ class TellingStore(SqliteStore):
 
 async def drive(directory: str) -> None:
     """From the message to the end of the turn."""
-    supervisor.FOLLOW_SECONDS = 0.005
     home = Path(directory, "home")
     home.mkdir(parents=True, exist_ok=True)
     life = DriverLife(Path(directory), TellingStore(home / "holdfast.db"))

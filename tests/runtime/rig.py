@@ -33,6 +33,7 @@ from holdfast.secrets import Secrets
 from holdfast.sessions import Caller
 from holdfast.store.contract import Appended, CommandKey
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.timings import USUAL, Timings
 from tests.actors import person
 from tests.rig import GatewayRig
 
@@ -205,11 +206,12 @@ class Rig(GatewayRig):
         clock: Clock | None = None,
         heartbeat: HeartbeatFile | None = None,
         profiles: Profiles | None = None,
+        timings: Timings = USUAL,
     ) -> None:
         profiles = profiles or Profiles(Home(home).config)
         profiles.secrets = Secrets({"A_KEY": SECRET})
         agents = ScriptedAgents(profiles, limits or TurnLimits(resume_attempts=100))
-        super().__init__(home, profiles, store=store, clock=clock, agents=agents, heartbeat=heartbeat)
+        super().__init__(home, profiles, store=store, clock=clock, agents=agents, heartbeat=heartbeat, timings=timings)
         self.agents = agents
 
     @property

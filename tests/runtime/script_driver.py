@@ -48,7 +48,9 @@ from holdfast.store.rows import TaskRow
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.log import command_started
+from holdfast.timings import ProcessTimings, RuntimeTimings, Timings
 from tests.board.rig import ANN, BoardRig
+from tests.eventually import PATIENCE
 from tests.runtime.rig import ID, seen
 
 SECONDS_FOR_LAST_WORDS = 10.0
@@ -221,11 +223,12 @@ class DriverLife:
     """A gateway with the driver, and a client that says one thing and allows what it is asked about."""
 
     def __init__(self, directory: Path, store: SqliteStore | None = None) -> None:
+        quick = Timings(processes=ProcessTimings(follow=0.005), runtime=RuntimeTimings(plan=PATIENCE))
         self.cwd = directory / "cwd"
         for path in (directory / "home", self.cwd):
             path.mkdir(parents=True, exist_ok=True)
         self.store = store or SqliteStore(directory / "home" / "holdfast.db")
-        self.rig = rig = BoardRig(directory / "home", store=self.store)
+        self.rig = rig = BoardRig(directory / "home", store=self.store, timings=quick)
         rig.runner.drivers["script"] = lambda writer, clock: ScriptDriver(writer, clock, rig.tasks)
 
     async def start(self, script: str = SCRIPT, *, driver: str = "script") -> None:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from holdfast import clock
 from tests.rig import StoppedClock
 
 NOW = 1_800_000_000_000
 
 
-@pytest.fixture(autouse=True)
-def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "PIECE_MS", 10)
-
-
 async def test_whoever_slept_through_it_does_not_wait_again() -> None:
     wall = StoppedClock(NOW)
-    waiting = asyncio.create_task(clock.until(wall, NOW + 3_600_000))
+    waiting = asyncio.create_task(clock.until(wall, NOW + 3_600_000, piece_ms=10))
     await asyncio.sleep(0.05)
     assert not waiting.done()
     wall.move(3_600_000)
@@ -29,7 +22,7 @@ async def test_whoever_slept_through_it_does_not_wait_again() -> None:
 
 async def test_a_clock_that_is_set_back_does_not_prolong_it() -> None:
     wall = StoppedClock(NOW)
-    waiting = asyncio.create_task(clock.until(wall, NOW + 100))
+    waiting = asyncio.create_task(clock.until(wall, NOW + 100, piece_ms=10))
     await asyncio.sleep(0)
     wall.move(-3_600_000)
     async with asyncio.timeout(20):

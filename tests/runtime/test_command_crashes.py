@@ -16,8 +16,10 @@ from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.events.session import ToolCallFinished, TurnFinished
 from holdfast.domain.events.task import TaskFinished
 from holdfast.domain.task import task_of_call
+from holdfast.timings import USUAL, RuntimeTimings, TaskTimings, Timings
 from tests.board.rig import BoardRig
 from tests.domain.history import check_ended
+from tests.eventually import PATIENCE
 from tests.runtime.mortal import Fault, Killed, MortalStore
 from tests.runtime.rig import ID
 
@@ -28,12 +30,13 @@ CONFIG = '[profiles.demo.tools]\n"*" = "allow"\n[resume]\nattempts = 100\n'
 class Life:
     """A gateway on a home, with a client that wants one command; perhaps with a fault."""
 
-    def __init__(self, directory: Path, fault: Fault | None = None) -> None:
+    def __init__(self, directory: Path, fault: Fault | None = None, *, soon: float = USUAL.tasks.soon) -> None:
+        timings = Timings(tasks=TaskTimings(soon=soon), runtime=RuntimeTimings(plan=PATIENCE))
         for path in (directory / "home", directory / "cwd"):
             path.mkdir(parents=True, exist_ok=True)
         self._cwd = directory / "cwd"
         self._store = MortalStore(directory / "home" / "holdfast.db", fault)
-        self.rig = BoardRig(directory / "home", store=self._store, config=CONFIG)
+        self.rig = BoardRig(directory / "home", store=self._store, config=CONFIG, timings=timings)
 
     async def ends(self) -> bool:
         """Live to the end of the turn, or to the crash; whether there was one."""
@@ -85,22 +88,20 @@ async def check(directory: Path) -> None:
     assert turn.outcome == "done"
 
 
-async def crash(directory: Path, fault: Fault, *, short: bool) -> None:
+async def crash(directory: Path, fault: Fault, *, soon: float) -> None:
     """With a command that ends soon, or when the log knows its process."""
-    first = Life(directory, fault)
-    if short:
+    first = Life(directory, fault, soon=soon)
+    if soon:
         (directory / "cwd" / "go").touch()
     assert await first.ends()
-    assert not await Life(directory).ends()
+    assert not await Life(directory, soon=soon).ends()
     await check(directory)
 
 
 @pytest.mark.parametrize(("soon", "writes"), [(60.0, (3, 4, 5)), (0.0, (4, 5))])
 async def test_promise_3_a_crash_before_a_write_neither_loses_nor_repeats_a_command(
-    tmp_path: Path, soon: float, writes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, soon: float, writes: tuple[int, ...]
 ) -> None:
     """The writes from the intent on, up to the result of the call: see `test_commits.py`."""
-    monkeypatch.setattr("holdfast.tasks.commands.SOON_SECONDS", soon)
-    monkeypatch.setattr("holdfast.runtime.turn.PLAN_SECONDS", 60.0)
     faults = [Fault(at, "before") for at in writes]
-    await asyncio.gather(*(crash(tmp_path / str(fault.at), fault, short=soon > 0) for fault in faults))
+    await asyncio.gather(*(crash(tmp_path / str(fault.at), fault, soon=soon) for fault in faults))

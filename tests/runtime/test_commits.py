@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,13 @@ from holdfast.domain.commands import SendMessage
 from holdfast.domain.task import task_of_call
 from holdfast.store.contract import Append, Appended, Lease
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.timings import USUAL, RuntimeTimings, TaskTimings, Timings
 from tests.board.rig import BoardRig
+from tests.eventually import PATIENCE
 from tests.runtime.rig import ID, Rig, call
+
+UNHURRIED = Timings(runtime=RuntimeTimings(plan=PATIENCE))
+"""On a busy machine a plan may take long."""
 
 
 class CountingStore(SqliteStore):
@@ -35,11 +41,10 @@ class CountingStore(SqliteStore):
         await super().release(lease)
 
 
-async def test_a_turn_with_a_tool_call_takes_five_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.runtime.turn.PLAN_SECONDS", 60.0)  # on a busy machine a plan may take long
+async def test_a_turn_with_a_tool_call_takes_five_commits(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("hello")
     store = CountingStore(tmp_path / "holdfast.db")
-    rig = await Rig(tmp_path, store=store).start()
+    rig = await Rig(tmp_path, store=store, timings=UNHURRIED).start()
     await rig.create()
     store.commits.clear()
     await rig.say(f"call {call('read', path='a.txt')}\nsay it says hello", "one")
@@ -55,23 +60,22 @@ async def test_a_turn_with_a_tool_call_takes_five_commits(tmp_path: Path, monkey
 
 
 @pytest.fixture
-async def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[BoardRig, CountingStore]]:
-    monkeypatch.setattr("holdfast.runtime.turn.PLAN_SECONDS", 60.0)
+async def commands(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[tuple[BoardRig, CountingStore]]:
     home, cwd = tmp_path / "home", tmp_path / "cwd"
     home.mkdir()
     cwd.mkdir()
     store = CountingStore(home / "holdfast.db")
-    rig = await BoardRig(home, store=store, config='[profiles.demo.tools]\n"*" = "allow"\n').start()
+    timings = replace(UNHURRIED, tasks=TaskTimings(soon=request.param))
+    config = '[profiles.demo.tools]\n"*" = "allow"\n'
+    rig = await BoardRig(home, store=store, config=config, timings=timings).start()
     await rig.new_session(ID, cwd=cwd)
     store.commits.clear()
     yield rig, store
     await rig.close()
 
 
-async def test_a_turn_with_a_command_takes_six_commits(
-    commands: tuple[BoardRig, CountingStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("holdfast.tasks.commands.SOON_SECONDS", 60.0)  # on a busy machine the command may take long
+@pytest.mark.parametrize("commands", [PATIENCE], indirect=True)  # on a busy machine the command may take long
+async def test_a_turn_with_a_command_takes_six_commits(commands: tuple[BoardRig, CountingStore]) -> None:
     rig, store = commands
     await rig.say(ID, SendMessage(text="sh exit 3"))
     await rig.rest(ID)
@@ -85,6 +89,7 @@ async def test_a_turn_with_a_command_takes_six_commits(
     ]
 
 
+@pytest.mark.parametrize("commands", [USUAL.tasks.soon], indirect=True)
 async def test_the_log_knows_the_process_of_a_command_that_does_not_end_soon(
     commands: tuple[BoardRig, CountingStore],
 ) -> None:

@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from holdfast.domain.commands import SendMessage, StopTurn
 from holdfast.domain.events import Record
 from holdfast.domain.events.session import (
@@ -30,12 +28,6 @@ LINES = ["call a", "call b", "result b second", "result a first", "ask c", "resu
 COMMITS = 13
 """The message, the turn, its process, four lines, the question, its answer, the lease, that the agent has it, two
 lines. The end of the process is one more, somewhere."""
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.processes.supervisor.FOLLOW_SECONDS", 0.005)
-    monkeypatch.setattr("holdfast.runtime.turn.PLAN_SECONDS", 60.0)
 
 
 def lines(records: Sequence[Record]) -> list[str]:

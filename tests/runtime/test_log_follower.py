@@ -19,11 +19,6 @@ from tests.store.conformance import created
 A, B = "a" * 16, "b" * 16
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.store.log_follower.growing_pause", lambda failures: 0.01)
-
-
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     store = SqliteStore(tmp_path / "holdfast.db")
@@ -34,12 +29,18 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 class Listener:
     """Remembers what it was told; the next errors are raised first."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: SqliteStore, *, first_pause: float = 0.01) -> None:
         self.heard: list[tuple[str, set[str]]] = []
         self.swept = 0
         self.errors: dict[str, list[Exception]] = {}
         self.follower = LogFollower(
-            store, self.handle, wanted=self.wanted, name="the listener", sweep=self.sweep, sweep_seconds=3600
+            store,
+            self.handle,
+            wanted=self.wanted,
+            name="the listener",
+            sweep=self.sweep,
+            sweep_seconds=3600,
+            first_pause=first_pause,
         )
 
     def wanted(self, stream: str, kind: str) -> bool:
@@ -81,9 +82,8 @@ async def test_a_stream_that_fails_is_tried_again_and_keeps_no_other_waiting(sto
     await listener.follower.stop()
 
 
-async def test_the_problem_is_named_while_it_lasts(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.store.log_follower.growing_pause", lambda failures: 3600)
-    listener = Listener(store)
+async def test_the_problem_is_named_while_it_lasts(store: SqliteStore) -> None:
+    listener = Listener(store, first_pause=3600)
     listener.errors["sweep"] = [RuntimeError("a bug")]
     await listener.follower.start()
 

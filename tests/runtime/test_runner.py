@@ -19,8 +19,10 @@ from holdfast.domain.events.session import (
     WaitOpened,
 )
 from holdfast.domain.next_step import TurnLimits
+from holdfast.runtime.runner import RESUME_AT_ONCE
 from holdfast.store.contract import Append, Lease, Subscription, Wanted, Write
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.timings import RuntimeTimings, Timings
 from tests.domain.history import check, check_ended
 from tests.eventually import PATIENCE, eventually
 from tests.rig import StoppedClock
@@ -240,23 +242,18 @@ class Flaky(SqliteStore):
     ],
     ids=lambda error: type(error).__name__,
 )
-async def test_whatever_ends_a_worker_another_one_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    monkeypatch.setattr("holdfast.runtime.runner.RETRY_SECONDS", 0.01)
+async def test_whatever_ends_a_worker_another_one_starts(tmp_path: Path, error: Exception) -> None:
     store = Flaky(tmp_path / "holdfast.db", error)
-    rig = await Rig(tmp_path, store=store).start()
+    rig = await Rig(tmp_path, store=store, timings=Timings(runtime=RuntimeTimings(retry=0.01))).start()
     await rig.create("say hello")
     assert check_ended(await rig.rest()).turns[0].text == "hello"
     assert store.errors == []
     await rig.close()
 
 
-async def test_while_nobody_works_it_is_said_why_and_a_word_does_not_wait_for_the_pause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("holdfast.runtime.runner.RETRY_SECONDS", 3600.0)
-    rig = await Rig(tmp_path, store=Flaky(tmp_path / "holdfast.db", Corrupt("It does not match."))).start()
+async def test_while_nobody_works_it_is_said_why_and_a_word_does_not_wait_for_the_pause(tmp_path: Path) -> None:
+    store, timings = Flaky(tmp_path / "holdfast.db", Corrupt("It does not match.")), RuntimeTimings(retry=3600.0)
+    rig = await Rig(tmp_path, store=store, timings=Timings(runtime=timings)).start()
     await rig.create("say hello")
 
     async def last_failure() -> str:
@@ -270,19 +267,23 @@ async def test_while_nobody_works_it_is_said_why_and_a_word_does_not_wait_for_th
     await rig.close()
 
 
-async def test_a_sweep_finds_what_is_open_and_nobody_works_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.runtime.runner.WAKING", frozenset())
-    monkeypatch.setattr("holdfast.runtime.runner.SWEEP_SECONDS", 0.05)
-    rig = await Rig(tmp_path).start()
+class Deaf(SqliteStore):
+    """Tells nobody who follows the whole log of anything."""
+
+    def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
+        return super().subscribe(stream, (lambda *_: False) if stream is None else wanted)
+
+
+async def test_a_sweep_finds_what_is_open_and_nobody_works_on(tmp_path: Path) -> None:
+    timings = Timings(runtime=RuntimeTimings(sweep=0.05))
+    rig = await Rig(tmp_path, store=Deaf(tmp_path / "holdfast.db"), timings=timings).start()
     await rig.create("say hello")
     assert check_ended(await rig.rest()).turns[0].text == "hello"
     await rig.close()
 
 
-async def test_after_a_start_open_turns_go_on_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.runtime.runner.RESUME_SECONDS", 3600.0)
-    monkeypatch.setattr("holdfast.runtime.runner.RESUME_AT_ONCE", 2)
-    ids = [f"{number:016x}" for number in range(5)]
+async def test_after_a_start_open_turns_go_on_a_few_at_a_time(tmp_path: Path) -> None:
+    ids = [f"{number:016x}" for number in range(RESUME_AT_ONCE + 3)]
     rig = Rig(tmp_path)
     for id in ids:
         await rig.create("hold on", session=id)
@@ -291,19 +292,19 @@ async def test_after_a_start_open_turns_go_on_a_few_at_a_time(tmp_path: Path, mo
     async def asked(rig: Rig) -> int:
         return sum([seen(ModelRequested)(await rig.records(id)) for id in ids])
 
-    rig = await Rig(tmp_path).start()
+    rig = await Rig(tmp_path, timings=Timings(runtime=RuntimeTimings(resume=3600.0))).start()
 
-    async def two() -> bool:
-        return await asked(rig) == 2
+    async def few() -> bool:
+        return await asked(rig) == RESUME_AT_ONCE
 
-    await eventually(two)
-    assert len(rig.runner.working) == 2
-    await rig.say("hold more", "m2", session=ids[4])  # what somebody asks for does not wait in line
+    await eventually(few)
+    assert len(rig.runner.working) == RESUME_AT_ONCE
+    await rig.say("hold more", "m2", session=ids[-1])  # what somebody asks for does not wait in line
 
-    async def three() -> bool:
-        return await asked(rig) == 3
+    async def one_more() -> bool:
+        return await asked(rig) == RESUME_AT_ONCE + 1
 
-    await eventually(three)
+    await eventually(one_more)
     rig.model.go.set()
     for id in ids:
         await rig.rest(session=id)

@@ -34,6 +34,7 @@ from holdfast.store.sqlite.fetch import SqliteFetch
 from holdfast.store.sqlite.migrate import prepare
 from holdfast.store.sqlite.readers import Readers
 from holdfast.store.sqlite.store import SqliteStore, open_store
+from holdfast.timings import StoreTimings
 from tests.actors import person
 from tests.eventually import PATIENCE, eventually
 from tests.store.conformance import (
@@ -321,10 +322,8 @@ async def test_a_long_log_is_counted_once(store: SqliteStore, path: Path) -> Non
 
 
 async def test_whoever_follows_finds_what_no_notice_told_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscriptions, "SWEEP_SECONDS", 0.01)
-    monkeypatch.setattr("holdfast.store.sqlite.search.SWEEP_SECONDS", 0.01)
     monkeypatch.setattr(subscriptions.Subscriptions, "committed", lambda self, records: None)
-    store = SqliteStore(path)
+    store = SqliteStore(path, StoreTimings(sweep=0.01))
     await session(store, A)
     async with asyncio.timeout(PATIENCE):
         with store.subscribe(STREAM) as changes:

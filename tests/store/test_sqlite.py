@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.sqlite import writer
 from holdfast.store.sqlite.migrate import prepare
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.timings import USUAL, StoreTimings
 from tests.memory import MEMORY
 from tests.store.conformance import StoreContract
 from tests.store.conformance_board import BoardContract
@@ -25,11 +25,12 @@ WRITERS = {"a quick disk": 1e9, "a slow disk": 0.0}
 class SqliteEngine:
     """A file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, timings: StoreTimings = USUAL.store) -> None:
         self.path = path
+        self._timings = timings
 
     async def open(self) -> SqliteStore:
-        return SqliteStore(self.path)
+        return SqliteStore(self.path, self._timings)
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +51,8 @@ def engine(directory: Path) -> Iterator[SqliteEngine]:
 
 class TestSqliteStore(StoreContract):
     @pytest.fixture(params=WRITERS)
-    def engine(
-        self, engine: SqliteEngine, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-    ) -> SqliteEngine:
-        monkeypatch.setattr(writer, "QUICK", WRITERS[request.param])
-        return engine
+    def engine(self, engine: SqliteEngine, request: pytest.FixtureRequest) -> SqliteEngine:
+        return SqliteEngine(engine.path, StoreTimings(quick_sync=WRITERS[request.param]))
 
 
 class TestSqliteBoard(BoardContract): ...

@@ -15,6 +15,7 @@ from holdfast.lifecycle.doctor import examine, rebuild
 from holdfast.store.contract import Append, Write
 from holdfast.store.reads import SessionCursor
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.timings import StoreTimings
 from tests.eventually import eventually
 from tests.store.conformance import created, said
 
@@ -73,7 +74,6 @@ async def test_one_unreadable_event_stops_its_own_stream_only(tmp_path: Path, ch
 
 
 async def test_a_bug_in_the_search_does_not_end_its_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.store.sqlite.search.RETRY_SECONDS", 0.01)
     errors = [RuntimeError("a bug")]
     index = "holdfast.store.sqlite.search.SearchIndex._index"
     from holdfast.store.sqlite.search import SearchIndex
@@ -86,7 +86,7 @@ async def test_a_bug_in_the_search_does_not_end_its_thread(tmp_path: Path, monke
         before(self, records)  # type: ignore[arg-type]
 
     monkeypatch.setattr(index, broken)
-    store = SqliteStore(tmp_path / "holdfast.db")
+    store = SqliteStore(tmp_path / "holdfast.db", StoreTimings(search_retry=0.01))
     await fill(store)
 
     async def found() -> bool:

@@ -7,6 +7,7 @@ import gc
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,9 @@ from holdfast.store.contract import Append, Appended, CommandKey, Write
 from holdfast.store.sqlite.connections import connect_impatient_writer
 from holdfast.store.sqlite.migrate import prepare
 from holdfast.store.sqlite.operations import do_append, encode_writes, weight
-from holdfast.store.sqlite.writer import LIGHT, Writer
+from holdfast.store.sqlite.writer import LIGHT, OpenWriter, Writer
 from holdfast.store.subscriptions import Subscriptions
+from holdfast.timings import StoreTimings
 from tests.eventually import PATIENCE, eventually
 from tests.store.conformance import STREAM, A, created, deleted, said, started
 from tests.store.test_sqlite import WRITERS
@@ -69,9 +71,14 @@ def disk(tmp_path: Path) -> Disk:
 
 
 @pytest.fixture(params=WRITERS)
-async def writer(disk: Disk, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Writer]:
-    monkeypatch.setattr("holdfast.store.sqlite.writer.QUICK", WRITERS[request.param])
-    writer = Writer(disk.connect, Subscriptions(), asyncio.get_running_loop())
+async def writer(disk: Disk, request: pytest.FixtureRequest) -> AsyncIterator[Writer]:
+    async with opened(disk.connect, StoreTimings(quick_sync=WRITERS[request.param])) as writer:
+        yield writer
+
+
+@asynccontextmanager
+async def opened(connect: OpenWriter, timings: StoreTimings) -> AsyncIterator[Writer]:
+    writer = Writer(connect, Subscriptions(), asyncio.get_running_loop(), timings)
     yield writer
     await writer.close()
 
@@ -130,38 +137,34 @@ async def test_a_transaction_that_cannot_be_given_up_leaves_nobody_waiting(write
     assert (await write(writer, "c3", said())).version == 5
 
 
-async def test_a_probe_that_fails_leaves_nothing_unsaid(
-    writer: Writer, disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("holdfast.store.sqlite.writer.PROBE_SECONDS", 0.01)
+@pytest.mark.parametrize("quick_sync", WRITERS.values(), ids=WRITERS)
+async def test_a_probe_that_fails_leaves_nothing_unsaid(disk: Disk, quick_sync: float) -> None:
     unsaid: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unsaid.append(context["message"]))
-    await write(writer, "c1", created(A))
-    disk.doubts = 5
-    with pytest.raises(Unavailable):
-        await write(writer, "c2", said())
+    async with opened(disk.connect, StoreTimings(quick_sync=quick_sync, probe=0.01)) as writer:
+        await write(writer, "c1", created(A))
+        disk.doubts = 5
+        with pytest.raises(Unavailable):
+            await write(writer, "c2", said())
 
-    async def well() -> bool:
-        return writer.health.writable
+        async def well() -> bool:
+            return writer.health.writable
 
-    await eventually(well)
+        await eventually(well)
     gc.collect()
     assert disk.doubts == 0
     assert unsaid == []
 
 
 @pytest.mark.parametrize("quick", [True, False])
-async def test_what_takes_long_is_for_the_thread_on_any_disk(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch, quick: bool
-) -> None:
-    monkeypatch.setattr("holdfast.store.sqlite.writer.QUICK", WRITERS["a quick disk" if quick else "a slow disk"])
-    writer = Writer(disk.connect, Subscriptions(), asyncio.get_running_loop())
-    await write(writer, "c1", created(A), *(said(input=str(n)) for n in range(LIGHT)))
-    await write(writer, "c2", said())
-    await write(writer, "c3", said("x" * 4096 * LIGHT))
-    gone = Append((Write(SYSTEM, (deleted(A),)), Write(STREAM, (), expect=LIGHT + 3)), 1)
-    await commit(writer, gone)
-    await writer.close()
+async def test_what_takes_long_is_for_the_thread_on_any_disk(disk: Disk, quick: bool) -> None:
+    timings = StoreTimings(quick_sync=WRITERS["a quick disk" if quick else "a slow disk"])
+    async with opened(disk.connect, timings) as writer:
+        await write(writer, "c1", created(A), *(said(input=str(n)) for n in range(LIGHT)))
+        await write(writer, "c2", said())
+        await write(writer, "c3", said("x" * 4096 * LIGHT))
+        gone = Append((Write(SYSTEM, (deleted(A),)), Write(STREAM, (), expect=LIGHT + 3)), 1)
+        await commit(writer, gone)
     here = threading.current_thread().name
     assert [name == here for name in disk.committed_by] == [False, quick, False, False]
 
@@ -177,18 +180,19 @@ def foreign(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
+@asynccontextmanager
+async def opened_as_by_the_store(path: Path, timings: StoreTimings) -> AsyncIterator[Writer]:
+    async with opened(lambda: connect_impatient_writer(path), timings) as writer:
+        await write(writer, "c1", created(A))
+        yield writer
+
+
 @pytest.fixture(params=WRITERS)
-async def impatient(
-    disk: Disk, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Writer]:
-    """As the store opens it."""
-    monkeypatch.setattr("holdfast.store.sqlite.writer.QUICK", WRITERS[request.param])
-    monkeypatch.setattr("holdfast.store.sqlite.writer.LOCK_NOTICE_SECONDS", 0.05)
-    path = tmp_path / "holdfast.db"
-    writer = Writer(lambda: connect_impatient_writer(path), Subscriptions(), asyncio.get_running_loop())
-    await write(writer, "c1", created(A))
-    yield writer
-    await writer.close()
+async def impatient(disk: Disk, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Writer]:
+    """It says soon that somebody else has the lock, and waits for long."""
+    timings = StoreTimings(quick_sync=WRITERS[request.param], lock_notice=0.05, lock=PATIENCE)
+    async with opened_as_by_the_store(tmp_path / "holdfast.db", timings) as writer:
+        yield writer
 
 
 async def test_promise_1_a_write_waits_for_a_foreign_lock_beside_the_loop(
@@ -209,23 +213,24 @@ async def test_promise_1_a_write_waits_for_a_foreign_lock_beside_the_loop(
     assert impatient.health.writable
 
 
+@pytest.mark.parametrize("quick_sync", WRITERS.values(), ids=WRITERS)
 async def test_a_lock_that_stays_refuses_with_a_retry_and_the_same_command_is_taken_later(
-    impatient: Writer, foreign: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    disk: Disk, tmp_path: Path, foreign: sqlite3.Connection, quick_sync: float
 ) -> None:
-    monkeypatch.setattr("holdfast.store.sqlite.writer.LOCK_SECONDS", 0.1)
-    monkeypatch.setattr("holdfast.store.sqlite.writer.PROBE_SECONDS", 0.01)
-    foreign.execute("BEGIN IMMEDIATE")
-    with pytest.raises(NotReady, match="locked") as refused:
-        await write(impatient, "c2", said())
-    assert refused.value.retry_after >= 1
-    assert not impatient.health.writable
-    foreign.execute("ROLLBACK")
+    timings = StoreTimings(quick_sync=quick_sync, lock_notice=0.05, lock=0.1, probe=0.01)
+    async with opened_as_by_the_store(tmp_path / "holdfast.db", timings) as writer:
+        foreign.execute("BEGIN IMMEDIATE")
+        with pytest.raises(NotReady, match="locked") as refused:
+            await write(writer, "c2", said())
+        assert refused.value.retry_after >= 1
+        assert not writer.health.writable
+        foreign.execute("ROLLBACK")
 
-    async def well() -> bool:
-        return impatient.health.writable
+        async def well() -> bool:
+            return writer.health.writable
 
-    await eventually(well)
-    assert (await write(impatient, "c2", said())).version == 2
+        await eventually(well)
+        assert (await write(writer, "c2", said())).version == 2
 
 
 async def test_the_event_loop_never_waits_inside_of_the_database(

@@ -34,7 +34,9 @@ from holdfast.store.rows import TaskRow
 from holdfast.tasks import prune
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.prune import Pruning, Rule
+from holdfast.timings import USUAL, TaskTimings
 from tests.actors import person
+from tests.eventually import PATIENCE
 from tests.processes.late_keeper import late_keeper
 from tests.tools.test_terminal import SECRET, SESSION, Desk, opened
 
@@ -42,8 +44,8 @@ DAY_MS = 86_400_000
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    async with asyncio.timeout(60), opened(tmp_path) as desk:
+async def desk(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
+    async with asyncio.timeout(PATIENCE), opened(tmp_path, getattr(request, "param", USUAL.tasks)) as desk:
         yield desk
 
 
@@ -81,10 +83,10 @@ async def intended(desk: Desk) -> str:
 # --- ends -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("desk", [TaskTimings(stop_grace=3600.0)], indirect=True)
 async def test_a_stop_by_force_on_top_of_a_patient_one_does_not_lose_the_end(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk,
 ) -> None:
-    monkeypatch.setattr("holdfast.tasks.commands.STOP_GRACE_SECONDS", 3600.0)
     stubborn = "(trap '' TERM; touch ready; sleep 60) & wait"
     task = (await desk.call("terminal", command=stubborn, background=True)).task
     while not (desk.context.cwd / "ready").exists():
@@ -99,6 +101,7 @@ async def test_a_stop_by_force_on_top_of_a_patient_one_does_not_lose_the_end(
     assert not await desk.tasks.supervisor.members(task)
 
 
+@pytest.mark.parametrize("desk", [TaskTimings(retry=0.0)], indirect=True)
 async def test_an_end_whose_commit_was_in_doubt_is_written_once_and_told_once(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,7 +114,6 @@ async def test_an_end_whose_commit_was_in_doubt_is_written_once_and_told_once(
         return appended
 
     monkeypatch.setattr(desk.store, "append", doubtful)
-    monkeypatch.setattr("holdfast.tasks.commands.RETRY_SECONDS", 0.0)
     task = (await desk.call("terminal", command="true", background=True)).task
     while task in desk.tasks._followed:
         await asyncio.sleep(0.01)
@@ -157,6 +159,7 @@ async def test_a_session_that_was_put_away_is_not_woken_by_the_end_that_this_cau
     assert [note.task for note in await desk.notes()] == [task]
 
 
+@pytest.mark.parametrize("desk", [TaskTimings(retry=0.0)], indirect=True)
 async def test_a_stop_that_the_disk_refused_is_tried_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     append, troubles = desk.store.append, [Unavailable("The disk does not take writes.")]
 
@@ -166,7 +169,6 @@ async def test_a_stop_that_the_disk_refused_is_tried_again(desk: Desk, monkeypat
         return await append(wanted)
 
     monkeypatch.setattr(desk.store, "append", full)
-    monkeypatch.setattr("holdfast.tasks.commands.RETRY_SECONDS", 0.0)
     started = await desk.call("terminal", command="sleep 60", background=True)
     assert started.end is not None
     assert started.end.running, "it is started, not done"
@@ -176,11 +178,11 @@ async def test_a_stop_that_the_disk_refused_is_tried_again(desk: Desk, monkeypat
     assert (row.state, row.stop_reason, troubles) == ("stopped", "its session was archived", [])
 
 
+@pytest.mark.parametrize("desk", [TaskTimings(clock=0.02)], indirect=True)
 async def test_a_time_that_passed_while_the_machine_slept_is_noticed_soon_after(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The clock of the loop stands still meanwhile, so a timer alone would come hours too late."""
-    monkeypatch.setattr("holdfast.tasks.commands.CLOCK_SECONDS", 0.02)
     now = SystemClock().now()
     started = intent(desk, "sleep 60", until=now + DAY_MS)
     await desk.tasks.start_command(started)

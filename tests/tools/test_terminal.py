@@ -22,24 +22,18 @@ from holdfast.domain.events import session_stream
 from holdfast.domain.events.session import NoteReceived, ToolCallFinished
 from holdfast.domain.task import task_of_left
 from holdfast.processes.identity import process
-from holdfast.processes.supervisor import Supervisor
 from holdfast.profiles import Profiles
-from holdfast.runtime.tools import terminal
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, ToolOutput, effect_of
 from holdfast.schemas.tasks import TaskView
 from holdfast.secrets import NO_SECRETS, Secrets
-from holdfast.sessions import Caller, Sessions
+from holdfast.sessions import Caller
 from holdfast.store.contract import Append, CommandKey, Write
-from holdfast.store.sqlite.store import SqliteStore
-from holdfast.tasks.commands import CommandTasks
-from holdfast.tasks.defaults import CommandDefaults
-from holdfast.tasks.git_snapshots import GitSnapshots
-from holdfast.tasks.log import TaskLog
-from holdfast.tasks.queries import TaskQueries
+from holdfast.timings import USUAL, TaskTimings, Timings
 from tests.actors import person
 from tests.eventually import PATIENCE, eventually
+from tests.rig import GatewayRig
 
 SESSION = "0123456789abcdef"
 SECRET = "the-key-of-a-provider"
@@ -53,27 +47,15 @@ def alive(pid: int) -> bool:
 KNOWN = Secrets({"KEY": SECRET})
 
 
-class Desk:
+class Desk(GatewayRig):
     """An agent's two tools, and the archive behind them."""
 
-    def __init__(self, home: Home, cwd: Path, *, secrets: Secrets = KNOWN) -> None:
-        clock, profiles = SystemClock(), Profiles(home.config)
+    def __init__(self, home: Home, cwd: Path, *, secrets: Secrets = KNOWN, timings: TaskTimings = USUAL.tasks) -> None:
+        profiles = Profiles(home.config)
         profiles.secrets = secrets
-        self.store = SqliteStore(home.database)
-        self.sessions = Sessions(self.store, clock)
-        self.tasks = CommandTasks(
-            self.store,
-            task_log=TaskLog(self.store, clock, GitSnapshots(home.tasks), profiles),
-            supervisor=Supervisor(home.tasks),
-            defaults=CommandDefaults(home.tasks, profiles, 0o022),
-            sessions=self.sessions,
-            clock=clock,
-        )
-        self.task_queries = TaskQueries(
-            self.store, tasks=self.tasks, sessions=self.sessions, clock=clock, profiles=profiles
-        )
+        super().__init__(home.path, profiles, timings=Timings(tasks=timings))
         self.tools: dict[str, AnyTool] = {
-            tool.name: tool for tool in command_tools(self.tasks, self.task_queries, clock)
+            tool.name: tool for tool in command_tools(self.tasks, self.task_queries, self.clock, timings)
         }
         self.context = ToolContext(cwd, profile="demo", session=SESSION, other_sessions=True)
         self._calls = 0
@@ -91,8 +73,7 @@ class Desk:
     async def close(self) -> None:
         for row in await self.store.running_tasks():
             await self.tasks.supervisor.kill(row.id, grace=0)
-        await self.tasks.stop()
-        await self.store.close()
+        await super().close()
 
     async def call(self, tool: str, **arguments: object) -> ToolOutput:
         self._calls += 1
@@ -115,12 +96,12 @@ class Desk:
 
 
 @asynccontextmanager
-async def opened(tmp_path: Path) -> AsyncIterator[Desk]:
+async def opened(tmp_path: Path, timings: TaskTimings = USUAL.tasks) -> AsyncIterator[Desk]:
     home = Home(tmp_path / "home")
     home.prepare()
     cwd = tmp_path / "cwd"
     cwd.mkdir()
-    desk = Desk(home, cwd)
+    desk = Desk(home, cwd, timings=timings)
     try:
         yield await desk.open()
     finally:
@@ -128,8 +109,8 @@ async def opened(tmp_path: Path) -> AsyncIterator[Desk]:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    async with opened(tmp_path) as desk:
+async def desk(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
+    async with opened(tmp_path, getattr(request, "param", USUAL.tasks)) as desk:
         yield desk
 
 
@@ -184,8 +165,8 @@ async def test_a_person_waits_reads_writes_and_kills_through_process(desk: Desk)
     assert waited.output.startswith("got something\n[stopped: ")
 
 
-async def test_a_kill_waits_only_so_long_for_the_end(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminal, "KILL_SECONDS", 0)
+@pytest.mark.parametrize("desk", [TaskTimings(kill=0)], indirect=True)
+async def test_a_kill_waits_only_so_long_for_the_end(desk: Desk) -> None:
     started = await desk.call("terminal", command="trap '' TERM; sleep 60", background=True)
     killed = await desk.call("process", action="kill", task=started.task)
     assert (killed.outcome, killed.output) == (
@@ -394,11 +375,9 @@ async def test_what_is_gone_in_a_moment_was_not_left_behind(desk: Desk) -> None:
     assert len(await desk.store.task_ids()) == 1
 
 
-async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_somebody_has_looked(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("desk", [TaskTimings(sample_age=3600.0)], indirect=True)
+async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_somebody_has_looked(desk: Desk) -> None:
     """A look is shared for a while; what begins after it has not been seen."""
-    monkeypatch.setattr("holdfast.tasks.queries.LOOK_SECONDS", 50.0)
     first = await desk.call("terminal", command="sleep 60", background=True)
     view = await desk.task_queries.view(await desk.task_queries.find(first.task))
     assert view.activity == "unknown" and "watched for only 0 s" in view.activity_evidence

@@ -15,9 +15,9 @@ from tests.web.seat import DESKTOP, Seat
 BROWSER = DESKTOP
 """The headless shell shows no notifications."""
 QUICK = {
-    "holdfast.lifecycle.reset_scheduler.LOOK_SECONDS": 0.1,
-    "holdfast.lifecycle.stale_report.LOOK_SECONDS": 0.1,
-    "holdfast.profiles.MINUTE_MS": 1_500,
+    "lifecycle.reset_check": 0.1,
+    "lifecycle.stale_check": 0.1,
+    "minute_ms": 1_500,
 }
 """A minute of a reset policy is a second and a half."""
 
@@ -68,7 +68,7 @@ def hidden(seat: Seat) -> Seat:
 @pytest.fixture
 def listening(tmp_path: Path, browser: Browser) -> Iterator[Seat]:
     """Somebody who asked for them and looks elsewhere, while the clocks of the gateway run fast."""
-    with home_with_commands(settled(tmp_path / "home"), constants=QUICK) as process:
+    with home_with_commands(settled(tmp_path / "home"), timings=QUICK) as process:
         with Seat(browser, process.start()) as seat:
             seat.context.add_init_script(HIDDEN)
             opted_in(seat)

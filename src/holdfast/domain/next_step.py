@@ -46,6 +46,7 @@ class TurnLimits:
     """0 is no limit."""
     minutes: int = 0
     """0 is no limit; the time that it waits for a person, or is not running at all, does not count."""
+    minute_ms: int = MINUTE_MS
     model_attempts: int = 8
     resume_attempts: int = 3
     resume_age_ms: int = 6 * 3_600_000
@@ -231,7 +232,7 @@ def _over_limit(turn: Turn, limits: TurnLimits, worked_ms: int) -> Problem | Non
     if limits.tokens and turn.tokens >= limits.tokens:
         message = f"The turn used {turn.tokens} tokens; its profile allows {limits.tokens}."
         return Problem(code="token_limit", message=message, hint=hint)
-    worked = worked_ms // MINUTE_MS
+    worked = worked_ms // limits.minute_ms
     if limits.minutes and worked >= limits.minutes:
         message = f"The turn worked for {worked} minutes; its profile allows {limits.minutes}."
         return Problem(code="time_limit", message=message, hint=hint)

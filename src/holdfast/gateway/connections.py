@@ -14,14 +14,12 @@ from websockets.http11 import Request
 
 from holdfast import __version__
 from holdfast.gateway import dashboard_files
+from holdfast.timings import USUAL, GatewayTimings
 
 MAX_CONNECTIONS = 1_200
 RESERVED_FILES = 256
 """Files that are not connections: the database, output of commands, models, tools."""
 MAX_UNAUTHENTICATED = 16
-UNAUTHENTICATED_SECONDS = 5.0
-GRACE_SECONDS = 0.25
-"""For so long a new connection is not counted: many clients may connect at once, and their headers take a moment."""
 HEAD_LIMIT = 64 * 1024
 WRITE_BUFFER_BYTES = 64 * 1024
 """With more than this unsent, whoever writes waits."""
@@ -46,14 +44,15 @@ PAGE_HEADERS = [header for header in SECURITY_HEADERS if header[0] != b"cache-co
 class ConnectionLimits:
     """Counts the connections that have not shown a credential, and closes those that do not show one in time."""
 
-    def __init__(self, *, open_files: int) -> None:
+    def __init__(self, *, open_files: int, timings: GatewayTimings = USUAL.gateway) -> None:
+        self._timings = timings
         self.max_connections = max(MAX_UNAUTHENTICATED, min(MAX_CONNECTIONS, open_files - RESERVED_FILES))
         self._timers: dict[Client, asyncio.TimerHandle] = {}
         self._counted: set[Client] = set()
 
     def opened(self, client: Client, connection: HttpConnection) -> None:
         """Wait for its credential."""
-        timer = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._count, client, connection)
+        timer = asyncio.get_running_loop().call_later(self._timings.uncounted, self._count, client, connection)
         self._timers[client] = timer
 
     def identified(self, client: Client) -> None:
@@ -70,7 +69,7 @@ class ConnectionLimits:
             connection.reject(TOO_MANY)
             return
         self._counted.add(client)
-        left = UNAUTHENTICATED_SECONDS - GRACE_SECONDS
+        left = self._timings.unauthenticated - self._timings.uncounted
         self._timers[client] = asyncio.get_running_loop().call_later(left, connection.transport.close)
 
 

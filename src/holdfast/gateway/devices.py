@@ -22,9 +22,9 @@ from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthoriz
 from holdfast.gateway.streams import Streams
 from holdfast.schemas.devices import DeviceView, SignInCode
 from holdfast.store.device_store import DeviceRow, DeviceStore
+from holdfast.timings import USUAL, GatewayTimings
 
 CODE_MS = 10 * 60_000
-TOUCH_MS = 60_000
 """So often it is written down that a device was here."""
 YEAR_MS = 365 * 24 * 3600 * 1000
 """Browsers keep the cookie so long; whoever was not here for so long does not get in with it either."""
@@ -50,7 +50,15 @@ def hashed(secret: str) -> str:
 class Devices:
     """Who may look in from a browser."""
 
-    def __init__(self, store: DeviceStore, streams: Streams, clock: Clock, revocations: Revocations) -> None:
+    def __init__(
+        self,
+        store: DeviceStore,
+        streams: Streams,
+        clock: Clock,
+        revocations: Revocations,
+        timings: GatewayTimings = USUAL.gateway,
+    ) -> None:
+        self._seen_ms = timings.device_seen * 1000
         self._store = store
         self._streams = streams
         self._clock = clock
@@ -112,7 +120,7 @@ class Devices:
     def came(self, device: str) -> None:
         """It asked for something; that is written down now and then, beside the work."""
         row, now = self.get(device), self._clock.now()
-        if now - row.seen_at > TOUCH_MS:
+        if now - row.seen_at > self._seen_ms:
             self._by_hash[row.hash] = replace(row, seen_at=now)
             self._beside(self._touch(device, now))
 

@@ -34,7 +34,6 @@ from holdfast.gateway.state import Gateway
 LOG_FILES = 5
 FRAME_LIMIT = 1024 * 1024
 GRACE_SECONDS = 1
-UNREAD_SECONDS = 30
 BACKLOG = 2048
 SEND_BYTES = 64 * 1024
 """Of the kernel for what is on its way to one client; it doubles that. By default it grows to megabytes."""
@@ -87,7 +86,7 @@ class Server(uvicorn.Server):
         yield
 
 
-def listen(port: int) -> socket.socket:
+def listen(port: int, *, unread_seconds: float) -> socket.socket:
     """A socket on loopback. The kernel cuts whoever leaves what was sent unread for too long.
 
     The protocol is named because asyncio turns Nagle's delay off (40 ms an answer) only where it is.
@@ -95,7 +94,7 @@ def listen(port: int) -> socket.socket:
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
-    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS * 1000))
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(unread_seconds * 1000))
     try:
         bound.bind(("127.0.0.1", port))
         bound.listen(BACKLOG)

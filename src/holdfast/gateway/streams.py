@@ -27,6 +27,7 @@ from holdfast.periodic import PeriodicTask
 from holdfast.runtime.writer import StreamingText, StreamingTexts
 from holdfast.schemas.sessions import Delta
 from holdfast.store.contract import Page, Store, Subscription
+from holdfast.timings import USUAL, GatewayTimings
 
 PAGE = 5000
 FOLLOW_BYTES = 32_768
@@ -34,15 +35,12 @@ FOLLOW_BYTES = 32_768
 PIECE_BYTES = 65_536
 STALLED_BYTES = 262_144
 """So much may wait for one client for long; with more it is cut when it takes nothing for some seconds."""
-STALLED_SECONDS = 10.0
 ALL_STALLED_BYTES = 64 * 1024 * 1024
 """So much may wait for all clients together; beyond it those with most are cut at once. It is also looked at before
 large events are sent, whenever these make up an eighth of it.
 """
-CHECK_SECONDS = 1.0
 SHARED_BYTES = 4 * 1024 * 1024
 DELETIONS = {SessionDeleted.__name__, TaskPruned.__name__}
-HEARTBEAT_SECONDS = 10.0
 encode = msgspec.json.Encoder().encode
 
 
@@ -119,7 +117,16 @@ class Follower:
 class Streams:
     """Every open stream of this gateway."""
 
-    def __init__(self, store: Store, streaming: StreamingTexts) -> None:
+    def __init__(
+        self,
+        store: Store,
+        streaming: StreamingTexts,
+        timings: GatewayTimings = USUAL.gateway,
+        *,
+        budget_bytes: int = ALL_STALLED_BYTES,
+    ) -> None:
+        self._timings = timings
+        self._budget_bytes = budget_bytes
         self._store = store
         self._streaming = streaming
         self._shared: OrderedDict[tuple[str | None, int], Batch] = OrderedDict()
@@ -130,7 +137,7 @@ class Streams:
         self._forgotten = 0
         """How often shared pages were thrown away, because something in them may have been deleted."""
         self._open: dict[asyncio.Task[object], Follower] = {}
-        self._checks = PeriodicTask(self._check, name="stalled clients", every=CHECK_SECONDS)
+        self._checks = PeriodicTask(self._check, name="stalled clients", every=timings.stalled_check)
         self._large_bytes = 0
         """Of large events that were sent since somebody looked what waits for all clients."""
         self._checking = False
@@ -169,7 +176,7 @@ class Streams:
             waiting = follower.held()
             if waiting != follower.waiting or waiting == 0:
                 follower.waiting, follower.since = waiting, now
-            elif waiting > STALLED_BYTES and now - follower.since >= STALLED_SECONDS:
+            elif waiting > STALLED_BYTES and now - follower.since >= self._timings.stalled:
                 follower.cut()
         self._cut_largest()
 
@@ -182,7 +189,7 @@ class Streams:
         held = [(follower.held(), follower) for follower in self._open.values()]
         held.sort(key=lambda pair: (min(pair[0], STALLED_BYTES), -pair[1].since))
         total = sum(size for size, _ in held)
-        while total > ALL_STALLED_BYTES:
+        while total > self._budget_bytes:
             size, follower = held.pop()
             follower.cut()
             total -= size
@@ -233,7 +240,7 @@ class Streams:
         size = frame.size if isinstance(frame, Batch) else 0
         if size > FOLLOW_BYTES:
             self._large_bytes += size
-            if self._large_bytes > ALL_STALLED_BYTES // 8:
+            if self._large_bytes > self._budget_bytes // 8:
                 self._cut_largest()
 
     # --- following --------------------------------------------------------------------------------
@@ -256,7 +263,7 @@ class Streams:
                 streaming = self._streaming.get(stream) if stream is not None else None
                 if streaming is not None and streaming.since <= after and (delta := spoken.rest(streaming)) is not None:
                     yield delta
-                if not await _changed(changes):
+                if not await _changed(changes, self._timings.heartbeat):
                     yield Heartbeat()
 
     async def page(self, session: str | None, *, after: int, limit: int) -> Page:
@@ -339,9 +346,9 @@ def _canceller(task: asyncio.Task[object]) -> Callable[[object], None]:
     return cancel
 
 
-async def _changed(changes: Subscription) -> bool:
+async def _changed(changes: Subscription, within: float) -> bool:
     try:
-        async with asyncio.timeout(HEARTBEAT_SECONDS):
+        async with asyncio.timeout(within):
             await changes.wait()
     except TimeoutError:
         return False

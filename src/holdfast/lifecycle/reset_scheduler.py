@@ -22,8 +22,8 @@ from holdfast.lifecycle.reset_service import ResetService
 from holdfast.periodic import PeriodicTask
 from holdfast.profiles import Profiles
 from holdfast.store.contract import Store
+from holdfast.timings import USUAL, LifecycleTimings
 
-LOOK_SECONDS = 10.0
 AT_ONCE = 4
 log = logging.getLogger(__name__)
 
@@ -32,14 +32,21 @@ class ResetScheduler:
     """Resets sessions by their rules."""
 
     def __init__(
-        self, store: Store, *, reset_service: ResetService, profiles: Profiles, awake: AwakeClock, clock: Clock
+        self,
+        store: Store,
+        *,
+        reset_service: ResetService,
+        profiles: Profiles,
+        awake: AwakeClock,
+        clock: Clock,
+        timings: LifecycleTimings = USUAL.lifecycle,
     ) -> None:
         self._store = store
         self._reset_service = reset_service
         self._profiles = profiles
         self._awake = awake
         self._clock = clock
-        self._rounds = PeriodicTask(self.run_once, name="the reset clock", every=LOOK_SECONDS)
+        self._rounds = PeriodicTask(self.run_once, name="the reset clock", every=timings.reset_check)
         self._few = asyncio.Semaphore(AT_ONCE)
 
     async def start(self) -> None:

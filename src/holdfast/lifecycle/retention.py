@@ -19,9 +19,9 @@ from holdfast.settings import RetentionSettings
 from holdfast.store.contract import CommandKey, Store
 from holdfast.store.rows import SessionRow
 from holdfast.tasks.prune import Prunable, Pruning
+from holdfast.timings import USUAL, LifecycleTimings
 
 EVERY_SECONDS = 3600.0
-FIRST_SECONDS = 60.0
 DAY_MS = 86_400_000
 MEGABYTE = 1_000_000
 ARCHIVE, DELETE = "sessions_archive_days", "sessions_delete_days"
@@ -49,13 +49,24 @@ def outlived(tasks: list[Prunable], rules: RetentionSettings, *, now: int) -> di
 class Retention:
     """Applies the rules every hour while it is started."""
 
-    def __init__(self, store: Store, *, pruning: Pruning, sessions: Sessions, profiles: Profiles, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        pruning: Pruning,
+        sessions: Sessions,
+        profiles: Profiles,
+        clock: Clock,
+        timings: LifecycleTimings = USUAL.lifecycle,
+    ) -> None:
         self._store = store
         self._pruning = pruning
         self._sessions = sessions
         self._clock = clock
         self._profiles = profiles
-        self._rounds = PeriodicTask(self._apply_all, name="retention", every=EVERY_SECONDS, first=FIRST_SECONDS)
+        self._rounds = PeriodicTask(
+            self._apply_all, name="retention", every=EVERY_SECONDS, first=timings.first_retention
+        )
 
     async def start(self) -> None:
         """Apply the rules every hour, but not at once: a start should be quick."""

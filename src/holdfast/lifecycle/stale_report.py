@@ -16,8 +16,8 @@ from holdfast.periodic import PeriodicTask
 from holdfast.profiles import Profiles
 from holdfast.store.contract import Append, Store, Write
 from holdfast.tasks.queries import TaskQueries
+from holdfast.timings import USUAL, LifecycleTimings
 
-LOOK_SECONDS = 60.0
 USUAL_HOUR = 4
 log = logging.getLogger(__name__)
 
@@ -25,13 +25,20 @@ log = logging.getLogger(__name__)
 class StaleReport:
     """Writes the report at the daily hour while it is started."""
 
-    def __init__(self, store: Store, task_queries: TaskQueries, clock: Clock, profiles: Profiles) -> None:
+    def __init__(
+        self,
+        store: Store,
+        task_queries: TaskQueries,
+        clock: Clock,
+        profiles: Profiles,
+        timings: LifecycleTimings = USUAL.lifecycle,
+    ) -> None:
         self._store = store
         self._task_queries = task_queries
         self._clock = clock
         self._profiles = profiles
         self._listed: int | None = None
-        self._rounds = PeriodicTask(self.run_once, name="the list of stale commands", every=LOOK_SECONDS)
+        self._rounds = PeriodicTask(self.run_once, name="the list of stale commands", every=timings.stale_check)
 
     async def start(self) -> None:
         """Write reports from the next daily hour on."""

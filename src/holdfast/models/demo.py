@@ -19,6 +19,7 @@ from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.history import TOKEN_SHIFT, AgentMessage, Message, Note, ToolResult, UserMessage, message_size
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
+from holdfast.timings import USUAL
 
 HELP = """I am the demo agent: a script, not an AI. I read your message line by line. These commands work:
   say TEXT            answer with TEXT
@@ -72,6 +73,9 @@ class DemoModel:
 
     name = "demo"
 
+    def __init__(self, *, hang_seconds: float = USUAL.runtime.demo_hang) -> None:
+        self._hang_seconds = hang_seconds
+
     async def window(self) -> int | None:
         """A script sees everything."""
         return None
@@ -79,7 +83,7 @@ class DemoModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
         """Carry the next lines out."""
         if request.about:
-            yield await _summary(request.about)
+            yield await _summary(request.about, self._hang_seconds)
             return
         text, calls = "", list[WantedCall]()
         reported = _report(request.messages)
@@ -91,7 +95,8 @@ class DemoModel:
             if call is not None:
                 calls.append(call)
                 continue
-            speech = _speak(line, request.messages)
+            hangs = line.verb == "hang" and not line.rest
+            speech = TimedText("done", self._hang_seconds) if hangs else _speak(line, request.messages)
             async for piece in _say(speech, first=not text):
                 text += piece
                 yield ModelDelta(piece)
@@ -204,8 +209,6 @@ def _speak(line: Line, messages: list[Message]) -> TimedText:
             return TimedText(f"My next summaries: {line.rest}.")
         case "leave" if not line.rest:
             return TimedText("I leave.")
-        case "hang" if not line.rest:
-            return TimedText("done", MAX_SLOW_SECONDS)
         case "crash" if not line.rest:
             message = "The demo agent crashed because the message asked for it."
             raise ModelError(Problem(code="demo_crashed", message=message, hint="It is tried again later."))
@@ -221,13 +224,13 @@ def _speak(line: Line, messages: list[Message]) -> TimedText:
             return TimedText(f"I do not know how to {_quote(line.whole)}.\n{HELP}")
 
 
-async def _summary(about: list[Message]) -> ModelAnswer:
+async def _summary(about: list[Message], hang_seconds: float) -> ModelAnswer:
     """As the conversation says that summaries go; the last word counts."""
     users = [message.text for message in about if isinstance(message, UserMessage)]
     lines = [line for text in users for line in _parse(text) if line.verb == "summary" and line.rest in SUMMARIES]
     how = lines[-1].rest if lines else "ok"
     if how == "hang":
-        await asyncio.sleep(MAX_SLOW_SECONDS)
+        await asyncio.sleep(hang_seconds)
     if how == "fail":
         message = "The demo agent wrote no summary because the message asked for that."
         raise ModelError(Problem(code="demo_failed", message=message, hint="Say `summary ok`."))

@@ -13,9 +13,6 @@ from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import FinishReason
 from holdfast.domain.history import Message
 
-SAVE_SECONDS = 0.2
-"""Together with the commit itself, what was shown is on disk a quarter of a second later."""
-
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
@@ -105,11 +102,16 @@ class Model(Protocol):
 
 
 async def stream_answer(
-    model: Model, request: ModelRequest, *, show: Callable[[ModelDelta], None], save: Callable[[], Awaitable[None]]
+    model: Model,
+    request: ModelRequest,
+    *,
+    show: Callable[[ModelDelta], None],
+    save: Callable[[], Awaitable[None]],
+    save_seconds: float,
 ) -> ModelAnswer:
-    """The whole answer. Its pieces are shown as they come; `save` keeps them, `SAVE_SECONDS` after one was shown."""
+    """The whole answer. Its pieces are shown as they come; `save` keeps them, so long after one was shown."""
     shown = asyncio.Event()
-    saver = asyncio.create_task(_save_after(shown, save))
+    saver = asyncio.create_task(_save_after(shown, save, save_seconds))
     try:
         async with aclosing(model.stream(request)) as pieces:
             async for piece in pieces:
@@ -125,9 +127,9 @@ async def stream_answer(
     raise ModelError(Problem(code="no_answer", message="The model ended without an answer.", hint="Try again."))
 
 
-async def _save_after(shown: asyncio.Event, save: Callable[[], Awaitable[None]]) -> NoReturn:
+async def _save_after(shown: asyncio.Event, save: Callable[[], Awaitable[None]], seconds: float) -> NoReturn:
     while True:
         await shown.wait()
-        await asyncio.sleep(SAVE_SECONDS)
+        await asyncio.sleep(seconds)
         shown.clear()
         await save()

@@ -13,6 +13,7 @@ from holdfast.models.model import Model, ModelAnswer, ModelDelta, ModelError, Mo
 from holdfast.models.provider import Provider, ProviderModel, warm_up
 from holdfast.profiles import Detected, Profiles
 from holdfast.settings import DEMO, ProviderSettings
+from holdfast.timings import USUAL, RuntimeTimings
 
 SHOWN = 5
 """So many models of a provider are named where one was not understood."""
@@ -42,9 +43,9 @@ class UnavailableModel:
 class ModelRegistry:
     """The models of the providers that the settings have."""
 
-    def __init__(self, profiles: Profiles) -> None:
+    def __init__(self, profiles: Profiles, timings: RuntimeTimings = USUAL.runtime) -> None:
         self._profiles = profiles
-        self._demo = DemoModel()
+        self._demo = DemoModel(hang_seconds=timings.demo_hang)
         self._models: dict[tuple[str, ProviderSettings, str], ProviderModel] = {}
 
     async def detect(self) -> Sequence[Detected]:

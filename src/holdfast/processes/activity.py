@@ -23,6 +23,7 @@ from typing import Literal
 
 from holdfast.processes.identity import Process, Table, table, tree
 from holdfast.processes.spool import OUTPUTS, Claim
+from holdfast.timings import USUAL, ProcessTimings
 
 Word = Literal["working", "serving", "waiting", "idle"]
 Detail = Literal["", "in use", "not in use", "on input", "on net"]
@@ -33,10 +34,6 @@ CPU_SERVING = 0.04
 IO_WORKING = 64 * 1024
 WRITTEN_WORKING = 4 * 1024
 """Written bytes a second that count as work: fewer than read ones, so that a slow download counts."""
-WINDOW_SECONDS = 60.0
-"""The least time that a classification covers, unless the command is younger."""
-RECENT_SECONDS = 5.0
-"""A command that reads our input and did nothing for this long waits for it; a younger command is not called idle."""
 SPACING = 12
 """How many samples of a window are kept."""
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -179,7 +176,8 @@ class _Track:
 class ActivityMeter:
     """Keeps the samples of the last minute of each command."""
 
-    def __init__(self) -> None:
+    def __init__(self, timings: ProcessTimings = USUAL.processes) -> None:
+        self._window, self._recent = timings.window, timings.recent
         self._tracks: dict[str, _Track] = {}
 
     def begin(self, id: str) -> None:
@@ -197,12 +195,12 @@ class ActivityMeter:
 
     def _judge(self, track: _Track, now: Sample) -> Activity | NotYet:
         before = track.samples
-        old = [one for one in before if now.at - one.at >= WINDOW_SECONDS]
+        old = [one for one in before if now.at - one.at >= self._window]
         if old:  # the window begins with the newest of them
             del before[: len(old) - 1]
             track.from_start = False
-        found = over_window(before, now, whole=bool(old) or track.from_start)
-        if not before or now.at - before[-1].at >= WINDOW_SECONDS / SPACING:
+        found = over_window(before, now, whole=bool(old) or track.from_start, recent_seconds=self._recent)
+        if not before or now.at - before[-1].at >= self._window / SPACING:
             before.append(now)
         return self._count(track, found, now)
 
@@ -212,25 +210,27 @@ class ActivityMeter:
             return found
         if not track.quiet_looks:
             track.quiet_since = now.at - found.evidence.seconds
-        if not track.quiet_looks or now.at - track.counted_at >= WINDOW_SECONDS / SPACING:
+        if not track.quiet_looks or now.at - track.counted_at >= self._window / SPACING:
             track.quiet_looks, track.counted_at = track.quiet_looks + 1, now.at
         return replace(found, quiet_seconds=now.at - track.quiet_since, quiet_looks=track.quiet_looks)
 
 
-def over_window(before: Sequence[Sample], now: Sample, *, whole: bool) -> Activity | NotYet:
+def over_window(
+    before: Sequence[Sample], now: Sample, *, whole: bool, recent_seconds: float = USUAL.processes.recent
+) -> Activity | NotYet:
     """Return the activity over a window. `whole`: it is long enough, or goes back to the start of the command."""
     if not before:
         return classify(now, now) if now.ports else NotYet(now)
     seconds = now.at - before[0].at
     uses = max(one.uses for one in (*before[1:], now))
     found = classify(before[0], replace(now, uses=uses))
-    recent = [one for one in before if now.at - one.at >= RECENT_SECONDS]
+    recent = [one for one in before if now.at - one.at >= recent_seconds]
     if recent:
         lately = classify(recent[-1], replace(now, uses=uses))
         if lately.word == "serving" or (now.on_input and lately.word == "waiting"):
             return lately  # what it read at its start is not use, and a prompt is waiting
     loading = found.word == "working" and not found.evidence.output  # a program reads a lot to begin
-    if (found.word == "idle" and not whole) or (seconds < RECENT_SECONDS and (loading or found.word == "idle")):
+    if (found.word == "idle" and not whole) or (seconds < recent_seconds and (loading or found.word == "idle")):
         return NotYet(now, seconds)
     return found
 

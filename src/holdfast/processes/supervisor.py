@@ -29,12 +29,11 @@ from holdfast.processes.kill import KillReport, Member, find_members, kill_tree,
 from holdfast.processes.launch import KeeperLauncher
 from holdfast.processes.output_sizes import OutputSizes
 from holdfast.processes.spool import OUTPUTS, Claim, OutputFile, Spool, Stream, Window, clear_removed
+from holdfast.timings import USUAL, ProcessTimings
 
 TICK_SECONDS = 1.0
 ALONE_SECONDS = 0.05
 """How often an output is capped whose keepers are both dead."""
-FOLLOW_SECONDS = 0.1
-ACTIVITY_SECONDS = 15.0
 LEFT_SECONDS = 0.4
 """How long the other processes of an ended command have to end before they count as left behind."""
 USAGE_SECONDS = 5.0
@@ -75,13 +74,21 @@ class _Watch:
 class Supervisor:
     """The commands below one directory. There is one supervisor at a time, since the gateway locks the home."""
 
-    def __init__(self, root: Path, limits: Limits | None = None, *, launcher: KeeperLauncher | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        limits: Limits | None = None,
+        *,
+        launcher: KeeperLauncher | None = None,
+        timings: ProcessTimings = USUAL.processes,
+    ) -> None:
         require_proc()
+        self._timings = timings
         self.root = root
         self._limits = limits or Limits()
         self._launcher = launcher or KeeperLauncher()
         self._own_launcher = launcher is None
-        self._meter = ActivityMeter()
+        self._meter = ActivityMeter(timings)
         self._activities_lock = asyncio.Lock()
         self._live: dict[str, _Watch] = {}
         self._starting: dict[str, asyncio.Task[Running]] = {}
@@ -248,7 +255,7 @@ class Supervisor:
             elif watch is None:
                 return
             else:
-                await asyncio.wait({watch.outcome}, timeout=FOLLOW_SECONDS)
+                await asyncio.wait({watch.outcome}, timeout=self._timings.follow)
 
     def discard(self, id: str, *, before: int) -> None:
         """Drop what was written between the head and this offset; offsets do not shift."""
@@ -331,7 +338,7 @@ class Supervisor:
         look = loop.time()
         while True:
             if self._live and loop.time() >= look:
-                look = loop.time() + ACTIVITY_SECONDS
+                look = loop.time() + self._timings.activity
                 await self.activities()
             alone = [(output, watch.claim.tail) for watch in self._live.values() for output in _over_its_cap(watch)]
             capped = [await asyncio.to_thread(_cap, output, tail or 0) for output, tail in alone]

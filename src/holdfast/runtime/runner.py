@@ -29,13 +29,11 @@ from holdfast.store.contract import Store
 from holdfast.store.log_follower import LogFollower, growing_pause
 from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.tasks.log import TaskLog
+from holdfast.timings import USUAL, RuntimeTimings
 
 HOLDER = f"gateway {os.getpid()}"
-RETRY_SECONDS = 1.0
-SWEEP_SECONDS = 30.0
 RESUME_AT_ONCE = 8
-RESUME_SECONDS = 2.0
-"""After a start open turns are resumed in batches: the next when one is done, at the latest after this time."""
+"""So many open turns are resumed together after a start."""
 WAKING = frozenset(
     {"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered", "SummaryRequested"}
 )
@@ -67,7 +65,9 @@ class Runner:
         agents: Agents,
         clock: Clock,
         heartbeat: HeartbeatFile | None = None,
+        timings: RuntimeTimings = USUAL.runtime,
     ) -> None:
+        self._timings = timings
         self._store = store
         self._sessions = sessions
         self._task_log = task_log
@@ -88,7 +88,7 @@ class Runner:
         """Open sessions that have no worker yet, in order."""
         self._resuming: asyncio.Task[None] | None = None
         self._follower = LogFollower(
-            store, self._react, wanted=_wakes, name="the runner", sweep=self.sweep, sweep_seconds=SWEEP_SECONDS
+            store, self._react, wanted=_wakes, name="the runner", sweep=self.sweep, sweep_seconds=timings.sweep
         )
         self._leaving = asyncio.Event()
 
@@ -166,7 +166,7 @@ class Runner:
             some = [*self._to_resume][:RESUME_AT_ONCE]
             for id in some:
                 self.wake(id)
-            await asyncio.wait([self._workers[id] for id in some], timeout=RESUME_SECONDS)
+            await asyncio.wait([self._workers[id] for id in some], timeout=self._timings.resume)
 
     async def _beat(self) -> None:
         """Store a sign of life every few seconds while there are workers."""
@@ -206,7 +206,7 @@ class Runner:
     def _failed(self, session: str, error: Exception) -> None:
         before = self._failures.get(session)
         failures = 1 if before is None else before.failures + 1
-        pause = growing_pause(failures, first=RETRY_SECONDS)
+        pause = growing_pause(failures, first=self._timings.retry)
         words = error.message if isinstance(error, HoldfastError) else f"{type(error).__name__}: {error}"
         unexpected = None if isinstance(error, HoldfastError) else error
         log.warning("worker of %s ended, another one starts in %g s: %s", session, pause, words, exc_info=unexpected)
@@ -225,6 +225,7 @@ class Runner:
             clock=self._clock,
             holder=HOLDER,
             leaving=self._leaving,
+            save_seconds=self._timings.save,
         )
         driver = self._driver(writer)
         died = session.chapter.in_progress is not None  # the last worker, while it wrote a summary
@@ -268,6 +269,7 @@ class Runner:
                 task_log=self._task_log,
                 clock=self._clock,
                 work_time=self._work_time,
+                plan_seconds=self._timings.plan,
             )
             try:
                 await worker.run(left, await self._measure_break(writer.session))

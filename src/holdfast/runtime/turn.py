@@ -46,7 +46,6 @@ from holdfast.runtime.writer import SessionWriter
 from holdfast.store.contract import Subscription
 from holdfast.tasks.log import TaskLog
 
-PLAN_SECONDS = 0.25
 """If planning takes longer, the facts are committed before the plan is ready."""
 
 
@@ -75,7 +74,9 @@ class SessionWorker:
         task_log: TaskLog,
         clock: Clock,
         work_time: WorkTime,
+        plan_seconds: float,
     ) -> None:
+        self._plan_seconds = plan_seconds
         self._writer = writer
         self._driver = driver
         self._changes = changes
@@ -110,7 +111,7 @@ class SessionWorker:
     async def _plan_in_time(self, facts: Events, at: int) -> Plan | None:
         """Return the next plan; if that takes long (a server that does not answer), store the facts and return None."""
         try:
-            async with asyncio.timeout(PLAN_SECONDS if facts else None):
+            async with asyncio.timeout(self._plan_seconds if facts else None):
                 return await self._plan(facts, at)
         except TimeoutError:
             await self._writer.commit(facts, at=at)

@@ -81,7 +81,10 @@ class SessionWriter:
         clock: Clock,
         holder: str,
         leaving: asyncio.Event,
+        save_seconds: float,
     ) -> None:
+        self.save_seconds = save_seconds
+        """How long after a piece of an answer was shown the text so far is stored."""
         self.session = session
         """The newest snapshot that is known."""
         self._store = store

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 def growing_pause(failures: int, *, first: float = FIRST_PAUSE_SECONDS) -> float:
     """How long to wait after so many failures in a row: doubling, up to a minute."""
-    return min(LONGEST_PAUSE_SECONDS, first * 2.0 ** min(failures - 1, 16))
+    return min(max(first, LONGEST_PAUSE_SECONDS), first * 2.0 ** min(failures - 1, 16))
 
 
 @dataclass(slots=True)
@@ -41,14 +41,24 @@ class LogFollower:
     """Calls `handle` with each stream that has new events which are wanted, and with their kinds."""
 
     def __init__(
-        self, store: Store, handle: Handle, *, wanted: Wanted, name: str, sweep: Sweep, sweep_seconds: float
+        self,
+        store: Store,
+        handle: Handle,
+        *,
+        wanted: Wanted,
+        name: str,
+        sweep: Sweep,
+        sweep_seconds: float,
+        first_pause: float = FIRST_PAUSE_SECONDS,
     ) -> None:
+        """`first_pause`: how long after a first failure it is tried again; each further pause is longer."""
         self.state = FollowerState(name)
         self._store = store
         self._handle = handle
         self._wanted = wanted
         self._sweep = sweep
         self._sweep_seconds = sweep_seconds
+        self._first_pause = first_pause
         self._retries: dict[str, _Retry] = {}
         self._sweep_failures = 0
         self._next_sweep = 0.0
@@ -81,7 +91,7 @@ class LogFollower:
                 self.state.restarts += 1
                 self._note(f"it ended and starts again: {_words(error)}")
                 log.exception("%s ended; it starts again", self.state.name)
-                await asyncio.sleep(growing_pause(failures))
+                await asyncio.sleep(growing_pause(failures, first=self._first_pause))
 
     async def _once(self, changes: Subscription) -> None:
         """Handle what changed and what is due again, then wait for more."""
@@ -113,7 +123,7 @@ class LogFollower:
             self._retries.pop(stream, None)
         except Exception as error:
             failures = 1 if retry is None else retry.failures + 1
-            due = asyncio.get_running_loop().time() + growing_pause(failures)
+            due = asyncio.get_running_loop().time() + growing_pause(failures, first=self._first_pause)
             self._retries[stream] = _Retry(kinds, failures, due)
             self._trouble(stream, error)
         else:
@@ -126,7 +136,7 @@ class LogFollower:
             self._sweep_failures = 0
         except Exception as error:
             self._sweep_failures += 1
-            pause = min(pause, growing_pause(self._sweep_failures))
+            pause = min(pause, growing_pause(self._sweep_failures, first=self._first_pause))
             self._trouble("its sweep", error)
         self._next_sweep = asyncio.get_running_loop().time() + pause
 

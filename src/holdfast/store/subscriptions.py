@@ -17,11 +17,10 @@ from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
 from holdfast.store.contract import Subscription, Wanted
 from holdfast.store.decisions import NewEvent
+from holdfast.timings import USUAL
 
 RECENT_LINES, RECENT_LINE_BYTES = 32, 4_096
 """For each stream that somebody follows: at most 128 KB."""
-
-SWEEP_SECONDS = 60.0
 
 
 class LogSubscription(Subscription):
@@ -106,17 +105,18 @@ class RecentLines:
 class Subscriptions:
     """All followers, by stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, sweep_seconds: float = USUAL.store.sweep) -> None:
         self.followers: defaultdict[str | None, set[LogSubscription]] = defaultdict(set)
         self.recent = RecentLines()
         self.ticked = threading.Event()
         """For the search index, which follows from a thread of its own."""
+        self._sweep_seconds = sweep_seconds
         self._sweep: asyncio.TimerHandle | None = None
 
     def follow(self, stream: str | None, wanted: Wanted | None = None) -> LogSubscription:
         """A subscription that begins when it is entered."""
         if self._sweep is None:
-            self._sweep = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._wake_all)
+            self._sweep = asyncio.get_running_loop().call_later(self._sweep_seconds, self._wake_all)
         return LogSubscription(self, stream, wanted)
 
     def committed(self, stored: list[NewEvent]) -> None:
@@ -152,4 +152,4 @@ class Subscriptions:
         for stream in [*self.followers]:
             if stream is not None:
                 self.hint(stream)
-        self._sweep = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._wake_all)
+        self._sweep = asyncio.get_running_loop().call_later(self._sweep_seconds, self._wake_all)

@@ -47,14 +47,10 @@ from holdfast.tasks.log import (
     process_started,
     stop_requested,
 )
+from holdfast.timings import USUAL, TaskTimings
 
-STOP_GRACE_SECONDS = 5.0
-RETRY_SECONDS = 2.0
 KNOWN_SECONDS = 5.0  # how long a start waits to find out the state of all commands
-CLOCK_SECONDS = 30.0
 SWEEP_SECONDS = 60.0
-SOON_SECONDS = 0.25
-"""How long the beginning of a command that a turn waits for is held back, to be one commit with its end."""
 log = logging.getLogger(__name__)
 
 
@@ -70,7 +66,9 @@ class CommandTasks:
         defaults: CommandDefaults,
         sessions: Sessions,
         clock: Clock,
+        timings: TaskTimings = USUAL.tasks,
     ) -> None:
+        self._timings = timings
         self.task_log = task_log
         self.supervisor = supervisor
         self._store = store
@@ -256,7 +254,7 @@ class CommandTasks:
             return
         if before is not None:
             before.cancel()
-        grace = 0.0 if force else STOP_GRACE_SECONDS
+        grace = 0.0 if force else self._timings.stop_grace
         kill = self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
         kill.add_done_callback(lambda _: self._kills.pop(task) if self._kills.get(task) is kill else None)
 
@@ -284,7 +282,7 @@ class CommandTasks:
         """Stop a task at this time of the wall clock; the loop's own clock stands still while the machine sleeps."""
         while (now := self._clock.now()) < until:
             left = (until - now) / 1000
-            await asyncio.sleep(min(left, CLOCK_SECONDS))
+            await asyncio.sleep(min(left, self._timings.clock))
         await self._end_by_rule(task, "its time was over")
 
     async def _end_by_rule(self, task: str, reason: str) -> None:
@@ -306,7 +304,7 @@ class CommandTasks:
             except (Unavailable, OSError) as error:
                 log.error("task %s cannot be followed now: %s", row.id, error)
                 known.set()  # the start must not wait for a broken disk
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(self._timings.retry)
 
     async def _run_to_end(self, row: TaskRow, *, begin: bool, known: asyncio.Event) -> None:
         task = row.id
@@ -353,7 +351,7 @@ class CommandTasks:
         """Return whether it ends so soon that beginning and end can be one commit. Its keepers record both anyway."""
         age = self._clock.now() / 1000 - running.started_at
         try:
-            async with asyncio.timeout(min(SOON_SECONDS, max(0.0, SOON_SECONDS - age))):
+            async with asyncio.timeout(min(self._timings.soon, max(0.0, self._timings.soon - age))):
                 await self.supervisor.wait(running.id)
         except TimeoutError:
             return False
@@ -372,7 +370,7 @@ class CommandTasks:
                 await append()
             except Unavailable as error:
                 log.warning("a task's event waits for the disk: %s", error)
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(self._timings.retry)
             else:
                 return
 

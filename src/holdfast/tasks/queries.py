@@ -27,8 +27,8 @@ from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.plain_text import plain
 from holdfast.tasks.sandbox import explain_failure
 from holdfast.tasks.views import view
+from holdfast.timings import USUAL, TaskTimings
 
-LOOK_SECONDS = 2.0
 FOLLOW_SECONDS = 0.1
 BEGIN_SECONDS = 10.0
 SEARCHED_BYTES = 1 << 20
@@ -40,8 +40,16 @@ class TaskQueries:
     """Queries about tasks of every kind."""
 
     def __init__(
-        self, store: Store, *, tasks: CommandTasks, sessions: Sessions, clock: Clock, profiles: Profiles
+        self,
+        store: Store,
+        *,
+        tasks: CommandTasks,
+        sessions: Sessions,
+        clock: Clock,
+        profiles: Profiles,
+        timings: TaskTimings = USUAL.tasks,
     ) -> None:
+        self._sample_age = timings.sample_age
         self._store = store
         self._tasks = tasks
         self._sessions = sessions
@@ -112,7 +120,7 @@ class TaskQueries:
         async with self._looking:
             loop = asyncio.get_running_loop()
             age = math.inf if self._seen_at is None else loop.time() - self._seen_at
-            if age > LOOK_SECONDS:
+            if age > self._sample_age:
                 self._seen = await self._tasks.supervisor.activities()
                 self._seen_at = loop.time()
             return self._seen

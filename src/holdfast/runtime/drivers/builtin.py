@@ -167,7 +167,13 @@ class BuiltinDriver:
         assert self._request is not None
         writer.start_text(turn=step.turn, step=step.step)
         try:
-            answer = await stream_answer(agent.model, self._request, show=self._show, save=writer.save_text)
+            answer = await stream_answer(
+                agent.model,
+                self._request,
+                show=self._show,
+                save=writer.save_text,
+                save_seconds=writer.save_seconds,
+            )
         except ModelError as error:
             again = (error.after_ms,) if error.retry else None
             said = agent.mask(error.problem.message)  # a provider may repeat a key that it was sent

@@ -29,11 +29,10 @@ from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.log import command_started
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.views import table
+from holdfast.timings import USUAL, TaskTimings
 
 TIMEOUT_SECONDS = 120
 LONGEST_SECONDS = 86_400
-KILL_SECONDS = 30
-"""How long an agent waits for the end of a task that it kills."""
 
 
 class TerminalArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,9 +71,11 @@ class ProcessArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, msgspec.Meta(description="For write: what to type; end a line with a newline.")] = ""
 
 
-def command_tools(tasks: CommandTasks, task_queries: TaskQueries, clock: Clock) -> list[AnyTool]:
+def command_tools(
+    tasks: CommandTasks, task_queries: TaskQueries, clock: Clock, timings: TaskTimings = USUAL.tasks
+) -> list[AnyTool]:
     """Return the tools `terminal` and `process`."""
-    terminal, process = TerminalTools(tasks, task_queries, clock), ProcessTool(tasks, task_queries)
+    terminal, process = TerminalTools(tasks, task_queries, clock), ProcessTool(tasks, task_queries, timings.kill)
     return [
         Tool(
             "terminal",
@@ -212,9 +213,10 @@ class TerminalTools:
 class ProcessTool:
     """Lets agents list, read and stop tasks, as people can."""
 
-    def __init__(self, tasks: CommandTasks, task_queries: TaskQueries) -> None:
+    def __init__(self, tasks: CommandTasks, task_queries: TaskQueries, kill_seconds: float) -> None:
         self._tasks = tasks
         self._task_queries = task_queries
+        self._kill_seconds = kill_seconds
 
     async def run(self, context: ToolContext, arguments: ProcessArguments) -> ToolOutput:
         """Carry out one action."""
@@ -267,10 +269,10 @@ class ProcessTool:
                 by = AgentActor(session=context.session, call=context.call)
                 await self._task_queries.stop(row, by=by, reason="it asked for the end", force=False)
                 try:
-                    async with asyncio.timeout(KILL_SECONDS):
+                    async with asyncio.timeout(self._kill_seconds):
                         row = await self._task_queries.wait_ended(row.id)
                 except TimeoutError:
-                    return f"It was asked to end, but still runs after {KILL_SECONDS} s; `list` shows it."
+                    return f"It was asked to end, but still runs after {self._kill_seconds:g} s; `list` shows it."
                 return f"{row.state}: {row.reason}"
             case "write":
                 data = arguments.text.encode()

@@ -33,15 +33,14 @@ from holdfast.domain.events.task import TaskFinished, TaskPruned
 from holdfast.domain.next_step import COMMAND_TOOL
 from holdfast.periodic import FollowerState
 from holdfast.store.contract import Hit, OutputFound, Page
-from holdfast.store.subscriptions import SWEEP_SECONDS, Subscriptions
+from holdfast.store.subscriptions import Subscriptions
+from holdfast.timings import StoreTimings
 
 PAGE = 500
 SCAN = 20_000
 OUTPUT_BYTES = 524_288
 """So much of the beginning and of the end of an output can be found."""
 AROUND = 60
-COALESCE_SECONDS = 0.5
-RETRY_SECONDS = 5.0
 
 SHAPE = 2
 """Of the tables; an index of another shape is built anew."""
@@ -96,11 +95,12 @@ ReadLog = Callable[[int, int], Page]
 class SearchIndex:
     """Follows the log until it is closed."""
 
-    def __init__(self, path: Path, read_log: ReadLog, subscriptions: Subscriptions) -> None:
+    def __init__(self, path: Path, read_log: ReadLog, subscriptions: Subscriptions, timings: StoreTimings) -> None:
         self._path = path
         self._outputs = path.with_name("tasks")
         self._read_log = read_log
         self._subscriptions = subscriptions
+        self._timings = timings
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._unusable = ""
@@ -179,10 +179,10 @@ class SearchIndex:
                 log.warning("search index is stuck at seq %d", self._cursor, exc_info=None if known else error)
                 self.state.restarts += not known
                 self._note(f"it is stuck at seq {self._cursor} and tries again: {error}")
-                self._closing.wait(RETRY_SECONDS)
+                self._closing.wait(self._timings.search_retry)
                 self._subscriptions.ticked.set()
-            self._subscriptions.ticked.wait(SWEEP_SECONDS)  # a commit is a hint
-            self._closing.wait(COALESCE_SECONDS)
+            self._subscriptions.ticked.wait(self._timings.sweep)  # a commit is a hint
+            self._closing.wait(self._timings.search_delay)
 
     def _note(self, problem: str) -> None:
         if bool(problem) != bool(self.state.problem):

@@ -47,32 +47,33 @@ from holdfast.store.sqlite.readers import Readers
 from holdfast.store.sqlite.search import SearchIndex
 from holdfast.store.sqlite.writer import Writer
 from holdfast.store.subscriptions import Subscriptions
+from holdfast.timings import USUAL, StoreTimings
 
 T = TypeVar("T")
 
 
-async def open_store(path: Path) -> SqliteStore:
+async def open_store(path: Path, timings: StoreTimings = USUAL.store) -> SqliteStore:
     """Open the database; one of an older version is migrated first, beside the loop, since that may take minutes."""
     await asyncio.to_thread(prepare, path)
-    return SqliteStore(path)
+    return SqliteStore(path, timings)
 
 
 class SqliteStore(Store):
     """The store on one SQLite file. Made on a running loop, by `open_store` where it may be old."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, timings: StoreTimings = USUAL.store) -> None:
         prepare(path)
-        self._subscriptions = Subscriptions()
+        self._subscriptions = Subscriptions(sweep_seconds=timings.sweep)
         self._readers = Readers(lambda: connect_reader(path))
         fetch = SqliteFetch(self._readers)
         super().__init__(fetch)
         with explained(path):
             self.writer = Writer(
-                lambda: connect_impatient_writer(path), self._subscriptions, asyncio.get_running_loop()
+                lambda: connect_impatient_writer(path), self._subscriptions, asyncio.get_running_loop(), timings
             )
             self.devices = SqliteDevices(self.writer, fetch)
             self._followed = connect_reader(path)
-            self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._subscriptions)
+            self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._subscriptions, timings)
 
     # --- append, claim --------------------------------------------------------------------------
 

@@ -1,11 +1,11 @@
 """The one writer: many appends, one transaction, one fsync.
 
 Whatever waits when the last commit is through goes into the next one. A disk that syncs within
-`QUICK` is written to from the loop itself, since handing over to a thread and back costs more than
+`quick_sync` is written to from the loop itself, since handing over to a thread and back costs more than
 the sync; for a slower one the writer's thread does it, and the loop goes on. When the disk refuses,
 nobody in the batch is told "done", the connection is opened anew (a failed fsync may have dropped
 pages), and a probe finds out when it works again. While another program holds the write lock, nothing
-waits inside of SQLite: the batch is tried again every few milliseconds, and refused after `LOCK_SECONDS`.
+waits inside of SQLite: the batch is tried again every few milliseconds, and refused after a few seconds.
 What is written: `operations.py`.
 """
 
@@ -27,15 +27,11 @@ from holdfast.store.decisions import NewEvent
 from holdfast.store.sqlite.operations import Known, Operation, Transaction, do_probe
 from holdfast.store.sqlite.queries import queries
 from holdfast.store.subscriptions import Subscriptions
+from holdfast.timings import USUAL, StoreTimings
 
-PROBE_SECONDS = 2.0
-LOCK_SECONDS = 5.0
-"""So long a write waits for another program that holds the write lock; then it is refused."""
-LOCK_NOTICE_SECONDS = 1.0
-"""From then on `health` says that the database is locked."""
 LOCK_PAUSE_SECONDS = 0.02
-QUICK, SLOW = 0.0015, 0.005
-"""Seconds of a sync: below the first the loop commits by itself; a longer one than the second counts as that."""
+SLOW = 0.005
+"""Seconds of a sync; a longer one counts as that."""
 LIGHT = 128
 """So many rows the loop writes by itself, some milliseconds; more are for the thread on any disk."""
 BATCH = 512
@@ -75,7 +71,14 @@ class _Request(Generic[T]):
 class Writer:
     """Owns the only connection that writes: the loop has it, or while `_in_thread` the thread."""
 
-    def __init__(self, connect: OpenWriter, subscriptions: Subscriptions, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        connect: OpenWriter,
+        subscriptions: Subscriptions,
+        loop: asyncio.AbstractEventLoop,
+        timings: StoreTimings = USUAL.store,
+    ) -> None:
+        self._timings = timings
         self._connect = connect
         self._subscriptions = subscriptions
         self._loop = loop
@@ -137,7 +140,7 @@ class Writer:
     def _next(self) -> None:
         """Commit what waits: here, if the disk is quick."""
         batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
-        if self._sync_seconds < QUICK and self.health.writable and _light(batch):
+        if self._sync_seconds < self._timings.quick_sync and self.health.writable and _light(batch):
             self._deliver(batch, self._commit(batch))
         else:
             self._offload(batch)
@@ -168,7 +171,7 @@ class Writer:
         elif self._waiting:
             self._loop.call_soon(self._next)
         elif not self.health.writable and self._prober is None:
-            self._prober = self._loop.call_later(PROBE_SECONDS, self._probe)
+            self._prober = self._loop.call_later(self._timings.probe, self._probe)
         self._idle.set()
 
     def _probe(self) -> None:
@@ -251,13 +254,13 @@ class Writer:
         """Another program holds the write lock: whoever has not waited for too long goes into the next try."""
         now = time.monotonic()
         problem = f"Another program keeps the database locked, so nothing can be written: {trouble}."
-        if now - batch[0].asked >= LOCK_NOTICE_SECONDS:
+        if now - batch[0].asked >= self._timings.lock_notice:
             self._note_problem(problem)
         refused = NotReady(
             problem, hint="End the program that has holdfast.db open; writing then continues automatically."
         )
         for request in batch:
-            request.again = now - request.asked < LOCK_SECONDS
+            request.again = now - request.asked < self._timings.lock
             request.error = None if request.again else refused
         return []
 
