@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.chat import connection
 from holdfast.cli.chat.connection import (
+    FULL_SECONDS,
     Delivered,
     DeliveryRejected,
     DeliveryStatus,
@@ -129,9 +129,10 @@ class FullDisk(Client):
 
 
 @pytest.fixture
-def full(tmp_path: Path) -> Iterator[Post]:
+def full(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Post]:
     post = Post(tmp_path)
-    post.outbox = Outbox(FullDisk(Home(tmp_path)), post.receipts.put)
+    seconds = getattr(request, "param", FULL_SECONDS)
+    post.outbox = Outbox(FullDisk(Home(tmp_path)), post.receipts.put, full_seconds=seconds)
     post.outbox.start()
     yield post
     post.outbox.close()
@@ -147,8 +148,8 @@ def test_a_stop_goes_before_a_message_that_a_full_disk_refuses(full: Post) -> No
     assert full.outbox.unsent == [message]
 
 
-def test_a_message_that_a_full_disk_refuses_is_given_back(full: Post, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "FULL_SECONDS", 0.1)
+@pytest.mark.parametrize("full", [0.1], indirect=True)
+def test_a_message_that_a_full_disk_refuses_is_given_back(full: Post) -> None:
     message = full.say("a" * 16, "say something")
     receipts = iter(full.status, None)
     returned = next(status for status in receipts if not isinstance(status, Retrying))

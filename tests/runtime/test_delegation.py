@@ -18,7 +18,7 @@ from holdfast.domain.task import task_of_call
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey
 from holdfast.tasks import files as task_files
-from holdfast.tasks.agents import AgentTasks
+from holdfast.tasks.agents import MOST_AGENTS, AgentTasks
 from holdfast.tasks.files import LOG, SUMMARY, TaskFileExporter
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
@@ -39,9 +39,9 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
         await rig.close()
 
 
-def agent_tasks(rig: Rig) -> AgentTasks:
+def agent_tasks(rig: Rig, *, most: int = MOST_AGENTS) -> AgentTasks:
     task_log = TaskLog(rig.store, rig.clock, GitSnapshots(rig.home), rig.profiles)
-    return AgentTasks(rig.store, task_log=task_log, sessions=rig.sessions, clock=rig.clock)
+    return AgentTasks(rig.store, task_log=task_log, sessions=rig.sessions, clock=rig.clock, most=most)
 
 
 def file_exporter(rig: Rig) -> TaskFileExporter:
@@ -85,12 +85,9 @@ async def test_a_turn_that_is_detached_in_the_moment_of_its_end_is_a_task_that_e
     assert (row.state, row.summary) == ("done", "done at last")
 
 
-async def test_a_start_that_is_told_twice_is_no_second_agent_and_is_not_refused(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("holdfast.tasks.agents.MOST_AGENTS", 1)
+async def test_a_start_that_is_told_twice_is_no_second_agent_and_is_not_refused(rig: Rig) -> None:
     await rig.create()
-    started, starter = work(rig, ONE, "hold on"), agent_tasks(rig)
+    started, starter = work(rig, ONE, "hold on"), agent_tasks(rig, most=1)
     first = await starter.start(started, profile="script", caller=caller("delegate-it"))
     again = await starter.start(started, profile="script", caller=caller("delegate-it"))
     assert (again.duplicate, again.version) == (True, first.version)

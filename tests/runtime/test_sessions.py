@@ -100,9 +100,8 @@ async def test_one_session_is_found_without_looking_at_all_others(rig: Rig, monk
         looks += 1
         return False  # all of them are at work
 
-    monkeypatch.setattr(sessions_module, "KEPT", 2)
     monkeypatch.setattr(sessions_module._CachedSession, "at_rest", property(look))
-    for number in range(100):
+    for number in range(sessions_module.KEPT + 2 * FORGET_AT_ONCE):
         await rig.sessions.get(f"{number:016x}")
     looks = 0
     await rig.sessions.get(ID)

@@ -21,7 +21,6 @@ from holdfast.domain.events.session import SessionPinned, WaitAnswered, WaitOpen
 from holdfast.store.contract import Lease, Store
 from holdfast.store.projection import project
 from holdfast.store.rows import CardRow, PartialText, SessionRow
-from holdfast.store.sqlite import projected_rows
 from holdfast.store.sqlite.migrate import migrate
 from holdfast.store.sqlite.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
 from holdfast.store.sqlite.queries import migrations
@@ -63,11 +62,8 @@ def tables(db: sqlite3.Connection) -> list[list[tuple[object, ...]]]:
 
 @pytest.mark.parametrize("every", [1, 3, 100])
 @pytest.mark.parametrize("remembered", [0, 100])
-def test_rows_are_the_same_whenever_they_are_written(
-    db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, every: int, remembered: int
-) -> None:
-    monkeypatch.setattr(projected_rows, "REMEMBERED_ROWS", remembered)
-    rows = SqliteRows(db, RememberedRows())
+def test_rows_are_the_same_whenever_they_are_written(db: sqlite3.Connection, every: int, remembered: int) -> None:
+    rows = SqliteRows(db, RememberedRows(most=remembered))
     for stream, events in ((STREAM, SESSION), (f"card/{A}", CARD)):
         for version, event in enumerate(events, 1):
             project(Record(seq=version, stream=stream, version=version, at=version, event=event), rows)

@@ -31,7 +31,6 @@ from holdfast.processes.command import CommandSpec, Running
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey, Write
 from holdfast.store.rows import TaskRow
-from holdfast.tasks import prune
 from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.prune import Pruning, Rule
 from holdfast.timings import USUAL, TaskTimings
@@ -567,9 +566,8 @@ async def test_every_column_is_read_only_of_the_tasks_that_a_prune_shows(
         whole.extend(tasks)
         return await read(tasks)
 
-    monkeypatch.setattr(prune, "SHOWN", 1)
     monkeypatch.setattr(desk.store, "tasks_by_id", reading)
-    pruning = Pruning(desk.store, desk.tasks.supervisor, SystemClock())
+    pruning = Pruning(desk.store, desk.tasks.supervisor, SystemClock(), shown=1)
     seen = await pruning.preview(Rule())
     assert {one.ended.id for one in seen} == set(tasks) and whole == [seen[0].ended.id]
     assert [one.row is not None for one in seen] == [True, False, False]

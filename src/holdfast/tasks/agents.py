@@ -30,11 +30,15 @@ MOST_AGENTS = 32
 class AgentTasks:
     """Starts agent tasks."""
 
-    def __init__(self, store: Store, *, task_log: TaskLog, sessions: Sessions, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, *, task_log: TaskLog, sessions: Sessions, clock: Clock, most: int = MOST_AGENTS
+    ) -> None:
+        """`most` is how many may work at once."""
         self._store = store
         self._task_log = task_log
         self._sessions = sessions
         self._clock = clock
+        self._most = most
 
     async def start(
         self, started: TaskStarted, *, profile: str, caller: Caller, rights: Rights | None = None
@@ -44,7 +48,7 @@ class AgentTasks:
         if known is not None:  # it is running already: a snapshot of its directory would come too late
             return known
         running = [row for row in await self._store.running_tasks() if row.kind == "agent"]
-        if len(running) >= MOST_AGENTS:
+        if len(running) >= self._most:
             raise Unavailable(f"{len(running)} agents work in the background, which is the limit.")
         command = CreateSession(text=started.command, title=started.title)
         events = create(

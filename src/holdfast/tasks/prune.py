@@ -63,7 +63,9 @@ def chosen(tasks: list[Prunable], rule: Rule, *, now: int) -> list[Prunable]:
 class Pruning:
     """Deletes tasks."""
 
-    def __init__(self, store: Store, supervisor: Supervisor, clock: Clock) -> None:
+    def __init__(self, store: Store, supervisor: Supervisor, clock: Clock, *, shown: int = SHOWN) -> None:
+        """`shown` is of how many tasks a preview has the whole rows."""
+        self._shown = shown
         self._store = store
         self._supervisor = supervisor
         self._clock = clock
@@ -74,9 +76,9 @@ class Pruning:
 
     async def detailed(self, tasks: list[Prunable]) -> list[Prunable]:
         """Return these tasks, the first ones with their rows."""
-        rows = await self._store.tasks_by_id([task.ended.id for task in tasks[:SHOWN]])
-        first = [replace(task, row=rows[task.ended.id]) for task in tasks[:SHOWN] if task.ended.id in rows]
-        return first + tasks[SHOWN:]
+        rows = await self._store.tasks_by_id([task.ended.id for task in tasks[: self._shown]])
+        first = [replace(task, row=rows[task.ended.id]) for task in tasks[: self._shown] if task.ended.id in rows]
+        return first + tasks[self._shown :]
 
     async def ended(self) -> list[Prunable]:
         """Return what may be pruned, newest first."""

@@ -83,7 +83,10 @@ DeliveryStatus = Delivered | DeliveryRejected | Retrying
 class Outbox:
     """Sends letters one after the other."""
 
-    def __init__(self, client: Client, post: Callable[[DeliveryStatus], None]) -> None:
+    def __init__(
+        self, client: Client, post: Callable[[DeliveryStatus], None], *, full_seconds: float = FULL_SECONDS
+    ) -> None:
+        self._full_seconds = full_seconds
         self._client = client
         self._post = post
         self._messages: deque[OutgoingMessage] = deque()
@@ -162,7 +165,7 @@ class Outbox:
                 self.in_doubt = before
             first = message.id not in self._tried_since
             since = self._tried_since.setdefault(message.id, now)
-            if not _may_pass(error) or (_disk_is_full(error) and now - since > FULL_SECONDS):
+            if not _may_pass(error) or (_disk_is_full(error) and now - since > self._full_seconds):
                 self._done(message, DeliveryRejected(message, error))
                 return None
             self._post(Retrying(message, error, first))

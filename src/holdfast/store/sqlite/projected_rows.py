@@ -72,6 +72,7 @@ class RememberedRows:
 
     rows: dict[Key, Row] = field(default_factory=dict)
     open_waits: dict[str, str] = field(default_factory=dict)
+    most: int = REMEMBERED_ROWS
 
     def forget(self) -> None:
         """Read them again."""
@@ -139,7 +140,7 @@ class SqliteRows:
                 written = table.encode(values, changed) + table.key_of(row)[1:]
                 self._connection.execute(_update(type(row), changed), written)
         self._changed.clear()
-        if len(self._remembered.rows) > REMEMBERED_ROWS:
+        if len(self._remembered.rows) > self._remembered.most:
             self._remembered.forget()
 
     def _keep(self, key: Key, stored: Row | None, row: Row) -> None:
