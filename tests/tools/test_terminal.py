@@ -380,7 +380,7 @@ async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_some
     """A look is shared for a while; what begins after it has not been seen."""
     first = await desk.call("terminal", command="sleep 60", background=True)
     view = await desk.task_queries.view(await desk.task_queries.find(first.task))
-    assert view.activity == "unknown" and "watched for only 0 s" in view.activity_evidence
+    assert view.activity == "unknown" and "watched for only" in view.activity_evidence
     second = await desk.call("terminal", command="sleep 60", background=True)
     view = await desk.task_queries.view(await desk.task_queries.find(second.task))
     assert (view.activity, view.activity_evidence) == ("unknown", "it began after the last look")
