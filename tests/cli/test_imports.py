@@ -14,7 +14,7 @@ from tests.eventually import PATIENCE
 HEAVY = {"starlette", "pydantic", "httpx", "asyncio", "rich", "uvicorn", "sqlite3", "ssl"}
 HEAVY |= {"http", "email", "urllib.request", "logging", "subprocess", "holdfast.store"}
 HEAVY |= {"holdfast.domain.events", "holdfast.domain.commands"}
-HEAVY |= {"holdfast.runtime", "holdfast.gateway", "holdfast.lifecycle", "holdfast.app"}
+HEAVY |= {"holdfast.settings", "holdfast.runtime", "holdfast.gateway", "holdfast.lifecycle", "holdfast.app"}
 QUICK = [
     ["--help"],
     ["--version"],

@@ -13,7 +13,6 @@ import click
 
 from holdfast.client.reconnect import PATIENCE_SECONDS
 from holdfast.domain.errors import HoldfastError
-from holdfast.settings import span_ms
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -116,7 +115,7 @@ class _Span(click.ParamType[int]):
         """Parse it."""
         if isinstance(value, int):
             return value
-        found = span_ms(str(value))
+        found = _span_ms(str(value))
         if found is None:
             self.fail(f"{value!r} is not a span of time like 90s, 30m, 2h, 7d or 2w", param, ctx)
         if found < self._least:
@@ -136,7 +135,7 @@ class _Moment(click.ParamType[int]):
         """Parse it. Without a zone a date is meant as the clock on the wall shows it."""
         if isinstance(value, int):
             return value
-        length = span_ms(str(value))
+        length = _span_ms(str(value))
         if length is not None:
             return int(time.time() * 1000) + self._sign * length
         from datetime import datetime
@@ -154,7 +153,7 @@ class _Start(click.ParamType["Json"]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Json:
         """Parse it."""
-        span = span_ms(str(value))
+        span = _span_ms(str(value))
         return {"after_ms": span} if span is not None else {"at": UNTIL.convert(value, param, ctx)}
 
 
@@ -175,6 +174,12 @@ class _Size(click.ParamType[int]):
         if number is None:
             self.fail(f"{value!r} is not a size like 500, 20k, 5M or 1G", param, ctx)
         return int(number * base**power)
+
+
+def _span_ms(text: str) -> int | None:
+    from holdfast.settings import span_ms  # takes 13 ms: only those who give a span wait for it
+
+    return span_ms(text)
 
 
 def _number(text: str) -> float | None:
