@@ -46,6 +46,7 @@ SECTIONS = {
     },
 }
 MODULES = {
+    "why": "why",
     "board": "boards",
     "card": "cards",
     "completion": "gateway",

@@ -1,0 +1,100 @@
+"""`holdfast why`: what a session, a task or a card is doing or waiting for."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli
+from holdfast.cli.errors import CONFLICT, NOT_FOUND, USAGE, CliError
+from holdfast.cli.groups import verb
+from holdfast.cli.render.sessions import all_reset_details
+from holdfast.cli.render.tasks import task_details
+from holdfast.cli.render.why import render_why
+from holdfast.cli.values import SESSION
+from holdfast.client.client import Client
+from holdfast.client.errors import ApiError
+from holdfast.client.events import stored_records
+from holdfast.client.http import Json, quote
+from holdfast.client.lenient import convert
+from holdfast.schemas.gateway import Why
+from holdfast.schemas.tasks import TaskView
+
+NOTHING = "Nothing is at work, and nothing waits."
+
+
+@verb()
+@click.argument("id", type=SESSION, required=False)
+@click.option("--verbose", "-v", is_flag=True, help="In full: what postpones a reset, with processes and times.")
+def why(cli: Cli, id: str | None, verbose: bool) -> None:
+    """Show what a session, a task or a card is doing or waiting for, for how long, at whose request, and how it ended.
+
+    Every sentence names the event that it rests on. Without an ID: everything that is at work or waits.
+    """
+    if id is None:
+        if verbose:
+            raise CliError("--verbose needs an ID.", hint="`holdfast why` names what is at work.", code=USAGE)
+        cli.show(cli.client.get("/v1/why"), Why, lambda found: render_why(found) or NOTHING)
+        return
+    found = _fetch(cli.client, _resolve_id(cli.client, id), verbose=verbose)
+    if cli.json:
+        cli.print_json(found)
+    else:
+        cli.echo("\n\n".join(_blocks(found)))
+
+
+def _blocks(found: Json) -> list[str]:
+    blocks = [render_why(convert(found, Why)) or "Nothing has happened here yet."]
+    if "reset" in found:
+        from holdfast.domain.events.chapter import ChapterOpened
+        from holdfast.schemas.chapters import ResetOutlook
+
+        opened = convert(found["opened"], ChapterOpened) if found["opened"] is not None else None
+        blocks.append(all_reset_details(convert(found["reset"], ResetOutlook), opened))
+    if "task" in found:
+        blocks.append(task_details(convert(found["task"], TaskView)))
+    return blocks
+
+
+def _fetch(client: Client, subject: dict[str, str], *, verbose: bool) -> Json:
+    """Return the sentences about a card, a session or a task; of both when the task is the work of the session."""
+    responses = [client.get(f"/v1/{noun}s/{id}/why") for noun, id in subject.items()]
+    found: Json = responses[0] | {"sentences": [one for response in responses for one in response["sentences"]]}
+    session, task = subject.get("session"), subject.get("task")
+    if verbose and session:
+        found["reset"] = client.get(f"/v1/sessions/{session}/reset")
+        version = found["reset"]["chapter"]["version"]
+        opened = stored_records(client, session, after=version - 1, page=1) if version else iter(())
+        found["opened"] = next((item.event for item in opened), None)
+    if verbose and task:
+        found["task"] = client.get(f"/v1/tasks/{task}")
+    return found
+
+
+def _resolve_id(client: Client, id: str) -> dict[str, str]:
+    """Return the session, the task or the card that an id names; an agent task and its session have the same id.
+
+    The whole id of one of them names that one, even if it is the beginning of another id.
+    """
+    found = {noun: known for noun in ("session", "task", "card") if (known := _find(client, noun, id))}
+    found = {noun: known for noun, known in found.items() if known == id} or found
+    if not found:
+        raise CliError(
+            f"There is no session, task or card {id}.",
+            hint="`holdfast sessions`, `holdfast tasks history` and `holdfast card list` list them.",
+            code=NOT_FOUND,
+        )
+    if len(set(found.values())) > 1:
+        listed = " and of ".join(f"{noun} {known}" for noun, known in found.items())
+        raise CliError(f"{id} is the beginning of {listed}.", hint="Give more of it.", code=CONFLICT)
+    return found
+
+
+def _find(client: Client, noun: str, id: str) -> str:
+    """Return the whole id; empty when there is none. A deleted one is an error."""
+    try:
+        found: Json = client.get(f"/v1/{noun}s/{quote(id)}")
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return ""
+    return str((found if noun == "task" else found[noun])["id"])
