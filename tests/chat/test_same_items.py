@@ -11,9 +11,10 @@ import pytest
 
 from holdfast.cli.chat.paint import Painter
 from holdfast.cli.chat.view import View
+from holdfast.cli.context import Cli
+from holdfast.cli.render.transcript import LogPrinter
 from holdfast.cli.screen import when
-from holdfast.cli.transcript import LogPrinter
-from holdfast.client.events import TextDelta
+from holdfast.client.events import RecordReceived, TextDelta
 from holdfast.domain.events.chapter import ChapterRejoined, ResetPostponed, SummaryRequested
 from holdfast.domain.events.session import StopRequested
 from holdfast.domain.transcript_items import (
@@ -81,10 +82,10 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_log_shows_every_item(capsys: pytest.CaptureFixture[str]) -> None:
-    printer = LogPrinter(live=False)
+    printer = LogPrinter(Cli())
     for piece in load(NAME)["input"]:
         if "event" in piece:
-            printer.happened(piece)
+            printer.show(RecordReceived(piece))
     check(click.unstyle(capsys.readouterr().out))
 
 

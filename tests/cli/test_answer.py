@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from holdfast.cli.answer import AGAIN, AnswerPrinter, AnswerWatch, arguments_line
+from holdfast.cli.answer import AGAIN, AnswerPrinter, AnswerWatch
+from holdfast.cli.context import Cli
 from holdfast.cli.render.inbox import entry_lines
+from holdfast.cli.render.transcript import arguments_text
 from holdfast.client.events import TextDelta
 from holdfast.schemas.inbox import InboxEntry, WaitView
 from tests.records import record_json
@@ -19,7 +21,7 @@ class Told:
 
     def __init__(self, input: str = "mine", *, shown: bool = False) -> None:
         self.watch = AnswerWatch(input)
-        self._printer = AnswerPrinter() if shown else None
+        self._printer = AnswerPrinter(Cli()) if shown else None
         self._version = 0
 
     def __call__(self, kind: str, **fields: Any) -> bool:
@@ -130,10 +132,10 @@ def test_what_a_failed_model_call_said_is_shown(capsys: pytest.CaptureFixture[st
 
 
 def test_arguments_are_told_briefly() -> None:
-    assert arguments_line('{"path": "a", "content": "x\\ny"}') == "path=a content=x y"
-    assert arguments_line("not json " * 10) == "not json not json not json not json not…"
-    assert arguments_line("[1]") == "[1]"
-    assert arguments_line("") == ""
+    assert arguments_text('{"path": "a", "content": "x\\ny"}') == "path=a content=x y"
+    assert arguments_text("not json " * 10) == "not json not json not json not json not…"
+    assert arguments_text("[1]") == "[1]"
+    assert arguments_text("") == ""
 
 
 def test_the_inbox_shows_the_rule_that_an_answer_would_set() -> None:

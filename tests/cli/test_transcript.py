@@ -7,8 +7,10 @@ from typing import Any
 import click
 import pytest
 
+from holdfast.cli.context import Cli
 from holdfast.cli.hints import program
-from holdfast.cli.transcript import LogPrinter
+from holdfast.cli.render.transcript import LogPrinter
+from holdfast.client.events import RecordReceived
 from tests.records import record_json
 
 
@@ -22,13 +24,13 @@ class Printed:
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
-        self._printer = LogPrinter(live=False)
+        self._printer = LogPrinter(Cli())
         self._version = 1
 
     def __call__(self, kind: str, **fields: Any) -> list[str]:
         """The lines that an event becomes; the first of them has the label."""
         self._version += 1
-        self._printer.happened(record_json(kind, version=self._version, **fields))
+        self._printer.show(RecordReceived(record_json(kind, version=self._version, **fields)))
         lines = click.unstyle(self._capsys.readouterr().out).splitlines()
         return [line[17:] for line in lines if not line.strip().startswith("1970-")]
 
@@ -131,7 +133,8 @@ def test_the_board_and_its_workers_are_told_in_plain_words(printed: Printed) -> 
 
 
 def test_a_kind_of_a_newer_gateway_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    printer = LogPrinter(live=False)
-    printer.happened({"seq": 7, "stream": "session/s", "version": 7, "at": 0, "event": {"kind": "SomethingNew"}})
+    printer = LogPrinter(Cli())
+    found = {"seq": 7, "stream": "session/s", "version": 7, "at": 0, "event": {"kind": "SomethingNew"}}
+    printer.show(RecordReceived(found))
     printer.end()
     assert capsys.readouterr() == ("", "")

@@ -6,11 +6,8 @@ terminal only; a cut answer is marked, and the new one follows.
 
 from __future__ import annotations
 
-import json
-import sys
-
-import click
-
+from holdfast.cli.context import Cli
+from holdfast.cli.render.transcript import call_text
 from holdfast.cli.screen import SHORT_ID, clean, dim, duration, one_line, shorten, terminal_width
 from holdfast.client.events import TextDelta
 from holdfast.client.http import Json
@@ -102,9 +99,10 @@ def _turn_of(item: AnyItem) -> int | None:
 
 
 class AnswerPrinter:
-    """Prints an answer as it is streamed: text to standard output, everything else to standard error."""
+    """Prints an answer as it is streamed; everything else is said beside it."""
 
-    def __init__(self) -> None:
+    def __init__(self, cli: Cli) -> None:
+        self._cli = cli
         self._streamed = ""
         """What is on the screen of the step that is being answered."""
         self._cut = False
@@ -139,7 +137,7 @@ class AnswerPrinter:
     def note(self, text: str) -> None:
         """A remark between the lines."""
         self._end_line()
-        click.echo(dim(shorten(one_line(text), terminal_width())), err=True)
+        self._cli.note(dim(shorten(one_line(text), terminal_width())))
 
     def _answered(self, whole: str) -> None:
         """The whole text of a step; it may differ from what was streamed."""
@@ -165,8 +163,7 @@ class AnswerPrinter:
     def _write(self, text: str) -> None:
         shown = clean(text)
         if shown:
-            sys.stdout.write(shown)
-            sys.stdout.flush()
+            self._cli.echo(shown, nl=False)
             self._column = 0 if shown.endswith("\n") else 1
 
     def _end_line(self) -> None:
@@ -181,17 +178,5 @@ def opened_wait(change: Change) -> WaitItem | None:
 
 def call_line(call: ToolCallView, took_ms: int) -> str:
     """A finished tool call in one line."""
-    what = arguments_line(call.arguments)
     task = f" · task {call.task[:SHORT_ID]}" if call.task else ""
-    return f"⚙ {call.tool}{' ' + what if what else ''} · {call_result(call)} · {duration(took_ms)}{task}"
-
-
-def arguments_line(arguments: str) -> str:
-    """The arguments of a call, short."""
-    try:
-        found = json.loads(arguments)
-    except ValueError:
-        return shorten(one_line(arguments), 40)
-    if not isinstance(found, dict):
-        return shorten(one_line(arguments), 40)
-    return " ".join(f"{name}={shorten(one_line(str(value)), 30)}" for name, value in found.items())
+    return f"⚙ {call_text(call)} · {call_result(call)} · {duration(took_ms)}{task}"

@@ -87,7 +87,7 @@ def tell_answer(cli: Cli, accepted: Json, *, patience: float) -> int:
 
     session = str(accepted["session"])
     watch = AnswerWatch(str(accepted["input"]))
-    live = AnswerPrinter() if sys.stdout.isatty() and not cli.json else None
+    live = AnswerPrinter(cli) if sys.stdout.isatty() and not cli.json else None
     try:
         after = 0 if card_of(accepted) else max(0, int(accepted["version"]) - BEFORE)
         _follow(cli, session, after, watch, live, patience)

@@ -17,7 +17,6 @@ from rich.style import Style
 from rich.text import Text
 from rich.theme import Theme
 
-from holdfast.cli.answer import arguments_line
 from holdfast.cli.chat.blocks import (
     Block,
     DividerBlock,
@@ -33,6 +32,7 @@ from holdfast.cli.chat.blocks import (
 )
 from holdfast.cli.chat.markdown import STYLES, RenderedMarkdown
 from holdfast.cli.render.inbox import choice_note
+from holdfast.cli.render.transcript import arguments_text
 from holdfast.cli.screen import SHORT_ID, clean, duration, one_line, plural, shorten
 
 MESSAGE_LINES = 40
@@ -188,7 +188,7 @@ def _last_line(output: str) -> str:
 
 def call_line(tool: str, arguments: str, limit: int) -> str:
     """A tool and its arguments, short."""
-    return shorten(f"{one_line(tool)} {arguments_line(arguments)}".rstrip(), max(8, limit))
+    return shorten(f"{one_line(tool)} {arguments_text(arguments)}".rstrip(), max(8, limit))
 
 
 def thought_line(thought: ThinkingBlock) -> str:

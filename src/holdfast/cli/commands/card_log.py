@@ -13,11 +13,11 @@ import click
 
 from holdfast.cli.context import Cli
 from holdfast.cli.render.cards import without_commands
+from holdfast.cli.render.transcript import LogPrinter
 from holdfast.cli.screen import dim, moment
-from holdfast.cli.transcript import LogPrinter
 from holdfast.client.board_watcher import BoardWatcher
 from holdfast.client.errors import ApiError
-from holdfast.client.events import RecordItem, RecordReceived, TextDelta, follow_records, stored_records
+from holdfast.client.events import RecordItem, RecordReceived, follow_records, stored_records
 from holdfast.client.reconnect import Disconnected, Reconnected, wait_until_reachable
 from holdfast.schemas.cards import CardDetail, RunView
 
@@ -78,33 +78,20 @@ class CardLog:
         seen: Iterator[RecordItem] = stored_records(self._cli.client, session, after=after)
         if live:
             seen = follow_records(self._cli.client, session, after=after, patience=self._patience)
-        printer = LogPrinter(live=live and sys.stdout.isatty())
+        printer = LogPrinter(self._cli, live=live and sys.stdout.isatty())
         try:
-            self._print(run_part(seen, run.run, self._card), printer)
+            for piece in run_part(seen, run.run, self._card):
+                if isinstance(piece, RecordReceived) and piece.event["kind"] == "TurnFinished":
+                    self._read[session] = piece.record["version"]
+                printer.show(piece)
         except ApiError as error:
             if not error.is_not_found:
                 raise
             self._note(f"{error.message} What run {run.run} said and did was deleted with it.")
             return
+        printer.end()
         if not self._cli.json:
-            printer.end()
             self._cli.echo()
-
-    def _print(self, pieces: Iterator[RecordItem], printer: LogPrinter) -> None:
-        for piece in pieces:
-            match piece:
-                case RecordReceived(record=record):
-                    if piece.event["kind"] == "TurnFinished":
-                        self._read[record["stream"].removeprefix("session/")] = record["version"]
-                    if self._cli.json:
-                        self._cli.print_json(record, one_line=True)
-                    else:
-                        printer.happened(record)
-                case TextDelta():
-                    if not self._cli.json:
-                        printer.spoken(piece)
-                case Disconnected() | Reconnected():
-                    printer.note(str(piece))
 
 
 def run_part(seen: Iterator[RecordItem], run: int, card: str) -> Iterator[RecordItem]:

@@ -20,7 +20,7 @@ from holdfast.cli.unquoted import TextCommand
 from holdfast.cli.values import SESSION, TEXT, before_option, limit_option, patience_option
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError
-from holdfast.client.events import RecordItem, RecordReceived, TextDelta, follow_records, stored_records
+from holdfast.client.events import RecordItem, follow_records, stored_records
 from holdfast.client.http import quote
 from holdfast.client.sessions import WhatRuns
 from holdfast.domain.errors import HoldfastError
@@ -94,31 +94,21 @@ def log(cli: Cli, session: str, stay: bool, after: int, patience: float) -> None
     """
     id = cli.client.sessions.get(session).session.id
     if not stay:
-        _print_log(cli, stored_records(cli.client, id, after=after), following=False)
+        _print_log(cli, stored_records(cli.client, id, after=after), live=False)
         return
     try:
-        _print_log(cli, follow_records(cli.client, id, after=after, patience=patience), following=True)
+        _print_log(cli, follow_records(cli.client, id, after=after, patience=patience), live=sys.stdout.isatty())
     except KeyboardInterrupt:
         cli.note("")
 
 
-def _print_log(cli: Cli, items: Iterator[RecordItem], *, following: bool) -> None:
-    from holdfast.cli.transcript import LogPrinter
+def _print_log(cli: Cli, items: Iterator[RecordItem], *, live: bool) -> None:
+    from holdfast.cli.render.transcript import LogPrinter
 
-    printer = LogPrinter(live=following and sys.stdout.isatty())
+    printer = LogPrinter(cli, live=live)
     for item in items:
-        match item:
-            case RecordReceived() if cli.json:
-                cli.print_json(item.record, one_line=True)
-            case RecordReceived():
-                printer.happened(item.record)
-            case TextDelta():
-                if not cli.json:
-                    printer.spoken(item)
-            case _:
-                printer.note(str(item))
-    if not cli.json:
-        printer.end()
+        printer.show(item)
+    printer.end()
 
 
 @sessions.verb("Look", cls=TextCommand)

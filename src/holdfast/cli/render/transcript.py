@@ -6,14 +6,29 @@ text that is being streamed is shown as it comes.
 
 from __future__ import annotations
 
+import json
 import time
 
 import click
 
-from holdfast.cli.answer import arguments_line
+from holdfast.cli.context import Cli
 from holdfast.cli.hints import program
-from holdfast.cli.screen import SHORT_ID, clean, clock, day, dim, duration, pad, terminal_width, when, width, wrap
-from holdfast.client.events import TextDelta
+from holdfast.cli.screen import (
+    SHORT_ID,
+    clean,
+    clock,
+    day,
+    dim,
+    duration,
+    one_line,
+    pad,
+    shorten,
+    terminal_width,
+    when,
+    width,
+    wrap,
+)
+from holdfast.client.events import RecordItem, RecordReceived, TextDelta
 from holdfast.client.http import Json
 from holdfast.domain.events import Record
 from holdfast.domain.events.lenient import lenient_record
@@ -63,19 +78,43 @@ NOTICE_LABELS = {
 
 
 class LogPrinter:
-    """Prints records one after the other."""
+    """Prints what comes of a session: with --json the records, else its items, and on a terminal streamed text."""
 
-    def __init__(self, *, live: bool) -> None:
-        self._transcript = Transcript()
+    def __init__(self, cli: Cli, *, live: bool = False) -> None:
+        self._cli = cli
         self._is_live = live
+        self._transcript = Transcript()
         self._flow: WrappedText | None = None
         self._streamed = ""
         """What is on the screen of the step that is being answered."""
         self._day = ""
         self._count = 0
 
-    def happened(self, found: Json) -> None:
-        """One record; several lines, or none."""
+    def show(self, item: RecordItem) -> None:
+        """Print one record or piece of text, or that the gateway is away or back; several lines, or none."""
+        match item:
+            case RecordReceived(record=found) if self._cli.json:
+                self._cli.print_json(found, one_line=True)
+            case RecordReceived(record=found):
+                self._show_record(found)
+            case TextDelta():
+                if self._is_live and not self._cli.json:
+                    self._show_text(item)
+            case _:
+                self._end_flow()
+                self._cli.note(dim(str(item)))
+
+    def end(self) -> None:
+        """After the last record: what is still running, or that there is nothing."""
+        for step in self._transcript.items:
+            for call in step.calls if isinstance(step, StepItem) else ():
+                if call.state == "running":
+                    at = call.started_at or step.at
+                    self._entry(str(step.version), at, "tool", call_text(call), "· started, no outcome yet")
+        if self._count == 0 and not self._cli.json:
+            self._cli.note("Nothing after that version.")
+
+    def _show_record(self, found: Json) -> None:
         self._count += 1
         record = lenient_record(found)
         if record is None:  # of a newer gateway
@@ -84,13 +123,11 @@ class LogPrinter:
         if record.version == 1:
             self._notice(record, "session", f"profile {self._transcript.profile} in {self._transcript.cwd}")
         for change in changes:
-            self._show(record, change)
+            self._show_change(record, change)
         self._transcript.take_settled()  # they are on the screen: a long log is not held in memory
 
-    def spoken(self, piece: TextDelta) -> None:
+    def _show_text(self, piece: TextDelta) -> None:
         """Text that no event has yet: shown at once, confirmed or marked as partial later."""
-        if not self._is_live:
-            return
         changes = self._transcript.apply_delta(
             piece.turn,
             piece.step,
@@ -103,25 +140,9 @@ class LogPrinter:
             if isinstance(change.item, StepItem):
                 self._stream(change.item.text)
 
-    def note(self, text: str) -> None:
-        """A remark that is not in the log."""
-        self._end_flow()
-        click.echo(dim(text), err=True)
-
-    def end(self) -> None:
-        """After the last record: what is still running, or that there is nothing."""
-        steps = (item for item in self._transcript.items if isinstance(item, StepItem))
-        for step in steps:
-            for call in step.calls:
-                if call.state == "running":
-                    at = call.started_at or step.at
-                    self._entry(str(step.version), at, "tool", _call_line(call), "· started, no outcome yet")
-        if self._count == 0:
-            click.echo("Nothing after that version.", err=True)
-
     # --- items ----------------------------------------------------------------------------------
 
-    def _show(self, record: Record, change: Change) -> None:
+    def _show_change(self, record: Record, change: Change) -> None:
         match change.item:
             case MessageItem() | NoteItem() as item:
                 self._message(record, item, is_new=change.kind == "added")
@@ -168,7 +189,7 @@ class LogPrinter:
         streamed, self._streamed = self._streamed, ""
         if item.state == "done" and streamed and item.text.startswith(streamed):
             self._write(item.text[len(streamed) :])
-            click.echo(dim(f" ({record.version})"))
+            self._cli.echo(dim(f" ({record.version})"))
             self._flow = None
         elif item.state == "done" and item.text.strip():
             self._record(record, "agent", item.text, f"— cut: {item.cut_reason}" if item.cut_reason else "")
@@ -182,7 +203,7 @@ class LogPrinter:
         task = f" · task {call.task}" if call.task else ""
         problem = "" if call.state in ("done", "started") else f"\n{call.output}"
         self._record(
-            record, "tool", f"{_call_line(call)} · {call_result(call)} · {duration(call.duration_ms)}{task}{problem}"
+            record, "tool", f"{call_text(call)} · {call_result(call)} · {duration(call.duration_ms)}{task}{problem}"
         )
 
     # --- lines ----------------------------------------------------------------------------------
@@ -195,13 +216,13 @@ class LogPrinter:
 
     def _below(self, lines: list[str]) -> None:
         for line in lines:
-            click.echo("\n".join(" " * INDENT + dim(part) for part in wrap(clean(line), _room())))
+            self._cli.echo("\n".join(" " * INDENT + dim(part) for part in wrap(clean(line), _room())))
 
     def _entry(self, version: str, at: int, who: str, text: str, note: str) -> None:
         self._end_flow()
         self._new_day(at)
         lines = wrap(clean(text), _room()) if text else [""]
-        click.echo(_head(version, at, who) + "\n".join(_indented(lines, clean(note))))
+        self._cli.echo(_head(version, at, who) + "\n".join(_indented(lines, clean(note))))
 
     def _stream(self, whole: str) -> None:
         new, self._streamed = whole[len(self._streamed) :], whole
@@ -214,26 +235,27 @@ class LogPrinter:
         if self._flow is None:
             now = int(time.time() * 1000)
             self._new_day(now)
-            click.echo(_head("…", now, "agent"), nl=False)
-            self._flow = WrappedText()
+            self._cli.echo(_head("…", now, "agent"), nl=False)
+            self._flow = WrappedText(self._cli)
         self._flow.write(shown)
 
     def _end_flow(self) -> None:
         if self._flow is not None:
             self._flow = None
-            click.echo()
+            self._cli.echo()
 
     def _new_day(self, at: int) -> None:
         today = day(at)
         if today != self._day:
             self._day = today
-            click.echo(dim(f"{'':5}  {today}"))
+            self._cli.echo(dim(f"{'':5}  {today}"))
 
 
 class WrappedText:
     """Text that comes in pieces, wrapped beside its heading."""
 
-    def __init__(self) -> None:
+    def __init__(self, cli: Cli) -> None:
+        self._cli = cli
         self._column = 0
 
     def write(self, text: str) -> None:
@@ -256,16 +278,28 @@ class WrappedText:
         if self._column + width(text) > _room() and self._column:
             self._break()
             shown = text.lstrip()
-        click.echo(shown, nl=False)
+        self._cli.echo(shown, nl=False)
         self._column += width(shown)
 
     def _break(self) -> None:
-        click.echo("\n" + " " * INDENT, nl=False)
+        self._cli.echo("\n" + " " * INDENT, nl=False)
         self._column = 0
 
 
-def _call_line(call: ToolCallView) -> str:
-    return f"{call.tool} {arguments_line(call.arguments)}".rstrip()
+def call_text(call: ToolCallView) -> str:
+    """A tool call with its arguments, short."""
+    return f"{call.tool} {arguments_text(call.arguments)}".rstrip()
+
+
+def arguments_text(arguments: str) -> str:
+    """The arguments of a call, short."""
+    try:
+        found = json.loads(arguments)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        return shorten(one_line(arguments), 40)
+    return " ".join(f"{name}={shorten(one_line(str(value)), 30)}" for name, value in found.items())
 
 
 def _came_as(item: QueuedItem) -> str:
