@@ -28,7 +28,7 @@ check: $(UV)
 	$(RUN) python web/generate.py --check
 
 proof: $(UV)
-	$(RUN) pytest -q -s -m proof --timeout 3600 tests
+	$(RUN) pytest -q -rP --show-capture=stdout -m proof --timeout 3600 -n $(WORKERS) --dist worksteal tests
 
 mutants: $(UV)
 	$(RUN) python -m tests.mutants $(ARGS)
