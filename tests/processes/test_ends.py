@@ -15,7 +15,7 @@ from holdfast.processes.command import Ended, Lost, NeverStarted, Running
 from holdfast.processes.identity import Identity, alive, process, send
 from holdfast.processes.spool import Spool, clear_removed
 from tests.eventually import PATIENCE, eventually
-from tests.processes.house import PYTHON, House, code
+from tests.processes.house import PYTHON, House, code, fresh
 
 UNTIL = "until [ -e go ]; do sleep 0.01; done; echo done; exit 42"
 
@@ -323,3 +323,46 @@ async def test_two_wait_for_the_same(house: House) -> None:
     await asyncio.sleep(0.05)
     impatient.cancel()
     assert code(await patient) == 0
+
+
+async def test_what_was_left_behind_ends_as_the_oldest_did_although_it_ended_before_it_was_taken_over(
+    house: House,
+) -> None:
+    """The gateway was killed between the two."""
+    running = await house.start("sleep 100 & echo $! > oldest; sleep 100 & echo $! > other")
+    assert code(await house.supervisor.wait(running.id)) == 0
+    oldest, other = (int((house.cwd / name).read_text()) for name in ("oldest", "other"))
+    assert {one.pid for one in await house.supervisor.left_behind(running.id)} == {oldest, other}
+    supervisor = await house.restart()
+    os.kill(oldest, signal.SIGKILL)
+
+    async def noted() -> bool:
+        return (house.spool(running.id).path / "left").exists()
+
+    await eventually(noted)
+    left = fresh()
+    await supervisor.take_over(left, running.id, oldest=oldest)
+    assert isinstance(await supervisor.attach(left), Running)
+    os.kill(other, signal.SIGTERM)
+    outcome = await supervisor.wait(left)
+    assert isinstance(outcome, Ended) and outcome.signal == signal.SIGKILL
+
+
+async def test_what_was_left_behind_is_not_lost_while_its_keeper_is_about_to_note_its_end(house: House) -> None:
+    running = await house.start("sleep 100 & echo $! > left.pid")
+    await house.supervisor.wait(running.id)
+    left, pid, keeper = fresh(), int((house.cwd / "left.pid").read_text()), house.claim(running.id).keeper
+    await house.supervisor.take_over(left, running.id, oldest=pid)
+    send(keeper, signal.SIGSTOP)
+    os.kill(pid, signal.SIGKILL)
+
+    async def dead() -> bool:
+        found = process(pid)
+        return found is not None and found.dead
+
+    await eventually(dead)
+    waiting = asyncio.create_task(house.supervisor.wait(left))
+    await asyncio.wait({waiting}, timeout=0.2)
+    send(keeper, signal.SIGCONT)
+    outcome = await waiting
+    assert isinstance(outcome, Ended) and outcome.signal == signal.SIGKILL

@@ -353,10 +353,10 @@ async def test_a_stop_of_what_was_left_behind_is_not_lost_while_that_is_being_ta
 ) -> None:
     take_over, reached, go = desk.tasks.supervisor.take_over, asyncio.Event(), asyncio.Event()
 
-    async def slow(id: str, left_by: str) -> None:
+    async def slow(id: str, left_by: str, *, oldest: int | None) -> None:
         reached.set()
         await go.wait()
-        await take_over(id, left_by)
+        await take_over(id, left_by, oldest=oldest)
 
     monkeypatch.setattr(desk.tasks.supervisor, "take_over", slow)
     started = await desk.call("terminal", command="sleep 60 & echo left", background=True)

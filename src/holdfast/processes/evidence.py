@@ -45,12 +45,17 @@ def state_of(spool: Spool) -> CommandState | None:
     return outcome_of(spool, claim)
 
 
-def state_of_left(spool: Spool, claim: Claim) -> CommandState:
-    """Return the state of the processes that a command left behind: they run while one of them does."""
+def state_of_left(spool: Spool, claim: Claim) -> CommandState | None:
+    """Return the state of the processes that a command left behind: they run while one of them does.
+
+    `None` while a keeper is about to write down how the last of them ended.
+    """
     if claim.boot != boot_id():
         return outcome_without_record(spool, claim)
     if found := find_members(spool, claim):
         return Running(spool.id, found[0].pid, claim.began)
+    if any(map(alive, claim.keepers)):
+        return None
     end = spool.end_of_left(claim)
     return end or Lost(spool.id, "its processes are gone, and nobody recorded how the last of them ended")
 
@@ -82,6 +87,8 @@ def outcome_without_record(spool: Spool, claim: Claim, *, pidfd: int | None = No
 
 async def wait_for_outcome(spool: Spool, claim: Claim, *, pidfd: int | None = None) -> CommandOutcome:
     """Return the outcome of a command whose process is gone: by its record, else by other evidence, else lost."""
+    if claim.left_by:
+        return await _wait_for_outcome_of_left(spool, claim)
     deadline = asyncio.get_running_loop().time() + RECORD_SECONDS
     pause = FIRST_PAUSE_SECONDS
     while (outcome := outcome_of(spool, claim, pidfd=pidfd)) is None:
@@ -92,13 +99,13 @@ async def wait_for_outcome(spool: Spool, claim: Claim, *, pidfd: int | None = No
     return outcome
 
 
-async def wait_for_outcome_of_left(spool: Spool, claim: Claim) -> CommandOutcome:
-    """Wait until no process is left that a command left behind: its keepers stay until then; without keepers, poll."""
+async def _wait_for_outcome_of_left(spool: Spool, claim: Claim) -> CommandOutcome:
+    """Wait until none of them is left: their keepers stay until then; without keepers, poll."""
     while True:
         for keeper in claim.keepers:
             await exit_of(keeper)
         found = await asyncio.to_thread(state_of_left, spool, claim)
-        if not isinstance(found, Running):
+        if found is not None and not isinstance(found, Running):
             return found
         await asyncio.sleep(POLL_SECONDS)
 

@@ -22,8 +22,8 @@ from holdfast.domain.errors import Conflict, Corrupt, NotFound, Rejected, Unavai
 from holdfast.processes import stdin
 from holdfast.processes.activity import Activity, ActivityMeter, NotYet
 from holdfast.processes.command import CommandOutcome, CommandSpec, CommandState, NeverStarted, Running
-from holdfast.processes.evidence import state_of, wait_for_outcome, wait_for_outcome_of_left
-from holdfast.processes.identity import alive, exit_of, open_pidfd, require_proc
+from holdfast.processes.evidence import state_of, wait_for_outcome
+from holdfast.processes.identity import Identity, alive, exit_of, open_pidfd, require_proc
 from holdfast.processes.keeper import boot_id
 from holdfast.processes.kill import KillReport, Member, find_members, kill_tree, members
 from holdfast.processes.launch import KeeperLauncher
@@ -195,15 +195,19 @@ class Supervisor:
                     await exit_of(keeper)
         return await members(spool, claim)
 
-    async def take_over(self, id: str, left_by: str) -> None:
-        """Make the processes that a command left behind a command of their own, under this id. Idempotent."""
+    async def take_over(self, id: str, left_by: str, *, oldest: int | None) -> None:
+        """Make the processes that a command left behind a command of their own, under this id. Idempotent.
+
+        `oldest` is the pid of the first of them when they were found: how that one ends is how the new command ends.
+        """
         spool, origin = Spool(self.root, id), Spool(self.root, left_by)
         claim = origin.readable_claim()
         if spool.readable_claim() is not None or claim is None:
             return
         found = await asyncio.to_thread(find_members, origin, claim) if claim.boot == boot_id() else []
-        oldest = found[0].identity if found else claim.command
-        await asyncio.to_thread(spool.take_over, origin, claim, oldest)
+        named = [one.identity for one in found if oldest in (one.pid, None)]
+        gone = claim.command if oldest is None else Identity(oldest, claim.command.start)
+        await asyncio.to_thread(spool.take_over, origin, claim, named[0] if named else gone)
 
     def _watch(self, spool: Spool, claim: Claim) -> None:
         loop = asyncio.get_running_loop()
@@ -224,10 +228,7 @@ class Supervisor:
         task.add_done_callback(self._ending.discard)
 
     async def _set_outcome(self, watch: _Watch) -> None:
-        if watch.claim.left_by:
-            outcome = await wait_for_outcome_of_left(watch.spool, watch.claim)
-        else:
-            outcome = await wait_for_outcome(watch.spool, watch.claim, pidfd=watch.pidfd)
+        outcome = await wait_for_outcome(watch.spool, watch.claim, pidfd=watch.pidfd)
         self._live.pop(watch.spool.id, None)
         self._changed |= _writers(watch)
         _close_pidfd(watch)

@@ -177,7 +177,7 @@ class CommandTasks:
         """Return the state of a command, started if it has not begun; None if it is not to begin, or not now."""
         task = row.id
         if row.left_by:
-            await self.supervisor.take_over(task, row.left_by)
+            await self.supervisor.take_over(task, row.left_by, oldest=row.pid)
         if (self.defaults.root / task).exists():  # else no start was tried
             found = await self.supervisor.attach(task)
             if not (isinstance(found, NeverStarted) and found.cancelled):
