@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.chat import look
 from holdfast.cli.chat.actions import run_slash
 from holdfast.cli.chat.attach import WINDOW, AttachedSession, attach, away_summary, last_here
 from holdfast.cli.chat.blocks import NoticeBlock
@@ -58,12 +57,15 @@ def test_what_was_not_counted_is_not_denied() -> None:
     assert away_summary([], read=0, first=1) == ""
 
 
-@pytest.mark.parametrize("name", ["~nobody-of-that-name/x.md", "a\0b.md", "/", "/no/such/place.md"])
-def test_an_export_that_cannot_be_written_says_so(gateway: GatewayProcess, door: Client, name: str) -> None:
+@pytest.mark.parametrize("name", ["~nobody-of-that-name/x.md", "a\0b.md", "/", "/no/such/place.md", "/etc/hosts"])
+def test_an_export_that_cannot_be_written_says_so(
+    gateway: GatewayProcess, door: Client, tmp_path: Path, name: str
+) -> None:
     session = gateway.create("say x")
-    (said,) = look.export(door, session, name)
-    assert isinstance(said, NoticeBlock)
-    assert said.tone == "bad"
+    here = attach(door, session, ReadCursors(tmp_path))
+    said = run_slash(door, ReadCursors(tmp_path), here.ref, here.view, Slash("export", name))
+    assert isinstance(said, list)
+    assert [type(block) for block in said] == [NoticeBlock]
 
 
 def test_the_last_session_of_a_directory_is_the_newest_that_no_card_owns(

@@ -262,7 +262,7 @@ def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: Co
             "/context": "tools: read",
             "/why": "Idle. Turn 2 ",
             "/inbox": "Nothing waits for you.",
-            "/sessions": "*  ",
+            "/sessions": "MSGS",
             "/export talk.md": "bytes of",
             "/open": "[1] read · failed",
             "/nonsense": "There is no /nonsense.",

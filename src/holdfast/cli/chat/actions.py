@@ -6,8 +6,9 @@ They run in a thread beside the conversation, so they only read what they are gi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from holdfast.cli.chat import attach, look
+from holdfast.cli.chat import attach
 from holdfast.cli.chat.attach import AttachedSession
 from holdfast.cli.chat.blocks import Block, ListingBlock, NoticeBlock
 from holdfast.cli.chat.connection import SessionRef, begin
@@ -15,6 +16,7 @@ from holdfast.cli.chat.local_state import ReadCursors
 from holdfast.cli.chat.passthrough import ThisSession, run_command
 from holdfast.cli.chat.slash import BY_NAME, Slash
 from holdfast.cli.chat.view import View
+from holdfast.cli.errors import CliError
 from holdfast.cli.hints import error_text, program
 from holdfast.cli.render.sessions import running_tasks_table
 from holdfast.cli.screen import SHORT_ID, dim, one_line, terminal_width, wrap
@@ -24,8 +26,7 @@ from holdfast.client.launch import ensure
 from holdfast.domain.errors import HoldfastError
 from holdfast.schemas.chapters import RunningTaskView
 
-NEEDS_WORDS = ("why", "context", "export", "undo", "fork", "reset", "undo-reset", "compact")
-"""They are about what was said, so they do not begin a session."""
+NOTHING_SAID = NoticeBlock("Nothing was said here yet.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +58,8 @@ def run_slash(client: Client, cursors: ReadCursors, ref: SessionRef, view: View,
 
 
 def _run(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slash: Slash) -> Outcome:
-    argument = slash.argument
-    match slash.name:
-        case name if BY_NAME[name].runs:
-            return _run_command(client, ref, view, slash)
-        case "profile" | "model" if not argument:
-            return _run_command(client, ref, view, Slash(f"{slash.name}s"))
-        case "sessions":
-            return look.sessions(client, ref.session)
-        case "inbox":
-            return look.inbox(client, ref.session)
+    name, argument = slash.name, slash.argument
+    match name:
         case "stop":
             return _still_running(client, ref.session)
         case "background":
@@ -80,26 +73,52 @@ def _run(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slas
             return attach.attach(client, argument.lower(), cursors)
         case "new":
             return _new(client, ref, view, slash)
+        case "profile" | "model" if not argument:
+            return _run_command(client, ref, view, f"{name}s")
         case "profile" if not ref.session:
             return attach.new_session(client, view.cwd, argument)
-        case name if name in NEEDS_WORDS and not ref.session:
-            return [NoticeBlock("Nothing was said here yet.")]
+        case "profile":
+            client.sessions.choose_agent(ref.session, profile=argument)
+        case "model":
+            client.sessions.choose_agent(_begin(client, ref), model="" if argument == "default" else argument)
+        case "reset" | "fork" | "export" if not ref.session:
+            return [NOTHING_SAID]
         case "reset":
             return _reset(client, ref.session, view, slash)
         case "fork":
             return _fork(client, cursors, ref.session, argument)
+        case "export":
+            return _run_command(client, ref, view, _export_line(ref.session, argument))
         case _:
-            return _run_here(client, ref, slash)
+            return _run_shorthand(client, ref, view, slash)
+    return []
 
 
-def _run_command(client: Client, ref: SessionRef, view: View, slash: Slash) -> list[Block]:
+def _run_shorthand(client: Client, ref: SessionRef, view: View, slash: Slash) -> list[Block]:
     """A command of the command line. What changes this session is told by its events, and not told twice."""
-    command = BY_NAME[slash.name]
-    if slash.name == "card" and slash.argument.startswith("add"):
+    line = BY_NAME[slash.name].runs
+    if slash.name == "rename" or (slash.name == "card" and slash.argument.startswith("add")):
         _begin(client, ref)
-    line = f"{command.runs.replace('SESSION', ref.session)} {slash.argument}"
-    blocks = run_command(str(client.home.path), line, here=ThisSession(ref.session, view.profile))
+    if "SESSION" in line and not ref.session:
+        return [NOTHING_SAID]
+    blocks = _run_command(client, ref, view, f"{line.replace('SESSION', ref.session)} {slash.argument}")
     return [block for block in blocks if not slash.changes or not isinstance(block, ListingBlock)]
+
+
+def _run_command(client: Client, ref: SessionRef, view: View, line: str) -> list[Block]:
+    return run_command(str(client.home.path), line, here=ThisSession(ref.session, view.profile))
+
+
+def _export_line(session: str, name: str) -> str:
+    """The command that writes a conversation to a file that is not there yet."""
+    try:
+        path = Path(name or f"holdfast-{session[:SHORT_ID]}.md").expanduser()
+    except RuntimeError as error:  # the home of nobody
+        raise CliError(f"{name}: {error}") from error
+    if path.is_file():
+        raise CliError(f"{path} is there already; name another file.")
+    form = "jsonl" if path.suffix == ".jsonl" else "markdown"
+    return f'sessions export --format {form} --output "{path}" {session}'
 
 
 def _begin(client: Client, ref: SessionRef) -> str:
@@ -108,33 +127,6 @@ def _begin(client: Client, ref: SessionRef) -> str:
         if not ref.session:
             begin(client, ref)
     return ref.session
-
-
-def _run_here(client: Client, ref: SessionRef, slash: Slash) -> list[Block]:
-    """What is about this very session; it begins now if it has not begun."""
-    argument, session = slash.argument, _begin(client, ref)
-    match slash.name:
-        case "why":
-            return look.why(client, session)
-        case "context":
-            return look.context(client, session)
-        case "export":
-            return look.export(client, session, argument)
-        case "rename":
-            client.sessions.rename(session, argument)
-        case "undo":
-            client.sessions.undo(session)
-        case "undo-reset":
-            client.sessions.undo_reset(session)
-        case "compact":
-            client.sessions.compact(session, instructions=argument)
-        case "model":
-            client.sessions.choose_agent(session, model="" if argument == "default" else argument)
-        case "profile":
-            client.sessions.choose_agent(session, profile=argument)
-        case _:
-            raise AssertionError(slash.name)
-    return []
 
 
 def _start_agent(client: Client, ref: SessionRef, view: View, prompt: str) -> list[Block]:

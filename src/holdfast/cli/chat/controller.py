@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
-from holdfast.cli.chat import look
+from holdfast.cli.chat import unfold
 from holdfast.cli.chat.actions import Detached, Outcome, RunningChoice, run_slash
 from holdfast.cli.chat.attach import AttachedSession
 from holdfast.cli.chat.blocks import Block, NoticeBlock, Tone, UserBlock
@@ -340,7 +340,7 @@ class ChatController:
         """Those that need no gateway at once, the others beside the conversation."""
         match slash.name:
             case "help":
-                self._show(look.help_())
+                self._show(unfold.help_blocks())
             case "steer" | "interrupt":
                 self._send("message", {"text": slash.argument, "mode": slash.name}, slash.argument)
             case "stop":
@@ -350,9 +350,9 @@ class ChatController:
             case "detach" if self.view.turn is None:
                 self._screen.leave()
             case "open":
-                self._show([look.call(self.view, slash.argument)])
+                self._show([unfold.call_block(self.view, slash.argument)])
             case "thinking":
-                self._show([look.thinking(self.view, slash.argument)])
+                self._show([unfold.thinking_block(self.view, slash.argument)])
             case _:
                 self._changing = self._changing or slash.changes
                 if (slash.name, slash.argument) == ("reset", "note"):

@@ -85,7 +85,9 @@ def run_command(home: str, line: str, *, here: ThisSession) -> list[Block]:
         problem = f"{error.format_message()} {see}".rstrip()
     except click.ClickException as error:
         problem = error.format_message()
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}."
+    except ValueError as error:  # a zero byte in a path
         problem = f"{error}."
     lines = terminal.lines()
     return [*([ListingBlock(lines)] if lines else []), *([NoticeBlock(problem, "warning")] if problem else [])]
