@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from holdfast.cli.root import SECTIONS, root
+from holdfast.cli.commands import COMMANDS
+from holdfast.cli.root import root
 from tests.cli.commandline import CommandLine
 from tests.eventually import PATIENCE
 
@@ -69,7 +70,7 @@ def test_following_imports_the_events_and_nothing_else_that_is_heavy(cli: Comman
 def test_the_table_of_verbs_says_what_the_verbs_say() -> None:
     """The one-line helps stand in the table, so that they can be shown without an import."""
     context = root.make_context("holdfast", [], resilient_parsing=True)
-    for verb in (verb for section in SECTIONS.values() for verb in section):
+    for verb in (verb for section in COMMANDS.values() for verb in section):
         command = root.get_command(context, verb)
         assert command is not None
         assert command.name == verb

@@ -1,1 +1,1 @@
-"""The command line: an ordinary client of the gateway. Verbs are in `verbs/`, one file each."""
+"""The command line: an ordinary client of the gateway. Its commands are in `commands/`, one module per noun."""

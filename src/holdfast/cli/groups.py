@@ -58,23 +58,22 @@ class CommandGroup(click.Group):
 class RootGroup(CommandGroup):
     """All commands by section. Their one-line helps are in the table, so that `--help` imports none of them."""
 
-    def __init__(
-        self, *args: Any, sections: Mapping[str, Mapping[str, str]], modules: Mapping[str, str], **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, table: Mapping[str, Mapping[str, tuple[str, str]]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._sections = sections
-        self._modules = modules
+        self._table = table
+        self._modules = {name: module for section in table.values() for name, (module, _) in section.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All commands, in the order of the table."""
         del ctx
-        return [name for section in self._sections.values() for name in section]
+        return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of the command."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
+        del ctx
         if cmd_name not in self._modules:
+            return None
+        if not self._modules[cmd_name]:
             found = import_module(f"holdfast.cli.verbs.{cmd_name}").command
         else:
             found = getattr(import_module(f"holdfast.cli.commands.{self._modules[cmd_name]}"), cmd_name)
@@ -84,7 +83,8 @@ class RootGroup(CommandGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table, without importing anything."""
         del ctx
-        self.write_sections(formatter, self._sections)
+        helps = {title: {name: help for name, (_, help) in section.items()} for title, section in self._table.items()}
+        self.write_sections(formatter, helps)
 
 
 class NounGroup(CommandGroup):

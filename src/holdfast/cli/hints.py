@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
+from holdfast.cli.commands import COMMANDS
 from holdfast.domain.errors import HoldfastError
 
-VERBS = (
-    "answer|board|card|chat|completion|config|devices|doctor|inbox|logs|models|open|profiles|restart|run|send|serve|"
-    "sessions|shutdown|start|status|stop|tasks|why"
-)
-COMMAND = re.compile(rf"(?<![\w/.-])holdfast (?=(?:{VERBS})\b)")
+NAMES = "|".join(name for section in COMMANDS.values() for name in section)
+COMMAND = re.compile(rf"(?<![\w/.-])holdfast (?=(?:{NAMES})\b)")
 _program = "holdfast"
 
 

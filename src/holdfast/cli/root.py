@@ -1,4 +1,4 @@
-"""The root of the command line: global options, the table of verbs, and how every command ends."""
+"""The root of the command line: global options, and how every command ends."""
 
 from __future__ import annotations
 
@@ -8,74 +8,18 @@ import warnings
 import click
 
 from holdfast import __version__
+from holdfast.cli.commands import COMMANDS
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import FAILED, USAGE, CliError, exit_code
 from holdfast.cli.groups import RootGroup
 from holdfast.domain.errors import HoldfastError
 
-SECTIONS = {
-    "Work": {
-        "chat": "Talk to an agent; bare `holdfast` is the same.",
-        "open": "Open the dashboard in a browser, signed in.",
-        "run": "Begin a session with a prompt and print the answer.",
-        "send": "Send a message to a session.",
-        "stop": "Stop the running turn of a session.",
-        "start": "Run a command that outlives this terminal and the gateway.",
-        "board": "The cards that agents work on, by column; watch, pause and resume it.",
-        "card": "Write work down for an agent; comment, unblock, retry, and why it is not started.",
-        "inbox": "List everything that waits for you, and what to do about it.",
-        "answer": "Answer a question or an approval, from anywhere.",
-    },
-    "Look": {
-        "sessions": "List, read, search, reset, archive, delete and export sessions.",
-        "tasks": "List, read, wait for and stop what runs in the background, now or in the past.",
-        "why": "Show what something is doing or waiting for, for how long, and at whose request.",
-        "status": "Show the gateway and what is at work.",
-        "logs": "Show the gateway's log.",
-    },
-    "Gateway": {
-        "serve": "Run the gateway in the foreground.",
-        "shutdown": "Stop the gateway; open turns resume at the next start, commands keep running.",
-        "restart": "Let the gateway start again, or start one where none runs.",
-        "doctor": "Examine the home; --rebuild rebuilds what follows from the log.",
-        "config": "Show or check the settings.",
-        "profiles": "List, show and add agents, and choose the default one.",
-        "devices": "List the browsers that are signed in, and sign them out.",
-        "models": "Show what was detected on this machine.",
-        "completion": "Print the completion script of a shell.",
-    },
-}
-MODULES = {
-    "why": "why",
-    "board": "boards",
-    "card": "cards",
-    "completion": "gateway",
-    "devices": "gateway",
-    "doctor": "gateway",
-    "logs": "gateway",
-    "open": "gateway",
-    "restart": "gateway",
-    "serve": "gateway",
-    "shutdown": "gateway",
-    "status": "gateway",
-    "answer": "inbox",
-    "inbox": "inbox",
-    "config": "settings",
-    "models": "settings",
-    "profiles": "settings",
-    "sessions": "sessions",
-    "stop": "sessions",
-    "tasks": "tasks",
-    "start": "tasks",
-}
-"""In which module of `holdfast.cli.commands` each command is."""
 EPILOG = 'Try: holdfast run --profile demo "say hello". Ids may be shortened to a unique prefix (4 characters or more).'
 
 
 @click.group(
     cls=RootGroup,
-    sections=SECTIONS,
-    modules=MODULES,
+    table=COMMANDS,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
     subcommand_metavar="VERB …",

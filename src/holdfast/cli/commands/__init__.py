@@ -1,1 +1,37 @@
-"""The commands, one module for each noun."""
+"""The commands, one module per noun, and the table of them."""
+
+from __future__ import annotations
+
+COMMANDS = {
+    "Work": {
+        "chat": ("", "Talk to an agent; bare `holdfast` is the same."),
+        "open": ("gateway", "Open the dashboard in a browser, signed in."),
+        "run": ("", "Begin a session with a prompt and print the answer."),
+        "send": ("", "Send a message to a session."),
+        "stop": ("sessions", "Stop the running turn of a session."),
+        "start": ("tasks", "Run a command that outlives this terminal and the gateway."),
+        "board": ("boards", "Show, watch, pause and resume a board."),
+        "card": ("cards", "Add cards for agents, look at them and move them."),
+        "inbox": ("inbox", "List everything that waits for you, and what to do about it."),
+        "answer": ("inbox", "Answer a question or an approval, from anywhere."),
+    },
+    "Look": {
+        "sessions": ("sessions", "List, read, search, reset, archive, delete and export sessions."),
+        "tasks": ("tasks", "List, read, wait for and stop background tasks."),
+        "why": ("why", "Show what something is doing or waiting for, and why."),
+        "status": ("gateway", "Show the gateway and what is at work."),
+        "logs": ("gateway", "Show the gateway's log."),
+    },
+    "Gateway": {
+        "serve": ("gateway", "Run the gateway in the foreground."),
+        "shutdown": ("gateway", "Stop the gateway; commands keep running."),
+        "restart": ("gateway", "Restart the gateway, or start one if none runs."),
+        "doctor": ("gateway", "Examine the home; --rebuild rebuilds what follows from the log."),
+        "config": ("settings", "Show or check the settings."),
+        "profiles": ("settings", "List, show and add agents, and choose the default one."),
+        "devices": ("gateway", "List the browsers that are signed in, and sign them out."),
+        "models": ("settings", "Show the models that were found on this machine."),
+        "completion": ("gateway", "Print the completion script of a shell."),
+    },
+}
+"""By section: the name of a command, its module in this package, and its one-line help."""
