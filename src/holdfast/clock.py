@@ -26,14 +26,14 @@ class SystemClock:
 
 
 def elapsed(clock: Clock, since: int) -> int:
-    """Milliseconds since a moment; never negative, whatever somebody does to the wall clock."""
+    """Milliseconds since a moment; never negative, even if the wall clock was set back."""
     return max(0, clock.now() - since)
 
 
 async def until(clock: Clock, moment: int, *, piece_ms: int = PIECE_MS) -> None:
     """Wait for a moment, and no longer than that was away at first, whatever the wall clock does.
 
-    In pieces: timers stand still while the machine sleeps, and whoever wakes up late does not wait on top of that.
+    In pieces: timers stop while the machine sleeps, and that time is not waited for again.
     """
     left = moment - clock.now()
     while left > 0:
@@ -43,7 +43,7 @@ async def until(clock: Clock, moment: int, *, piece_ms: int = PIECE_MS) -> None:
 
 
 async def wait_for_event(event: asyncio.Event, *, within: float) -> bool:
-    """Wait for so many seconds, or until the event is set; say which.
+    """Wait until the event is set, or for this many seconds; return whether it was set.
 
     Not with `wait_for`: up to Python 3.11 that swallows a cancellation that comes together with the event.
     """

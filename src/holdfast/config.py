@@ -90,7 +90,7 @@ class Home:
         return umask
 
     def check(self) -> None:
-        """Refuse a home that belongs to somebody else or that others can write to; close one that others can read."""
+        """Refuse a home of another user or that others can write to; close one that others can read."""
         self.refuse()
         for path in self.readable_by_others():
             try:
@@ -107,7 +107,7 @@ class Home:
         return [path for path in private if not path.is_symlink() and path.exists() and path.stat().st_mode & 0o077]
 
     def refuse(self) -> None:
-        """Refuse a home that belongs to somebody else or that others can write to. Changes nothing."""
+        """Refuse a home of another user or that others can write to. Changes nothing."""
         for path in (self.path, self.run, self.token):
             if not path.exists():
                 continue
@@ -133,7 +133,7 @@ def no_color() -> bool:
 
 
 def has_screen() -> bool:
-    """Whether a browser that is opened here would be seen by somebody."""
+    """Whether there is a screen on which a browser can be opened."""
     if os.environ.get("CI", "").lower() not in ("", "0", "false"):
         return False
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
@@ -180,7 +180,7 @@ REPOSITORY = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTOR
 
 
 def command_environment(without: set[str]) -> dict[str, str]:
-    """What a command inherits: all of it but the names that hold keys, our own, and those of somebody's repository."""
+    """What a command inherits: all variables except keys, our own, and those of a git hook."""
     hidden = without | REPOSITORY
     return {
         name: value for name, value in os.environ.items() if name not in hidden and not name.startswith("HOLDFAST_")

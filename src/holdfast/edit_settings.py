@@ -2,7 +2,7 @@
 
 The same setting can be written in several ways (tables, dotted keys, inline tables, in any order), and no one way
 of adding a key suits them all. So several are tried, and the first text that reads back as exactly the settings
-that were meant is written. The file is replaced whole, and only if nobody changed it meanwhile.
+that were meant is written. The file is replaced as a whole, and only if it has not changed meanwhile.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from holdfast.read_settings import parse_settings
 from holdfast.settings import DEMO
 
 TRIES = 5
-"""How often an edit starts again because somebody else changed the file at the same time."""
+"""How often an edit starts again because the file was changed at the same time."""
 HEADER = re.compile(r"\s*\[(?!\[)")
 Values = dict[str, str]
 
@@ -73,7 +73,7 @@ def _table(path: Path, settings: dict[str, Any], keys: list[str]) -> dict[str, A
 
 
 def _edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Read, change and replace; again when somebody else was quicker."""
+    """Read, change and replace; again if the file was changed meanwhile."""
     target = path.resolve()  # a link to a file elsewhere stays a link
     try:
         with _exclusive_draft(target) as draft:

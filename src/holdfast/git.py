@@ -207,7 +207,7 @@ def _head(repository: Repository) -> str:
 
 
 def _small(path: Path, limit: int = SMALL_BYTES) -> str:
-    """The text of a small regular file; a pipe or a device that stands there instead is not waited for."""
+    """The text of a small regular file; a pipe or a device in its place is refused."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

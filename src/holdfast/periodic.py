@@ -19,7 +19,7 @@ class FollowerState:
     problem: str = ""
     """Why it cannot get on now; empty while all is well."""
     since: int = 0
-    """Since when there is a problem, or none any more."""
+    """Since when there is a problem, or none."""
     restarts: int = 0
     """How often it ended and was started again."""
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class PeriodicTask:
-    """One look after the other: when somebody wakes it, and else every so many seconds."""
+    """Calls a function every `every` seconds, and when it is woken."""
 
     def __init__(self, look: Callable[[], Awaitable[object]], *, name: str, every: float, first: float = 0.0) -> None:
         self.state = FollowerState(name)

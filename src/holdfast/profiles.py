@@ -145,7 +145,7 @@ class Profiles:
     # --- resets ---------------------------------------------------------------------------------
 
     def reset_rules(self, profile: str, policy: ResetPolicy) -> ResetRules:
-        """What holds for a session: its own word, then its profile's, then the one for all."""
+        """The rules of a session: its own policy, then its profile's, then `[session_reset]`."""
         usual = ResetRules()
 
         def chosen(name: str, otherwise: Any) -> Any:
@@ -169,7 +169,7 @@ class Profiles:
         )
 
     def reset_origins(self, profile: str, policy: ResetPolicy) -> dict[str, str]:
-        """Who said each of them: `session`, `profile`, `config`, or nobody, which is `default`."""
+        """Where each of them was set: `session`, `profile`, `config`, or nowhere, which is `default`."""
         levels = {name: self._reset_level(profile, policy, name) for name in ResetPolicy.__struct_fields__}
         return {name: "default" if found is None else found[0] for name, found in levels.items()}
 

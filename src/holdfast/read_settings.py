@@ -51,7 +51,7 @@ def parse_settings(path: Path, text: str) -> Settings:
 
 
 KEY_LENGTH = 20
-"""What is so long and has small letters and digits is no name of a variable."""
+"""A name of this length with small letters and digits looks like a key, not like a variable."""
 
 
 class Table(NamedTuple):
@@ -155,7 +155,7 @@ def _check_names(path: Path, text: str, settings: Settings) -> None:
 
 
 def _check_variables(path: Path, text: str, settings: Settings) -> None:
-    """Where the name of a variable belongs, a key may stand by mistake; the message does not repeat it."""
+    """Refuse a key in the place of a variable's name; the message does not repeat it."""
     named = [(["providers", name, "api_key_env"], [one.api_key_env]) for name, one in settings.providers.items()]
     named += [(["mcp", name, "bearer_env"], [one.bearer_env]) for name, one in settings.mcp.items()]
     named += [(["mcp", name, "env"], one.env) for name, one in settings.mcp.items()]

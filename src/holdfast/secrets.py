@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 SECRET_LENGTH = 8
 LINE_LENGTH = 16
-"""A line of a secret with several lines is hidden by itself if it is so long."""
+"""A line of a secret with several lines is hidden on its own if it has at least this length."""
 EDGE_LENGTH = 6
-"""So much of a secret that was cut off at the beginning or the end of a text is hidden, too."""
+"""A part of a secret at the beginning or the end of a text is hidden, too, if it has at least this length."""
 Mask = Callable[[str], str]
 """Returns a text without the secret values that are known."""
 
@@ -62,7 +62,7 @@ def is_path(value: str) -> bool:
 
 
 def _forms(value: str) -> list[str]:
-    """As it is, as it stands in JSON and in an address, and its lines."""
+    """Return the value as it is, as in JSON and in a URL, and its lines."""
     lines = [line for line in value.splitlines() if len(line) >= LINE_LENGTH] if "\n" in value else []
     escaped = (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], quote(value, safe=""))
     return [value, *escaped, *lines]

@@ -52,7 +52,7 @@ class Caller:
     by: Actor
 
     def replying(self, **reply: str) -> Caller:
-        """The same with what is answered besides where the command stands, to a retry as well."""
+        """Return the same caller with a reply, which a retry gets as well."""
         return replace(self, key=replace(self.key, reply=msgspec.json.encode(reply).decode()))
 
 

@@ -71,7 +71,7 @@ class ResetSettings:
     """[session_reset], and [profiles.NAME.session_reset] for what is different there"""
 
     mode: Literal["none", "idle", "daily", "both"] | None = None
-    """When a session begins a new chapter by itself; by default `none`: never."""
+    """When a session automatically starts a new chapter; by default `none`: never."""
     idle_minutes: Annotated[int | None, Between(1, 10**7)] = None
     """`idle`: after this many minutes without user activity; by default 1440."""
     at_hour: Annotated[int | None, Between(0, 23)] = None
@@ -83,7 +83,7 @@ class ResetSettings:
     process_max_age: str | None = None
     """A command that is older postpones nothing, like "12h"; by default "24h"."""
     on_live_process: Literal["hand_over", "stop_idle", "stop"] | None = None
-    """What becomes of commands that still run; by default `hand_over`."""
+    """What happens to running commands; by default `hand_over`."""
     hand_over_note: bool | None = None
     """Whether the agent writes a note for the next chapter; by default true."""
     notify: bool | None = None
@@ -100,9 +100,9 @@ class CompactionSettings:
     """What does not fit at all; 0 is the known window of the model less room for its answer, or without one a quarter
     more than the threshold."""
     keep_recent: Annotated[int, Between(0, 1000)] = 3
-    """How many of the last turns stay word by word."""
+    """How many of the last turns stay word for word."""
     summary_model: str = ""
-    """Who writes the summary, as PROVIDER:MODEL; by default the session's own model."""
+    """The model that writes summaries, as PROVIDER:MODEL; by default the session's own model."""
     summary_timeout: Annotated[int, Between(1, 3600)] = 60
     """In seconds."""
     on_failure: Literal["digest", "pause"] = "digest"
@@ -144,13 +144,13 @@ class ProviderSettings:
     """[providers.NAME]"""
 
     wire: ApiStyle = "openai"
-    """Which language it speaks."""
+    """The style of its API."""
     base_url: str = ""
     """Where it is; empty is the provider's own address."""
     api_key_env: str = ""
     """The variable of the gateway's environment that holds the key; empty when it needs none."""
     quiet_minutes: Annotated[int, Between(1, 1440)] = 10
-    """How long it may send signs of life and not a word; then it counts as lost and is asked again."""
+    """How long it may send keep-alive signals only; then the request is retried."""
 
     def key(self) -> str | None:
         """The key; None when it is needed and not there."""
@@ -187,7 +187,7 @@ class ProfileSettings:
     model: str = DEMO
     """`demo`, or PROVIDER:MODEL."""
     instructions: str = ""
-    """What the model is told before everything else."""
+    """The instructions for the model, before everything else."""
     cwd: str = ""
     """Its working directory; by default the one where the session was started."""
     also: list[str] = field(default_factory=list)
@@ -195,7 +195,7 @@ class ProfileSettings:
     tools: dict[str, Policy] = field(default_factory=dict)
     """allow, ask or deny by pattern: "write", "write:docs/*", "github__*", "*"."""
     approval_timeout: str = ""
-    """An approval that nobody answers for so long is denied, like "2h"; by default it stays open."""
+    """An approval without an answer is denied after this time, like "2h"; by default it stays open."""
     mcp: list[str] = field(default_factory=list)
     """The MCP servers whose tools it gets."""
     sandbox: Literal["auto", "on", "off"] = "auto"

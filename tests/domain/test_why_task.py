@@ -55,7 +55,7 @@ def test_before_and_while_it_runs() -> None:
     running = told(started(), ProcessStarted(task=ID, pid=7), activity="working (cpu 99%)")
     assert running[0] == ("ProcessStarted", "It has been running for 5 s as pid 7 and is working (cpu 99%).")
     assert running[1] == ("TaskStarted", "It was started 1 min 5 s ago by cli from session feed: make")
-    assert running[2] == ("TaskStarted", "It may live until it ends by itself or somebody stops it.")
+    assert running[2] == ("TaskStarted", "It may live until it ends or is stopped.")
 
 
 def test_its_end_with_evidence_and_survivors() -> None:

@@ -55,7 +55,7 @@ class Board(msgspec.Struct, frozen=True, gc=False):
 
 
 class Comment(msgspec.Struct, frozen=True, gc=False):
-    """What somebody said about a card."""
+    """A comment on a card."""
 
     comment: str
     text: str

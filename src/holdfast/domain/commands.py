@@ -1,7 +1,7 @@
 """All commands of people and clients, as one closed tagged union. (Shell commands are tasks: `task.py`.)
 
-A command is a request in the imperative. It carries no id of its own: the id is minted by the
-client and travels beside it (`Idempotency-Key`), so that a retry is stored once.
+A command is a request in the imperative. Its id is not part of it: the client creates the id and sends it beside the
+command (`Idempotency-Key`), so that a retry is stored once.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ Body = Annotated[str, msgspec.Meta(max_length=200_000)]
 
 
 class CreateBoard(Command, frozen=True):
-    """Make a board."""
+    """Create a board."""
 
     board: BoardName
     title: Title | None = None
 
 
 class PauseBoard(Command, frozen=True):
-    """Start nothing on it; what runs goes on."""
+    """Start no more cards of the board; running cards continue."""
 
 
 class ResumeBoard(Command, frozen=True):
-    """Start cards again; an archived one comes back into the list."""
+    """Start cards again; an archived board returns to the list."""
 
 
 class ArchiveBoard(Command, frozen=True):
-    """Take it out of the list; nothing on it may run."""
+    """Remove the board from the list; none of its cards may be running."""
 
 
 class CreateCard(Command, frozen=True):
-    """Write work down. A card without parents is ready, unless it is put into triage."""
+    """Create a card. Without parents it is ready, unless it is put into triage."""
 
     title: Title
     body: Body = ""
@@ -60,13 +60,13 @@ class CreateCard(Command, frozen=True):
     at: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Not before this time."""
     after_ms: Annotated[int, msgspec.Meta(ge=0, le=10**13)] | None = None
-    """A delay instead of a time: it is the same when the command is repeated."""
+    """A delay instead of a time, so that a repeated command is the same."""
     session: Name | None = None
-    """The session that gets notes about its blocks and its end."""
+    """The session that is notified about its blocks and its end."""
 
 
 class EditCard(Command, frozen=True):
-    """Change what it says; what is null stays. Not while it runs, but for its priority."""
+    """Change fields of the card; null stays as it is. While it is running, only limits and priority can be changed."""
 
     title: Title | None = None
     body: Body | None = None
@@ -79,33 +79,33 @@ class EditCard(Command, frozen=True):
 
 
 class CommentCard(Command, frozen=True):
-    """Say something: a worker hears it at its next step, else the next one as its next turn."""
+    """Comment on the card. A running worker reads it at its next step; otherwise the next worker reads it."""
 
     text: Text
 
 
 class LinkCard(Command, frozen=True):
-    """Let it wait for another card."""
+    """Make the card wait for another card."""
 
     parent: CardId
 
 
 class UnlinkCard(Command, frozen=True):
-    """Do not let it wait for that card any more."""
+    """Stop waiting for another card."""
 
     parent: CardId
 
 
 class FollowCard(Command, frozen=True):
-    """Tell a session of its blocks, failures and end, once each; or not any more."""
+    """Notify a session of each block, failure and end of the card, or stop that."""
 
     session: Name
     following: bool = True
 
 
 class MoveCard(Command, frozen=True):
-    """Put it into another column: triage, todo, scheduled (with a time), review, and ready unless it runs. A running
-    one is stopped.
+    """Move the card to another column: triage, todo, scheduled (with a time), review, or ready if it is not running. A
+    running card is stopped.
     """
 
     status: CardStatus
@@ -113,40 +113,40 @@ class MoveCard(Command, frozen=True):
 
 
 class BlockCard(Command, frozen=True):
-    """It cannot go on without somebody. A running one is stopped."""
+    """Block the card until a person unblocks it. A running card is stopped."""
 
     reason: Text
     kind: BlockKind = "needs_input"
 
 
 class UnblockCard(Command, frozen=True):
-    """Let it go on, with a comment if there is one: in the session of its last run, or with a fresh one."""
+    """Continue a blocked card, optionally with a comment: in the session of its last run, or in a new one."""
 
     text: Text | None = None
     fresh: bool = False
 
 
 class RetryCard(Command, frozen=True):
-    """Once more, whatever became of it: blocked, done, in review or cooling down."""
+    """Run the card again, whatever its state: blocked, done, in review or waiting for the next attempt."""
 
     text: Text | None = None
     fresh: bool = False
 
 
 class StopCard(Command, frozen=True):
-    """End its run; it is blocked until somebody lets it go on."""
+    """Stop the run; the card is blocked until a person unblocks it."""
 
     reason: Title | None = None
 
 
 class CompleteCard(Command, frozen=True):
-    """It is done, a person says so. A running one is stopped."""
+    """Mark the card as done. A running card is stopped."""
 
     summary: Body = ""
 
 
 class ArchiveCard(Command, frozen=True):
-    """Take it off the board. Its workspace goes only when nothing would be lost with it."""
+    """Archive the card. Its workspace is removed only if nothing would be lost."""
 
 
 CardCommand = (
@@ -170,7 +170,7 @@ WhatRuns = Literal["keep", "stop"]
 
 
 class CreateSession(Command, frozen=True):
-    """Begin a conversation, at once with its first message if there is a text."""
+    """Start a session, with a first message if there is a text."""
 
     text: Text | None = None
     profile: Name | None = None
@@ -179,7 +179,7 @@ class CreateSession(Command, frozen=True):
 
 
 class SendMessage(Command, frozen=True):
-    """Say something. While a turn runs it waits (`queue`), joins (`steer`) or stops it (`interrupt`)."""
+    """Send a message. While a turn is running, it waits (`queue`), joins it (`steer`) or stops it (`interrupt`)."""
 
     text: Text
     mode: InputMode = "queue"
@@ -195,22 +195,22 @@ class ReviseInput(Command, frozen=True):
 
 
 class WithdrawInput(Command, frozen=True):
-    """Take a message back that no turn has taken yet."""
+    """Withdraw a message that no turn has taken yet."""
 
     input: InputId
 
 
 class StopTurn(Command, frozen=True):
-    """End the running turn; queued messages stay. With `turn` only that one, and not the one after it."""
+    """Stop the running turn; queued messages stay. With `turn`, only if that turn is still running."""
 
     turn: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class AnswerWait(Command, frozen=True):
-    """Answer what a turn waits for, once.
+    """Answer a wait of a turn, once.
 
     A question takes any text, an approval `allow`, `call`, `session`, `always` or `deny`, a context that is too long
-    `try again` or `digest`, anything else `go on`.
+    `try again` or `digest`, any other wait `go on`.
     """
 
     wait: Name
@@ -219,59 +219,59 @@ class AnswerWait(Command, frozen=True):
 
 
 class ChooseAgent(Command, frozen=True):
-    """Go on with another profile, or with another model of it (an empty one is the profile's own)."""
+    """Switch to another profile, or to another model (empty: the profile's own)."""
 
     profile: Name | None = None
     model: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 
 
 class UndoTurn(Command, frozen=True):
-    """Take the last turn out of what the model sees. It stays in the log; effects are not taken back."""
+    """Hide the last turn from the model. It stays in the log, and its effects are not undone."""
 
 
 class DismissFailure(Command, frozen=True):
-    """Take the failed turn of a session out of the inbox; nothing else changes."""
+    """Remove the failed turn of a session from the inbox; nothing else changes."""
 
 
 class ForkSession(Command, frozen=True):
-    """Begin a new session with everything up to a version of this one, by default all of it."""
+    """Create a new session with the history of this one up to a version, by default all of it."""
 
     version: Annotated[int, msgspec.Meta(ge=1)] | None = None
     title: Title | None = None
 
 
 class RenameSession(Command, frozen=True):
-    """Give it another title."""
+    """Change the title of the session."""
 
     title: Title
 
 
 class ArchiveSession(Command, frozen=True):
-    """Take it out of the default list; nothing is deleted. `running` says what becomes of what still runs."""
+    """Hide the session from the default list; nothing is deleted. `running` says what happens to running tasks."""
 
     running: WhatRuns | None = None
 
 
 class RestoreSession(Command, frozen=True):
-    """Bring an archived session back."""
+    """Return an archived session to the list."""
 
 
 class PinSession(Command, frozen=True):
-    """Keep it on top of the list, or not any more."""
+    """Pin the session to the top of the list, or unpin it."""
 
     pinned: bool = True
 
 
 class DeleteSession(Command, frozen=True):
-    """Delete the session with all its events, for good. `running` says what becomes of what still runs."""
+    """Delete the session with all its events permanently. `running` says what happens to running tasks."""
 
     running: WhatRuns | None = None
 
 
 class ResetSession(Command, frozen=True):
-    """Open a new chapter: the model's context begins anew, nothing is deleted.
+    """Open a new chapter: the model starts with an empty context, and nothing is deleted.
 
-    `running` says what becomes of what still runs; with `note` the agent writes one for the next chapter first.
+    `running` says what happens to running tasks. With `note`, the agent first writes a note for the next chapter.
     """
 
     running: WhatRuns | None = None
@@ -279,13 +279,13 @@ class ResetSession(Command, frozen=True):
 
 
 class UndoReset(Command, frozen=True):
-    """Let the model see the chapter before again, too. What the reset stopped stays stopped."""
+    """Undo the last reset: the model sees the previous chapter again. Tasks that the reset stopped stay stopped."""
 
 
 class SetResetPolicy(Command, frozen=True):
-    """When this session is reset, whatever its profile says; what is null is left to that.
+    """Set when this session is reset, instead of what its profile says; null leaves a field to the profile.
 
-    With `merge`, what is null stays as it was chosen for this session before.
+    With `merge`, null keeps what was set for this session before.
     """
 
     policy: ResetPolicy
@@ -293,24 +293,24 @@ class SetResetPolicy(Command, frozen=True):
 
 
 class CompactSession(Command, frozen=True):
-    """Make the context shorter now: a summary takes the place of its oldest turns."""
+    """Summarise the oldest turns now, to make the context shorter."""
 
     instructions: Annotated[str, msgspec.Meta(max_length=10_000)] = ""
 
 
 class DetachTurn(Command, frozen=True):
-    """Make the running turn a task of its own: it moves nowhere, and its end is kept in the archive."""
+    """Move the running turn to the background: it becomes a task, and its end is recorded there."""
 
 
 class StartCommand(Command, frozen=True):
-    """Run a command that is kept: a text for the shell, or its words. It outlives the gateway."""
+    """Run a command in the background: a text for the shell, or a list of words. It outlives the gateway."""
 
     shell: Text | None = None
     argv: Annotated[list[str], msgspec.Meta(min_length=1, max_length=10_000)] | None = None
     name: Title | None = None
     cwd: Path | None = None
     env: dict[str, str] | None = None
-    """All that it gets; by default the gateway's own without its keys. It is never written down."""
+    """Its whole environment; by default that of the gateway without keys. It is never stored."""
     lifetime: Lifetime = "persist"
     until: Annotated[int, msgspec.Meta(ge=0)] | None = None
     session: Name | None = None
@@ -319,40 +319,40 @@ class StartCommand(Command, frozen=True):
 
 
 class StartAgent(Command, frozen=True):
-    """Let an agent work on something in the background, in a session of its own."""
+    """Start an agent in the background, in its own session."""
 
     prompt: Text
     profile: Name | None = None
     cwd: Path | None = None
     title: Title | None = None
     session: Name | None = None
-    """The session that gets a note about its end."""
+    """The session that is notified about its end."""
     notify: bool = False
 
 
 class StopTask(Command, frozen=True):
-    """End a task: a command is asked, then after 5 s forced; with `force` at once."""
+    """Stop a task. A command gets SIGTERM, and after 5 s SIGKILL; with `force` SIGKILL at once."""
 
     force: bool = False
 
 
 class WriteTask(Command, frozen=True):
-    """Type something into a command that keeps its input open."""
+    """Write to the input of a command that keeps it open."""
 
     text: Annotated[str, msgspec.Meta(max_length=65_536)] = ""
     close: bool = False
 
 
 class PinTask(Command, frozen=True):
-    """Keep a task whatever is pruned, or not any more."""
+    """Protect a task from pruning, or stop protecting it."""
 
     pinned: bool = True
 
 
 class PruneTasks(Command, frozen=True):
-    """Delete ended tasks with their output. All conditions that are given must hold; pinned ones stay.
+    """Delete ended tasks with their output. All given conditions must hold; pinned tasks are kept.
 
-    Without `confirm` it only says what would go.
+    Without `confirm` it only reports what would be deleted.
     """
 
     older_than_ms: Annotated[int, msgspec.Meta(ge=0)] | None = None

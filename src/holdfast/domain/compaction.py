@@ -2,13 +2,13 @@
 
 A context that has passed the threshold is made shorter in this order, and no further than is needed:
 
-1. Old tool results become short notes, a large part at once: whatever changes the beginning of a request makes the
-   provider read all of it anew. What the model has not answered yet stays.
-2. A summary takes the place of the oldest turns, then of the first steps of the running turn. A step is covered with
-   its calls and their results or not at all, and what the user said in the running turn stays word by word.
+1. Old tool results become short notes, a large part at once: a change at the beginning of a request makes the
+   provider read all of it again. What the model has not answered yet stays.
+2. A summary replaces the oldest turns, then the first steps of the running turn. A step is covered with
+   its calls and their results or not at all, and what the user said in the running turn stays word for word.
 3. Only what does not fit at all: the results that the model has not answered yet are cut.
 
-A summary that fails loses nothing: the whole context stays while it fits, then a digest takes its place until a
+A summary that fails loses nothing: the whole context stays while it fits, then a digest is used until a
 summary succeeds. With `threshold` and `limit` 0 nothing of this is done. Not here: who writes the summary
 (`runtime/compaction.py`), and what the summary is made from (`summary.py`).
 """

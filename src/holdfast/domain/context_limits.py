@@ -18,7 +18,7 @@ class CompactionRules:
     """The settings of `[compaction]`, for one session."""
 
     threshold: int = 100_000
-    """Tokens; 0 never compacts by itself."""
+    """Tokens; 0 never compacts automatically."""
     limit: int = 125_000
     """Tokens above which a request does not fit."""
     limit_source: LimitSource = "default"
@@ -33,7 +33,7 @@ class CompactionRules:
         return not self.threshold and not self.limit
 
     def within(self, window: int | None) -> CompactionRules:
-        """These rules for a model with this window; None when nobody knows it."""
+        """Return these rules for a model with this window; None if the window is not known."""
         if self.limit or not self.threshold:
             return replace(self, limit_source="config")
         if window is None:

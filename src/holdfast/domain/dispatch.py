@@ -4,7 +4,7 @@ not_startable_reason  →  why a card is not started; empty if it can be
 choose_session        →  the session that the next run continues, or a new one
 first_input           →  what the worker reads first
 run_verdict           →  what the end of a turn means for the card
-advice                →  what a person can do about a card that does not go on by itself
+advice                →  what a person can do about a card that needs one
 """
 
 from __future__ import annotations
@@ -310,7 +310,7 @@ class Parent:
 
 
 def advice(card: Card, *, profiles: frozenset[str], dead_parents: list[Parent], refused: str) -> Advice | None:
-    """None for a card that goes on by itself.
+    """Return why a card needs a person, and what helps; None for a card that does not.
 
     `dead_parents` were archived before they were done; `refused` says why the policy `resume` keeps it from going on.
     """

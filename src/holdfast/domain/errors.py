@@ -7,7 +7,7 @@ HoldfastError
 │   ├── TooLarge    over a stated limit
 │   └── Unauthorized  the credential is not valid, or no longer
 ├── Conflict        lost a race or contradicts an earlier command
-│   ├── VersionConflict  a stream has moved on since it was read: read it again and decide anew
+│   ├── VersionConflict  a stream has changed since it was read: read it again and decide again
 │   └── Fenced      a later worker holds the lease: stop working
 ├── Unavailable     may be retried: disk full, shutting down
 │   └── NotReady    for a moment: it is starting, or another program keeps the database locked
@@ -35,7 +35,7 @@ class NotFound(Rejected):
 
 
 class Gone(Rejected):
-    """It existed and was deleted because somebody asked for it."""
+    """It existed and was deleted on request."""
 
 
 class TooLarge(Rejected):

@@ -151,7 +151,7 @@ Step = SessionStep | DriverStep
 def session_step(
     session: Session, limits: TurnLimits, *, now: int, worked_ms: int | None = None, joins: bool = True
 ) -> SessionStep | Advance:
-    """What comes next whatever the agent is. `worked_ms` is how long the open turn was worked on, if that is known;
+    """Return what comes next, whatever the agent is. `worked_ms` is how long the open turn was worked on, if known;
     `joins` is whether messages can join it.
     """
     turn = session.turn
@@ -274,8 +274,8 @@ def failure_events(
     now: int,
     limits: TurnLimits,
 ) -> list[AnyEvent]:
-    """What is written when a model gave no whole answer: what was shown of it is kept; then it waits and tries
-    again, or the turn fails. `again` is None when that is in vain, else what the provider asked for.
+    """Return the events of a model call that failed: what was shown of the answer is kept; then the turn waits and
+    tries again, or it fails. `again` is None when a retry is useless, else the wait that the provider asked for.
     """
     turn = session.turn
     assert turn is not None
@@ -336,7 +336,7 @@ def interrupted_answer(turn: Turn, partial: Partial, reason: str) -> ModelInterr
 def close_call(
     session: Session, turn: Turn, open_call: OpenCall, reason: str, *, now: int | None = None, stopped: bool = False
 ) -> ToolCallFinished:
-    """`now` is when it was cut; None where nobody knows."""
+    """Return the end of a call that was not carried out to its end. `now` is when it was cut; None if unknown."""
     call, task = open_call.call, ""
     outcome: CallOutcome = "failed"
     if open_call.effect is None:

@@ -1,7 +1,7 @@
 """When a session is reset, what may postpone that, and what becomes of what still runs. Pure, time passed in.
 
 Two times matter. What happens at an hour goes by the wall clock. What happens after a while goes by the time
-that the machine was awake: a laptop that slept, or a clock that was set, makes nobody idle.
+that the machine was awake: a laptop that slept, or a clock that was set, makes no session idle.
 Activity is advice with a deadline, never a lock: only a process that is working may postpone a reset, and never
 for longer than the policy says. An open turn, a question or a message in the queue is never cut.
 """
@@ -273,7 +273,7 @@ def _stopped_by(one: RunningTask, policy: OnLiveProcess | RunningChoice) -> str 
 
 
 def still_postponed(session: Session, coming: NotDue, now: int) -> tuple[ResetPostponed, EventRef] | None:
-    """Return what postpones a reset; nothing if by changed rules none is due any more."""
+    """Return what postpones a reset; None if none is due, because the rules have changed."""
     return session.postponed if coming.at is not None and coming.at <= now else None
 
 

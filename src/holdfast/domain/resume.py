@@ -45,8 +45,8 @@ def pick_up(
     """Return what a new worker writes before it goes on with a turn that an earlier one left open.
 
     The cut answer becomes a fact, effects that may not be repeated become `unknown`, and the turn
-    is resumed; or, when it is too old or was resumed too often in vain, it waits for a person. A turn that
-    somebody stopped is not resumed: its end comes next.
+    is resumed; or, when it is too old or was resumed too often without progress, it waits for a person. A turn that
+    was stopped is not resumed: its end comes next.
     """
     turn = session.turn
     trying = interrupted_summary(session, CRASHED, now=now)

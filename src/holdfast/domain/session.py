@@ -248,7 +248,7 @@ class Session(StatePart, frozen=True):
         return [message for message in steps if message.step == 0 or isinstance(message, UserMessage)]
 
     def compute_visible(self) -> History:
-        """Return what the model sees, computed anew: notes for what is covered, then the other messages, trimmed."""
+        """Compute what the model sees: notes for what is covered, then the other messages, trimmed."""
         chapter = self.chapter
         rest = self.messages[self.messages.index_after(chapter.covered) :]
         messages = [*self.preamble(), *self.assignment(chapter.covered), *rest]

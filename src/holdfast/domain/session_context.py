@@ -41,7 +41,7 @@ def with_visible(session: Session, visible: History, tokens: int) -> Session:
 
 
 def recompute_visible(session: Session) -> Session:
-    """Return the session with the model's view computed anew; the provider has not counted it yet."""
+    """Return the session with the model's view computed again; the provider has not counted it yet."""
     whole = session.chapter.opened is None and session.chapter.summary is None and not session.chapter.trims
     visible = None if whole else session.compute_visible()
     return replace(session, visible=visible, counted_tokens=session.fixed_tokens, counted=0)
@@ -71,7 +71,7 @@ def with_count(session: Session, tokens: int) -> Session:
 
 
 def with_activity(session: Session, by: Actor, here: EventRef) -> Session:
-    """Return the session after somebody did something, which postpones its reset if that was a person."""
+    """Return the session after an act; an act of a person postpones its reset."""
     if not is_person_active(by, begun=session.first_input is not None):
         return session
     return replace(session, last_active=here, postponed=None)

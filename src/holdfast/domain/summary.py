@@ -36,9 +36,9 @@ def messages_covered(session: Session, end: Position) -> list[Message]:
 
 
 def fit_to_budget(messages: list[Message], tokens: int) -> tuple[list[Message], int]:
-    """The last messages that fit, with a digest of those before, and how many those are. Long ones are cut.
+    """Return the last messages that fit, with a digest of those before, and how many those are. Long ones are cut.
 
-    What opens a chapter and the summary before this one come first, and stay: they stand for all that was earlier.
+    The note of the chapter and the previous summary come first, and stay: they represent everything earlier.
     """
     messages = [_cut(message, max(LINE, tokens)) for message in messages]
     if sum(map(message_size, messages)) <= tokens:

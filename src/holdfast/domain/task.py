@@ -1,6 +1,6 @@
 """Tasks: one entry for each piece of background work, whatever does it; its end, its lifetime, and when it is stale.
 
-A task is written down when it starts, not when it ends, and stays until somebody prunes it. Its stream
+A task is recorded when it starts, not when it ends, and is kept until it is pruned. Its stream
 is `task/<id>`; a session only refers to it.
 """
 
@@ -75,9 +75,9 @@ def task_title(text: str) -> str:
 
 
 def command_outcome(*, code: int | None, signal: str, lost: str, stopped: str) -> tuple[TaskOutcome, str]:
-    """One word for the end of a command, and the reason in plain words.
+    """Return the outcome of a command, and the reason in words.
 
-    `stopped` says at whose request it was ended, if it was; `lost` why nobody knows how it ended, if nobody does.
+    `stopped` says at whose request it was ended, if it was; `lost` says why it is not known how it ended, if it is not.
     """
     if lost:
         return "lost", f"{stopped}, and how it ended is not known: {lost}" if stopped else lost
@@ -104,7 +104,7 @@ def end_note(task: str, title: str, finished: TaskFinished, *, of: TaskKind) -> 
 def why_over(session: Session, *, call: str, foreground: bool, lifetime: Lifetime, begun: bool) -> str:
     """Return why a command must end now, or never begin; empty while there is no reason.
 
-    A command in the foreground ends when its call is not open any more, whatever its lifetime is; so does one that has
+    A command in the foreground ends when its call is no longer open, whatever its lifetime is; so does one that has
     not begun for its call. That is all that a turn ends: the command of the next turn has a call of its own.
     """
     ends_with_call = foreground or (bool(call) and not begun)

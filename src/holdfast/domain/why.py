@@ -129,7 +129,7 @@ def _interrupt(session: Session) -> EventRef | None:
 
 
 def _named(call: Call) -> str:
-    """A tool call by its tool and what it is about: the command, the path, or whatever text it was given first."""
+    """Return a tool call by its tool and its subject: the command, the path, or its first text."""
     try:
         given = msgspec.json.decode(call.arguments or "{}", type=dict[str, object])
     except msgspec.DecodeError:
@@ -149,17 +149,16 @@ RUNS = 5
 
 
 def why_card(card: Card, reason: str, session: Session | None, *, now: int) -> list[Sentence]:
-    """The whole answer, the most important sentence first. `reason` says why it is not started, if it is not."""
+    """Return what a card is doing. `reason` says why it is not started, if it is not."""
     since = duration(now - card.moved.at)
     run = card.run
     found: list[Sentence] = []
     if run is not None:
-        who = f"run {run.number}" + (
-            f", which resumed run {run.started.resumed_run}" if run.started.resumed_run else ""
-        )
+        resumed = f", which resumed run {run.started.resumed_run}" if run.started.resumed_run else ""
         doing = "" if session is None else f" {why(session, now=now)[0].text}"
-        note = f" It said: {run.note}" if run.note else ""
-        text = f"It has been running for {since}: {who}, in session {run.started.session}.{doing}{note}"
+        note = f" Its last note: {run.note}" if run.note else ""
+        where = f"run {run.number}{resumed}, in session {run.started.session}"
+        text = f"It has been running for {since}: {where}.{doing}{note}"
         found.append(sentence(text, run.at))
     elif reason:
         found.append(sentence(f"{reason} (For {since}.)", card.moved))
@@ -283,7 +282,7 @@ def _covered(summary: SummaryWritten) -> str:
 
 
 def why_task(records: list[Record], *, now: int, activity: str = "") -> list[Sentence]:
-    """The whole answer, the most important sentence first. `activity` is what was measured just now."""
+    """Return what a task is doing or how it ended. `activity` is what was measured just now."""
     first, started = records[0], records[0].event
     assert isinstance(started, TaskStarted)
     limits = filter(None, (_lifetime(started, first.at), sandbox_in_words(started)))
@@ -306,7 +305,7 @@ def _stops(records: list[Record], now: int) -> list[Sentence]:
 
 
 def _state(records: list[Record], started: TaskStarted, now: int, activity: str) -> list[Sentence]:
-    """What it is doing, by the last event that says so."""
+    """Return what it is doing, by the last event about that."""
     for record in reversed(records):
         since = duration(now - record.at)
         match record.event:
@@ -383,4 +382,4 @@ def _lifetime(started: TaskStarted, at: int) -> str:
         case "until":
             return f"It may live until {duration((started.until or at) - at)} after its start."
         case _:
-            return "It may live until it ends by itself or somebody stops it."
+            return "It may live until it ends or is stopped."

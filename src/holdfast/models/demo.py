@@ -1,7 +1,7 @@
 """The demo agent: a scripted model and no AI, so that every promise can be seen without a key.
 
-It reads the user's message line by line and acts. It keeps nothing between calls: where it stands in
-the script follows from the conversation alone, like with any model, so it goes on rightly after a
+It reads the user's message line by line and acts. It keeps nothing between calls: its place in
+the script follows from the conversation alone, like with any model, so it continues correctly after a
 crash. Each answer carries out the lines up to the next tool call.
 """
 
@@ -108,7 +108,7 @@ class DemoModel:
 def next_lines(messages: list[Message], turn: int, step: int = 0) -> list[Line]:
     """The lines for the answer that comes now, found by walking through the turn so far.
 
-    Steps that are not in the context any more are counted by the numbers of those that are.
+    Steps that are no longer in the context are counted by the numbers of those that are.
     """
     script: deque[Line] = deque()
     start, answered = bisect_left(messages, turn, key=lambda message: message.turn), 0
@@ -225,7 +225,7 @@ def _speak(line: Line, messages: list[Message]) -> TimedText:
 
 
 async def _summary(about: list[Message], hang_seconds: float) -> ModelAnswer:
-    """As the conversation says that summaries go; the last word counts."""
+    """Return a summary, or fail, as the last `summary` line of the conversation says."""
     users = [message.text for message in about if isinstance(message, UserMessage)]
     lines = [line for text in users for line in _parse(text) if line.verb == "summary" and line.rest in SUMMARIES]
     how = lines[-1].rest if lines else "ok"

@@ -16,11 +16,11 @@ from holdfast.settings import ProviderSettings, Settings
 PROBE_SECONDS = 0.7
 ANSWER_LIMIT = 1_000_000
 USUAL_MODELS = {"openai": "gpt-5.5", "anthropic": "claude-sonnet-5-5", "openrouter": "openrouter/auto"}
-"""The model of a newcomer who has a key and chose none."""
+"""The model of a provider with a key, when none was chosen."""
 TCP_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 LISTENING = "0A"
 FIRST_PERSON, NOBODY = 1000, 65534
-"""User ids below are of the system; this one stands for what has no id here."""
+"""User ids below are of the system; this one means no id."""
 log = logging.getLogger(__name__)
 NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts")
 
@@ -56,7 +56,7 @@ def _on_loopback(url: str) -> bool:
 
 
 async def _ask(base_url: str) -> tuple[str, ...] | None:
-    """The models of a server, or None when nobody answers in time or another user of the machine runs it."""
+    """The models of a server, or None when it does not answer in time or another user of the machine runs it."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             body = await _get_models(base_url)
@@ -68,7 +68,7 @@ async def _ask(base_url: str) -> tuple[str, ...] | None:
 
 
 def listening_users(port: int, tables: str) -> set[int]:
-    """The user ids of whoever listens on a port, from the text of /proc/net/tcp and /proc/net/tcp6."""
+    """The user ids of the processes that listen on a port, from the text of /proc/net/tcp and /proc/net/tcp6."""
     found: set[int] = set()
     for line in tables.splitlines():
         fields = line.split()
@@ -92,7 +92,7 @@ async def _get_models(base_url: str) -> bytes:
     parts = urlsplit(base_url.rstrip("/") + "/models")
     port = parts.port or 80
     reader, writer = await asyncio.open_connection(parts.hostname, port)
-    try:  # the tables cost milliseconds, so they are read only when somebody listens, and before anything is said
+    try:  # the tables cost milliseconds, so they are read only when a server listens, and before anything is sent
         if strangers := {uid for uid in listening_users(port, _tcp_tables()) if is_stranger(uid, own=os.getuid())}:
             uids = ", ".join(map(str, sorted(strangers)))
             log.warning(

@@ -34,7 +34,7 @@ class ModelRequest:
     step: int = 1
     """How many times the model was asked in this turn, with this time."""
     tokens: int | None = None
-    """About how many tokens the messages are, if somebody has counted them."""
+    """About how many tokens the messages are, if that is known."""
     session: str = ""
     """Whose conversation it is: the next request of the same one mostly begins with the same messages."""
     about: list[Message] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Model(Protocol):
         ...
 
     async def window(self) -> int | None:
-        """How many tokens it can see at once; None when nobody knows."""
+        """How many tokens it can see at once; None if unknown."""
         ...
 
     def stream(self, request: ModelRequest, /) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 120.0
 QUIET_SECONDS = 600.0
-"""So long it may send signs of life and nothing else: some think for minutes without a word."""
+"""How long it may send keep-alive signals only: some models think for minutes without output."""
 WAIT_SECONDS = 3600.0
-"""Who asks to wait longer is not waited for; the person is told."""
+"""If the provider asks for a longer wait, the turn fails."""
 ENDS = (".", "!", "?", "…")
 ANSWER_CHARS = 4_000_000
 UNASKED = -1
@@ -135,7 +135,7 @@ class ProviderModel:
         return self._window
 
     async def stream(self, request: ModelRequest, /) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
-        """Ask once. Closing it, or cancelling who listens, drops the connection at once."""
+        """Ask once. Closing the stream, or cancelling its reader, drops the connection at once."""
         if not re.fullmatch(r"[!-~]*", self._provider.api_key):
             self._fail("wrong_key", "it has characters that no key can have")
         last: dict[str, int] = {}
@@ -235,7 +235,7 @@ class ProviderModel:
         self._fail(code, said, after=after, retry=retry)
 
     def _fail(self, code: ProblemCode, said: str, *, after: float | None = None, retry: bool | None = None) -> NoReturn:
-        """Say it without the key, which a provider may repeat; the library's error may hold it and is left out."""
+        """Raise the problem without the key, which a provider may repeat; the library's error may contain it, too."""
         provider, (words, hint) = self._provider, PROBLEMS[code]
         source = f", which comes from {provider.key_source}" if provider.key_source else ""
         names = {"name": provider.name, "model": self._model, "host": provider.host, "source": source}

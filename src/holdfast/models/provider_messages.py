@@ -98,7 +98,7 @@ def convert(messages: Sequence[Message], speaks: ApiStyle, *, by: str, system: s
                 found.append(_said_before(message, speaks, by=by, system=system))
                 returns, texts = [_result(call, results.get(call.call), speaks) for call in calls], []
             case _:
-                continue  # empty, nothing but thinking, or a result, which stands behind its call
+                continue  # empty, nothing but thinking, or a result, which follows its call
     if not returns and not texts:
         texts.append(NOTE + "Go on.")
     found.append(m.ModelRequest([*returns, *map(m.UserPromptPart, ["\n\n".join(texts)] if texts else [])]))

@@ -1,13 +1,13 @@
 """What the rules of a profile say of a command line: `allow`, `ask` or `deny`.
 
-A rule such as `terminal:git status *` speaks of one simple command, word by word. The last word `*` stands for any
-further words; a `*` inside of a word stands for part of it, as in a path.
+A rule such as `terminal:git status *` is about one simple command, word by word. A last word `*` matches any
+further words; a `*` inside of a word matches a part of it, as in a path.
 
 - **deny** finds its command anywhere: under another path, quoted, behind `env` or `sudo`, in `sh -c '…'`, in
   substitutions, loops and functions. One that fits is enough, and nothing overrides it.
 - **allow** speaks of a line only when each of its simple commands is allowed and there is nothing else in it.
 - In doubt (a line that cannot be read, a command that is known only at run time, a denied name among the arguments)
-  somebody is asked, as soon as there is any rule that denies or asks.
+  the user is asked, if there is any rule that denies or asks.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_NESTED = 4
 MAX_STARTED = 2_000
 MAX_RULE = 500
 MAX_OPTIONS_TOGETHER = 6
-"""So many letters may stand between the dash and the value of the last option."""
+"""How many letters may be between the dash and the value of the last option."""
 INLINE_TOGETHER = re.compile(r"-[A-Za-z]*[ceErp].")
 INLINE_CODE = re.compile(r"-\w*[ceEr]\Z|--(eval|command|execute|print|run)\b")
 PLAIN_WORD = re.compile(r"[\w./:=@%+,-]*\Z")
@@ -88,7 +88,7 @@ def _is_literally(text: str, rules: CommandRules) -> bool:
 
 
 def literal(pattern: str) -> str | None:
-    """The only text that a pattern stands for; None when it has a `*` or a `?` that is not in brackets."""
+    """Return the only text that a pattern matches; None when it has a `*` or a `?` that is not in brackets."""
     pieces = re.findall(r"\[.\]|.", pattern, re.DOTALL)
     if any(piece in ("*", "?") for piece in pieces):
         return None
@@ -125,7 +125,7 @@ def _opens(pattern: str, words: tuple[Word, ...]) -> bool:
 
 
 def _is_word(part: str, word: str) -> bool:
-    """A `*` in a word stands for part of a path: neither for an option nor for a way up."""
+    """Whether a pattern matches a word. A `*` matches part of a path: neither an option nor `..`."""
     if part == "*" or literal(part) == word:
         return True
     if ".." in word.split("/") or (word.startswith("-") and not part.startswith("-")):
@@ -134,7 +134,7 @@ def _is_word(part: str, word: str) -> bool:
 
 
 def _named(pattern: str) -> int:
-    """How many words at the beginning of a pattern say exactly what they stand for."""
+    """How many words at the beginning of a pattern match only one text."""
     parts = pattern.split()
     return next((at for at, part in enumerate(parts) if literal(part) is None), len(parts))
 
@@ -173,7 +173,7 @@ class StartedCommands:
     def __init__(self, line: CommandLine) -> None:
         self.direct: list[list[str]] = []
         self.indirect: list[list[str]] = []
-        """What other commands are told to start: behind `env`, in `sh -c '…'`."""
+        """The commands that other commands start: after `env`, in `sh -c '…'`."""
         self.hidden = not line.readable
         """There may be a command that cannot be seen."""
         self._unknown: list[list[str]] = []

@@ -1,8 +1,8 @@
 """Patterns of rules: which tool they speak of, and which path.
 
-In the name of a tool `*` stands for anything. In the path of an `allow` it stands for one name that is not hidden, as
-in a shell, and `**` for any path below: who allows `docs/*` does not allow `docs/private/key` or `docs/.netrc`. In a
-`deny` or an `ask` it stands for anything, so what is closed is closed with all that lies below.
+In the name of a tool `*` matches anything. In the path of an `allow` it matches one name that is not hidden, as in a
+shell, and `**` any path below: `docs/*` does not allow `docs/private/key` or `docs/.netrc`. In a `deny` or an `ask` it
+matches anything, so a closed directory is closed with everything below.
 """
 
 from __future__ import annotations

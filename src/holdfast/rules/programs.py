@@ -12,7 +12,7 @@ def _names(text: str) -> frozenset[str]:
 
 SHELLS = _names("sh bash dash zsh ksh mksh ash fish csh tcsh rbash pwsh")
 TRANSPARENT = _names("time nohup command builtin nice setsid")
-"""Wrappers that run the words behind them as they are, when no option stands in between."""
+"""Wrappers that run the words after them as they are, when there is no option in between."""
 _WRAPPERS = """
     env sudo doas su runuser pkexec exec ionice stdbuf setarch linux32 linux64 unshare nsenter xargs parallel
     watch script busybox toybox coproc eval strace ltrace valgrind systemd-run setpriv bwrap firejail proot
@@ -21,7 +21,7 @@ _WRAPPERS = """
 WRAPPERS = dict.fromkeys(TRANSPARENT | _names(_WRAPPERS), 0) | dict.fromkeys(
     _names("timeout chroot flock taskset chrt ssh"), 1
 )
-"""Programs whose purpose is to start another one, and how many words stand before its name."""
+"""Programs whose purpose is to start another one, and how many words come before its name."""
 _OTHER_LAUNCHERS = """
     find fd trap entr gdb perf start-stop-daemon capsh tmux screen at batch crontab uv uvx npx bunx pnpx pipx
     poetry pipenv direnv docker podman kubectl nix nix-shell numactl prlimit
@@ -49,7 +49,7 @@ _BUILTINS = """
     mapfile readarray getopts let unset export declare typeset local readonly coproc wait popd pushd caller
 """
 CHANGE_THE_SHELL = _names(_BUILTINS)
-"""Builtins that change what the commands behind them mean, or that run what nobody can see here."""
+"""Builtins that change what the commands behind them mean, or that run something that is not in the line."""
 _OF_GIT = """
     add apply blame branch cat-file check-ignore checkout cherry cherry-pick clean commit count-objects describe
     diff diff-tree fetch for-each-ref format-patch gc init log ls-files ls-tree merge merge-base mv notes pull
@@ -92,7 +92,7 @@ def family(word: str) -> str:
 def hides_a_command(words: list[str], named: int = 0) -> str:
     """Why the words of a simple command do not say all that it runs; empty when they do.
 
-    The first `named` words stand in the rule itself: who allows `sudo systemctl *` has named what `sudo` starts.
+    The first `named` words are in the rule itself: `sudo systemctl *` names what `sudo` starts.
     """
     name, rest = program(words[0]), words[1:]
     if name in CHANGE_THE_SHELL or (name == "printf" and rest[:1] == ["-v"]):
@@ -103,7 +103,7 @@ def hides_a_command(words: list[str], named: int = 0) -> str:
         does = ("-exec", "-ok", "--exec", "-x", "-X", "-fprint", "-fls", "-del")
         more = next((word for word in rest if word.startswith(does)), "")
         return f"`{name} {more}` does more than search" if more else ""
-    if name in TRANSPARENT and named < 2:  # what stands behind it is a command that needs a rule of its own
+    if name in TRANSPARENT and named < 2:  # the command after it needs its own rule
         return f"`{name}` has options" if rest and rest[0].startswith("-") else ""
     if name in WRAPPERS:
         before = WRAPPERS[name] + 1

@@ -94,7 +94,7 @@ class CommandLine:
     documents: list[str] = field(default_factory=list)
     """The text of here-documents and here-strings, and the values of assignments: other commands may run them."""
     readable: bool = True
-    """False when the parser did not understand it: then there may be commands that nobody sees."""
+    """False when the parser did not understand it: then there may be commands that were not found."""
 
     def add_obstacle(self, reason: str) -> None:
         """Note it once."""
@@ -137,7 +137,7 @@ def read_line(text: str) -> CommandLine:
 
 
 def _joined_lines(text: str) -> CommandLine:
-    """A line that goes on behind a backslash, which the parser takes for the end of a word.
+    """Parse a line that continues after a backslash, which the parser takes for the end of a word.
 
     Where the backslash may be part of a quotation, a comment or a document, it is not known what is joined.
     """
@@ -279,7 +279,7 @@ def _targets(node: Node) -> list[Word]:
 
 
 def _line_before(node: Node) -> str:
-    """What stands before a node in its line."""
+    """Return the text before a node in its line."""
     root = node
     while root.parent is not None:
         root = root.parent

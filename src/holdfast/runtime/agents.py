@@ -195,7 +195,7 @@ class Agents:
         tools = self._worker_tools if session.card else self._tools
         if profile is None:
             known = ", ".join(self._profiles.names)
-            message = f"There is no profile {session.profile!r} any more; there is: {known}."
+            message = f"There is no profile {session.profile!r} any longer; there is: {known}."
             return Agent(
                 UnavailableModel("unknown_profile", message),
                 self._profiles.limits(session.profile, window=None),
@@ -246,7 +246,7 @@ def _real_paths(paths: list[str]) -> tuple[Path, ...]:
 
 
 def _of_the_user(path: str) -> str:
-    return expanduser(path)  # noqa: PTH111 (that one fails on `~somebody` whom nobody knows)
+    return expanduser(path)  # noqa: PTH111 (`Path.expanduser` fails on an unknown `~user`)
 
 
 def _blocks(kib: int) -> int:

@@ -39,7 +39,7 @@ class Creation:
 
     @asynccontextmanager
     async def granted(self, context: ToolContext, *, profile: str) -> AsyncIterator[Rights]:
-        """The rights of what a call creates with a profile; nobody else creates anything meanwhile.
+        """Yield the rights of what a call creates with a profile; no other call creates anything meanwhile.
 
         `ToolFailed` says why it may not.
         """

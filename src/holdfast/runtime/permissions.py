@@ -2,7 +2,7 @@
 
 Rules are `allow`, `ask` or `deny` by pattern: `write`, `write:docs/*`, `github__*`, `*`. The longest
 pattern that fits wins; without a rule, what the tool itself says holds, and every tool of a server is asked for. They
-are looked up anew for every call, so a permission that was taken away is gone also after a crash.
+are looked up again for every call, so a permission that was revoked is gone also after a crash.
 
 How patterns are compared with paths: `rules/patterns.py`; with command lines: `rules/command_lines.py`.
 """
@@ -285,7 +285,7 @@ class ShownCall:
     def is_approved_by(self, digest: str, *, started: bool) -> bool:
         """Return whether an approval with this digest is for this call.
 
-        Of a call that was started before a crash, the file or the directory may have been changed by itself.
+        Of a call that was started before a crash, the call itself may have changed the file or the directory.
         """
         call, _, _ = digest.partition("/")
         return bool(digest) and (digest == self.digest or (started and call == self.digest.partition("/")[0]))

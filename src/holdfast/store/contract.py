@@ -36,12 +36,12 @@ class CommandKey:
     id: str
     digest: str
     reply: str = "{}"
-    """JSON: what is answered besides where the command stands. A retry gets the reply of the first time."""
+    """JSON: the reply besides the position of the command. A retry gets the reply of the first time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Events for one stream. With `expect`, only if the stream stands at that version."""
+    """Events for one stream. With `expect`, only if the stream is at that version."""
 
     stream: str
     events: tuple[AnyEvent, ...]
@@ -52,7 +52,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """All or nothing: one transaction, one fsync (shared with whoever writes at the same time)."""
+    """All or nothing: one transaction, one fsync (shared with other appends at the same time)."""
 
     writes: tuple[Write, ...]
     at: int
@@ -64,7 +64,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Where the last event of the first write stands. After a retry: where it stood the first time."""
+    """The position of the last event of the first write; after a retry, that of the first time."""
 
     stream: str
     version: int
@@ -130,7 +130,7 @@ Wanted = Callable[[str, str], bool]
 
 
 class Subscription(Protocol):
-    """Wakes up when something was committed, and by and by without a reason. The log says what happened."""
+    """Wakes up when something was committed, and now and then without a reason. The log says what happened."""
 
     def next(self) -> asyncio.Future[None]:
         """A future that is done when something was committed since the last `drain`; the same one until then."""
@@ -186,7 +186,7 @@ class Store(ProjectionReads, ABC):
 
     @abstractmethod
     def recent(self, stream: str, *, after: int) -> tuple[bytes, ...] | None:
-        """Stored bytes behind a version of a stream that somebody follows, if they are at hand; None: `read` them."""
+        """Stored bytes behind a version of a followed stream, if they are in memory; None: `read` them."""
 
     @abstractmethod
     def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:

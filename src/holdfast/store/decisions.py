@@ -95,7 +95,7 @@ class AppendDecision:
     events: tuple[NewEvent, ...] = ()
     command: CommandKey | None = None
     ended_steps: tuple[StepRef, ...] = ()
-    """The steps whose text so far is not needed any more."""
+    """The steps whose text so far is no longer needed."""
 
 
 def decide_append(facts: Facts, append: Append, bodies: list[list[bytes]]) -> AppendDecision:
@@ -176,14 +176,14 @@ def decide_claim(facts: Facts, stream: str) -> Lease:
 
 
 def check_lease(facts: Facts, lease: Lease) -> None:
-    """Promise 2: only the holder of the lease writes what is done."""
+    """Promise 2: only the holder of the lease writes *done* events."""
     held = facts.lease(lease.stream)
     if held is None or held.token != lease.token:
         raise Fenced(f"Another worker has {lease.stream}, or it was deleted.")
 
 
 def check_seen(facts: Facts, stream: str, version: int) -> None:
-    """Nobody has read further than a session goes."""
+    """Refuse a read position behind the end of a session."""
     head = facts.version(stream)
     if head == 0:
         raise NotFound(f"There is no session {stream.partition('/')[2]}.")

@@ -1,4 +1,4 @@
-"""Devices: browsers that may look in, and how far each has read. An engine adds the writes.
+"""Devices: browsers that are signed in, and how far each has read. An engine adds the writes.
 
 Not in the log, since they are no facts about the work.
 """
@@ -39,7 +39,7 @@ class SinceSummary:
 
 
 class DeviceStore(ABC):
-    """Beside the log: who may look in from a browser, and how far each has read."""
+    """The browsers that are signed in, and how far each has read. Stored beside the log."""
 
     def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
@@ -61,15 +61,15 @@ class DeviceStore(ABC):
 
     @abstractmethod
     async def touch(self, device: str, *, at: int) -> None:
-        """It was here."""
+        """Record that the device made a request."""
 
     @abstractmethod
     async def mark_seen(self, device: str, session: str, version: int, *, at: int) -> int:
-        """Move its read position forward, and remember that it looked there last. Returns where it stands."""
+        """Move its read position forward, and remember that it looked there last. Return the position."""
 
     @abstractmethod
     async def mark_reviewed(self, device: str, *, at: int) -> int:
-        """Somebody looked through what happened. Returns since when that counts."""
+        """Record that the user of the device has reviewed what happened. Return since when that counts."""
 
     async def codes(self, *, at: int) -> dict[str, int]:
         """The hash of every code that can still be used, with the time when it expires."""
@@ -85,7 +85,7 @@ class DeviceStore(ABC):
         return str(found[0][0]) if found else ""
 
     async def reviewed_at(self, device: str) -> int:
-        """When somebody last did; before the first time, when the device came in."""
+        """When the owner of the device last did; before the first time, when it signed in."""
         found = await self._fetch.values("reviewed_at", device=device)
         return int(found[0][0]) if found else 0
 

@@ -1,8 +1,8 @@
-"""One process owns the home: an flock on the home's directory, and on a file of its own that says who it is.
+"""One process owns the home: an flock on the home's directory, and on a file that names the process.
 
 Never on the database. The directory is what decides: a file in `run/` can be deleted under a live gateway (cleaners of
-temporary directories do that), and a lock on a deleted file keeps nobody out. The locks die with their holder, also by
-`kill -9`. They are inherited by a bare fork, so the gateway never forks without exec.
+temporary directories do that), and a lock on a deleted file excludes nothing. The locks die with their holder, also
+by `kill -9`. They are inherited by a bare fork, so the gateway never forks without exec.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class HomeLock:
             raise
 
     def _take(self, file: int) -> None:
-        """More than one try, since somebody may just be looking (`owner`)."""
+        """Try several times: another process may hold it for a moment, in `owner`."""
         for attempt in range(TRIES):
             if attempt:
                 time.sleep(PAUSE_SECONDS)
@@ -62,7 +62,7 @@ class HomeLock:
         return _is_same(self._directory, self._home.resolve())
 
     def restore(self) -> bool:
-        """Make the file again if somebody deleted it; whether that was so. Conflict if it is somebody else's now."""
+        """Create the file again if it was deleted; return whether it was. Conflict if another process has it now."""
         if _is_same(self._file, self._path):
             return False
         os.close(self._file)

@@ -1,7 +1,7 @@
 """Following the log: one way for everything that reacts to what was committed.
 
-A commit is a hint, so whoever follows also sweeps: at every start of the following and then slowly. Trouble with one
-stream keeps no other waiting: that stream is tried again with a growing pause, and so is the following itself when it
+A commit is a hint, so a follower also sweeps: at its start and then every so often. An error with one stream does not
+delay the others: that stream is tried again with a growing pause, and so is the follower itself when it
 ends. As long as something is left to try again, `state` says so, and `/healthz` and `holdfast doctor` repeat it.
 """
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 def growing_pause(failures: int, *, first: float = FIRST_PAUSE_SECONDS) -> float:
-    """How long to wait after so many failures in a row: doubling, up to a minute."""
+    """Return how long to wait after this many failures in a row: doubling, up to a minute."""
     return min(max(first, LONGEST_PAUSE_SECONDS), first * 2.0 ** min(failures - 1, 16))
 
 

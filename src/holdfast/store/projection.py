@@ -66,7 +66,7 @@ class ProjectedRows(Protocol):
         ...
 
     def open_wait(self, session: str) -> WaitRow | None:
-        """The wait of a session that nobody has answered."""
+        """The open wait of a session."""
         ...
 
     def add(self, row: Row) -> None:
@@ -82,7 +82,7 @@ class ProjectedRows(Protocol):
         ...
 
     def unlink(self, parent: str, child: str) -> None:
-        """It does not wait for that one any more."""
+        """It no longer waits for that card."""
         ...
 
     def delete_session(self, session: str, *, at: int) -> None:

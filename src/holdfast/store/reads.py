@@ -134,7 +134,7 @@ _WAIT = _Noun("wait", TitledWait, "get_wait", "find_waits", "`holdfast inbox` li
 class ProjectionReads:
     """Reads sessions, turns, waits, tasks and nodes.
 
-    Who asks for one thing by a prefix of its id gets NotFound, Gone, or Conflict if it fits several.
+    To look up one thing by a prefix of its id raises NotFound, Gone, or Conflict if several match.
     """
 
     def __init__(self, fetch: Fetch) -> None:
@@ -271,7 +271,7 @@ class ProjectionReads:
         return int(count)
 
     async def work_since(self, since: int, *, step: int) -> list[WorkSlot]:
-        """What ended and what began to wait, in slots of so many milliseconds; slots without anything are left out."""
+        """What ended and what began to wait, in slots of `step` milliseconds; empty slots are left out."""
         return await self._fetch.rows("work_since", WorkSlot, since=since, step=step)
 
     async def nodes(self) -> list[NodeRow]:
@@ -294,7 +294,7 @@ class CardReads:
         return await self._fetch.rows("list_boards", Board)
 
     async def counts(self) -> dict[str, int]:
-        """How many cards stand on each board that has any."""
+        """How many cards each board has, without empty boards."""
         return dict(await self._fetch.values("count_cards"))
 
     async def card(self, prefix: str) -> CardRow:
@@ -323,7 +323,7 @@ class CardReads:
         return await self._fetch.rows("cards_for_people", CardRow, profiles=profiles)
 
     async def to_promote(self, now: int) -> list[str]:
-        """Whose time has come, and what waits for nothing any more."""
+        """The cards whose scheduled time has come, and those that no longer wait for another card."""
         return [id for (id,) in await self._fetch.values("cards_to_promote", now=now)]
 
     async def to_start(self, wanted: StartQuery, *, now: int) -> list[StartableCard]:

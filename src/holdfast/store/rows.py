@@ -90,7 +90,7 @@ class TurnRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class WaitRow(msgspec.Struct, frozen=True, gc=False):
-    """A durable reason for standing still."""
+    """Something that a turn waits for."""
 
     id: str
     session: str
@@ -112,7 +112,7 @@ class WaitRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class TaskRow(msgspec.Struct, frozen=True, gc=False):
-    """An entry of the archive of background work. What nobody can know is None."""
+    """A task. What cannot be known is None."""
 
     id: str
     kind: TaskKind
@@ -168,7 +168,7 @@ class CardRow(msgspec.Struct, frozen=True, gc=False):
     updated_at: int
     version: int
     done: bool = False
-    """Also once it is archived: nobody waits for it any more."""
+    """Also once it is archived: no card waits for it."""
     reason: str = ""
     block_kind: BlockKind | Literal[""] = ""
     scheduled_at: int | None = None
@@ -177,7 +177,7 @@ class CardRow(msgspec.Struct, frozen=True, gc=False):
     session: str = ""
     comments: int = 0
     warning: str = ""
-    """Why its worker began anew, where it could have been expected to go on."""
+    """Why its worker started in a new session, although there was one to resume."""
     root: str = ""
     """The session of a person from which the agent that created it descends."""
 
@@ -209,7 +209,7 @@ class RunRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class AnswerRow(msgspec.Struct, frozen=True, gc=False):
-    """Where a finished text of the agent stands."""
+    """The position of a finished text of the agent."""
 
     session: str
     version: int
@@ -229,7 +229,7 @@ class NodeRow(msgspec.Struct, frozen=True, gc=False):
     """Where others reach it; empty when there are no others."""
     version: str
     expires_at: int | None = None
-    """When the life ends unless it is renewed; None where nobody else could take over."""
+    """When the life ends unless it is renewed; None where no other node could take over."""
     ended_at: int | None = None
     ended_reason: str = ""
 

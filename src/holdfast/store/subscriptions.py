@@ -1,7 +1,7 @@
-"""Who wants to know that something was committed. A hint only: the log says what happened.
+"""Subscriptions to commits. A notice is a hint only: the log says what happened.
 
-Lives on the event loop; the writer posts one notice per commit. Since a notice may be lost, everybody who follows a
-single stream is woken by and by and looks again; who follows all of them sweeps by itself (`log_follower.py`).
+Lives on the event loop; the writer posts one notice per commit. Since a notice may be lost, followers of a
+single stream are woken now and then; followers of all streams sweep (`log_follower.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holdfast.store.decisions import NewEvent
 from holdfast.timings import USUAL
 
 RECENT_LINES, RECENT_LINE_BYTES = 32, 4_096
-"""For each stream that somebody follows: at most 128 KB."""
+"""For each followed stream: at most 128 KB."""
 
 
 class LogSubscription(Subscription):
@@ -76,7 +76,7 @@ class LogSubscription(Subscription):
 
 
 class RecentLines:
-    """The newest stored lines of streams that somebody follows: what was just committed need not be read back."""
+    """The newest stored lines of followed streams: what was just committed need not be read back."""
 
     def __init__(self) -> None:
         self._streams: dict[str, tuple[int, list[bytes]]] = {}
@@ -98,7 +98,7 @@ class RecentLines:
         return tuple(lines[version + 1 - first :]) if 0 < first <= version + 1 else ()
 
     def forget(self, stream: str) -> None:
-        """Nobody follows it any more, or it was deleted."""
+        """Forget a stream that has no followers, or was deleted."""
         self._streams.pop(stream, None)
 
 
@@ -120,7 +120,7 @@ class Subscriptions:
         return LogSubscription(self, stream, wanted)
 
     def committed(self, stored: list[NewEvent]) -> None:
-        """Wake whoever follows the streams of these events."""
+        """Wake the followers of the streams of these events."""
         self.ticked.set()
         for new in stored:
             stream, kind = new.record.stream, type(new.record.event).__name__
@@ -139,12 +139,12 @@ class Subscriptions:
                 follower.notice(stream, kind)
 
     def hint(self, stream: str) -> None:
-        """Wake those who follow just this stream."""
+        """Wake the followers of this stream."""
         for follower in self.followers.get(stream, ()):
             follower.notice(stream, None)
 
     def close(self) -> None:
-        """Wake nobody any more."""
+        """Stop waking followers."""
         if self._sweep is not None:
             self._sweep.cancel()
 

@@ -1,4 +1,4 @@
-"""Read, decide, append; and decide anew when somebody else wrote in between."""
+"""Read, decide, append; and decide again if another write came in between."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.domain.errors import Conflict, Rejected, VersionConflict
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 
 TRIES = 1000
-"""Each lost race is somebody else's success, so this ends; with many callers it takes more than a few."""
+"""Each lost race is the success of another caller, so this ends; with many callers it takes more than a few."""
 
 Decide = Callable[[], Awaitable[tuple[Write, ...]]]
 """Reads the state as it is now and returns what to write, each with the version it was decided on."""

@@ -17,7 +17,7 @@ RunOutcome = Literal["done", "blocked", "failed", "stopped", "lost"]
 
 
 class CardCreated(Event, frozen=True):
-    """Work was written down."""
+    """A card was created."""
 
     card: str
     board: str
@@ -40,7 +40,7 @@ class CardCreated(Event, frozen=True):
 
 
 class CardEdited(Event, frozen=True):
-    """What it says was changed; null stays."""
+    """Fields of the card were changed; null is unchanged."""
 
     card: str
     by: Actor
@@ -72,7 +72,7 @@ class CardLinked(Event, frozen=True):
 
 
 class CardUnlinked(Event, frozen=True):
-    """It does not wait for that one any more."""
+    """It no longer waits for that card."""
 
     card: str
     parent: str
@@ -100,7 +100,7 @@ class CardMoved(Event, frozen=True):
 
 
 class CardBlocked(Event, frozen=True):
-    """It cannot go on without a person."""
+    """It was blocked until a person unblocks it."""
 
     card: str
     block_kind: BlockKind
@@ -187,7 +187,7 @@ class RunFinished(Event, frozen=True):
 
 
 class BoardCreated(Event, frozen=True):
-    """A board was made. Its name is its id."""
+    """A board was created. Its name is its id."""
 
     board: str
     title: str
@@ -195,7 +195,7 @@ class BoardCreated(Event, frozen=True):
 
 
 class BoardPaused(Event, frozen=True):
-    """Nothing on it is started until somebody resumes it; what runs goes on."""
+    """No card of the board is started until it is resumed; running cards continue."""
 
     board: str
     by: Actor
@@ -209,7 +209,7 @@ class BoardResumed(Event, frozen=True):
 
 
 class BoardArchived(Event, frozen=True):
-    """It left the list; its cards stay."""
+    """It was removed from the list; its cards stay."""
 
     board: str
     by: Actor

@@ -1,6 +1,6 @@
 """What can happen to a chapter: the span of a session that the model sees.
 
-A reset opens the next chapter in the same session, a summary stands in the place of its oldest turns.
+A reset opens the next chapter in the same session, a summary replaces its oldest turns.
 Both move a cursor and delete nothing.
 """
 
@@ -20,7 +20,7 @@ ResetRule = Literal["person", "idle", "daily"]
 BlockedBy = Literal["turn", "question", "queue", "process"]
 NoteFrom = Literal["", "model", "digest"]
 SummaryPurpose = Literal["compaction", "hand_over"]
-"""To make the context shorter, or to tell the next chapter what was before it."""
+"""To make the context shorter, or to inform the next chapter about the one before."""
 
 
 class ResetPolicy(EventPart, frozen=True, omit_defaults=True):
@@ -66,7 +66,7 @@ class Survivor(EventPart, frozen=True):
 
 
 class ResetPolicySet(Event, frozen=True):
-    """A person chose when this session is reset, whatever its profile says."""
+    """A person chose when this session is reset, instead of what its profile says."""
 
     policy: ResetPolicy
     by: Actor
@@ -84,7 +84,7 @@ class ResetPostponed(Event, frozen=True):
 
 
 class ChapterOpened(Event, frozen=True):
-    """A reset: the model's context begins anew. What was said before stays in the log and in the search."""
+    """A reset: the model starts with an empty context. Earlier messages stay in the log and in the search."""
 
     chapter: int
     rule: ResetRule
@@ -154,7 +154,7 @@ class SummaryStarted(Event, frozen=True):
 
 class SummaryWritten(Event, frozen=True):
     """The model sees this in the place of all turns of the chapter up to `covers_turn`; of a turn that is covered in
-    part it still sees the messages of the user word by word. A `hand_over` is seen by the next chapter instead.
+    part it still sees the messages of the user word for word. A `hand_over` is seen by the next chapter instead.
     """
 
     covers_turn: int
@@ -181,7 +181,7 @@ class SummaryFailed(Event, frozen=True):
     attempt: int
     problem: Problem
     retry_at: int | None
-    """When it is tried again by itself; null when the next turn or a person has to ask for it."""
+    """When it is retried automatically; null when the next turn or a person has to ask for it."""
     purpose: SummaryPurpose = "compaction"
     covers_step: int = 0
     """Of that turn only the steps up to this one; 0 is all of it."""

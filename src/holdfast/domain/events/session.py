@@ -1,6 +1,6 @@
 """What can happen to a session.
 
-*Said* events (inputs, answers, stop) come from whoever took the command. *Done* events (turn, model, tool)
+*Said* events (inputs, answers, stop) come from the sender of a command. *Done* events (turn, model, tool)
 come only from the holder of the session's lease.
 """
 
@@ -59,7 +59,7 @@ class AgentChosen(Event, frozen=True):
 
 
 class TurnUndone(Event, frozen=True):
-    """The model does not see this turn any more; it stays in the log. Effects are not taken back."""
+    """The model no longer sees this turn; it stays in the log. Its effects are not undone."""
 
     turn: int
     by: Actor
@@ -78,14 +78,14 @@ class SessionRestored(Event, frozen=True):
 
 
 class SessionPinned(Event, frozen=True):
-    """It is kept on top of the list, or not any more."""
+    """It was pinned to the top of the list, or unpinned."""
 
     pinned: bool
     by: Actor
 
 
 class InputReceived(Event, frozen=True):
-    """Somebody said something. `input` is the id of the command that carried it."""
+    """A message was received. `input` is the id of its command."""
 
     input: str
     text: str
@@ -107,7 +107,7 @@ class InputRevised(Event, frozen=True):
 
 
 class InputWithdrawn(Event, frozen=True):
-    """A person took a message back before a turn had taken it."""
+    """A person withdrew a message before a turn had taken it."""
 
     input: str
     by: Actor
@@ -121,7 +121,7 @@ class NoteReceived(Event, frozen=True):
 
 
 class TurnBackgrounded(Event, frozen=True):
-    """A person made the running turn a task of its own; it moves nowhere and goes on."""
+    """A person moved the running turn to the background: it became a task."""
 
     turn: int
     task: str
@@ -189,7 +189,7 @@ class TurnSuspended(Event, frozen=True):
 
 
 class TurnResumed(Event, frozen=True):
-    """The turn goes on after an interruption. `away_ms` is how long nobody worked on it.
+    """The turn goes on after an interruption. `away_ms` is how long no worker worked on it.
 
     `attempt` counts crashes in a row without progress in between; a clean shutdown does not change it.
     """
@@ -262,7 +262,7 @@ class ModelResponded(Event, frozen=True):
 
 
 class ModelInterrupted(Event, frozen=True):
-    """An answer that was cut: `text` is what had arrived. The step is not over."""
+    """An interrupted answer: `text` is what had arrived. The step has not ended."""
 
     turn: int
     step: int
@@ -290,7 +290,7 @@ class ToolCallStarted(Event, frozen=True):
 
 
 class ToolCallFinished(Event, frozen=True):
-    """What came of it. `unknown` is a state: it may or may not have happened."""
+    """How a call ended. `unknown` is a state: it may or may not have taken effect."""
 
     turn: int
     call: str
@@ -307,9 +307,9 @@ class ToolCallFinished(Event, frozen=True):
     signal: str = ""
     """The signal that ended the command, as in `SIGKILL`."""
     stopped: bool = False
-    """Somebody or a rule ended it while it ran: its turn was stopped, or its command was."""
+    """It was stopped while it ran: its turn, or its command."""
     running: bool = False
-    """What it started goes on in the background: the call is over, the `task` is not."""
+    """What it started continues in the background: the call has ended, the `task` has not."""
 
 
 class DriverOutputRead(Event, frozen=True):

@@ -1,4 +1,4 @@
-"""The system stream: gateways that come and go, and what was deleted, which no stream of its own can tell any more."""
+"""The system stream: starts and stops of gateways, and deletions, since a deleted stream cannot record them itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.domain.events.task import TaskPruned
 
 
 class GatewayStarted(Event, frozen=True):
-    """A gateway took the home over."""
+    """A gateway started with this home."""
 
     pid: int
     version: str
@@ -23,7 +23,7 @@ class GatewayStopped(Event, frozen=True):
 
 
 class SessionDeleted(Event, frozen=True):
-    """A session and its events were deleted because somebody asked for it."""
+    """A session and its events were deleted on request."""
 
     session: str
     title: str
@@ -32,7 +32,7 @@ class SessionDeleted(Event, frozen=True):
 
 
 class StaleListed(Event, frozen=True):
-    """Commands that run and that nobody waits for any more, as they were found at the daily hour."""
+    """Stale commands: running, but no longer needed, as found at the daily hour."""
 
     tasks: list[str]
     reasons: list[str]

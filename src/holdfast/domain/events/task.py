@@ -24,7 +24,7 @@ class SandboxSpec(EventPart, frozen=True):
     """What stays read-only inside of them."""
     network: bool = True
     tmp: str = ""
-    """The directory that it sees as `/tmp`; empty is one that nobody else sees and that ends with it."""
+    """The directory that it sees as `/tmp`; empty is a private one that is removed when it ends."""
 
 
 class TaskStarted(Event, frozen=True):
@@ -75,21 +75,21 @@ class ProcessStarted(Event, frozen=True):
 
 
 class TaskBackgrounded(Event, frozen=True):
-    """Nobody waits for it any more: it goes on in the background."""
+    """No turn waits for it any longer: it continues in the background."""
 
     task: str
     reason: str
 
 
 class TaskResumed(Event, frozen=True):
-    """Its agent got another message, and works again."""
+    """Its agent received another message, and works again."""
 
     task: str
     turn: int
 
 
 class TaskLifetimeSet(Event, frozen=True):
-    """A person wants it to outlive what it would have ended with."""
+    """A person changed how long it may run."""
 
     task: str
     lifetime: Lifetime
@@ -97,7 +97,7 @@ class TaskLifetimeSet(Event, frozen=True):
 
 
 class TaskStopRequested(Event, frozen=True):
-    """Somebody or a rule wants its end; written before the first signal."""
+    """A person, an agent or a rule asked for its end; stored before the first signal."""
 
     task: str
     by: Actor
@@ -106,7 +106,7 @@ class TaskStopRequested(Event, frozen=True):
 
 
 class TaskPinned(Event, frozen=True):
-    """It is kept whatever is pruned, or not any more."""
+    """It was protected from pruning, or no longer is."""
 
     task: str
     pinned: bool
@@ -144,14 +144,14 @@ class CommandLost(EventPart, frozen=True, tag_field="type", tag="lost"):
 
 
 class TurnEnded(EventPart, frozen=True, tag_field="type", tag="turn_ended"):
-    """The agent whose work it was ended its turn."""
+    """The agent ended the turn, which was its work."""
 
     session: str
     turn: int
 
 
 class RunEnded(EventPart, frozen=True, tag_field="type", tag="run_ended"):
-    """The run of a card that it was is over."""
+    """The run of a card ended, which was its work."""
 
     card: str
     run: int
@@ -161,7 +161,7 @@ TaskEnd = CommandExited | CommandKilled | CommandNeverStarted | CommandLost | Tu
 
 
 class TaskFinished(Event, frozen=True):
-    """What came of it. What nobody can know is null, never invented."""
+    """How it ended. What cannot be known is null, never invented."""
 
     task: str
     outcome: TaskOutcome
@@ -182,7 +182,7 @@ class TaskFinished(Event, frozen=True):
 
 
 class TaskPruned(Event, frozen=True):
-    """A task, its output and its events were deleted because somebody or a rule asked for it."""
+    """A task, its output and its events were deleted by a person or a rule."""
 
     task: str
     title: str

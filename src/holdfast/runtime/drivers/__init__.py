@@ -45,7 +45,7 @@ class Prepared:
 class Driver(Protocol):
     """One agent at work on one session, for the life of its worker.
 
-    A driver is made anew for each worker (`DriverFactory`), so what must outlive a crash is in the log: a driver that
+    A new driver is made for each worker (`DriverFactory`), so what must outlive a crash is in the log: a driver that
     comes after one looks at the session alone. It writes through the `SessionWriter` that it is made with, and only
     facts: `writer.commit(Events([...]), at=now)` in the middle of `perform`, or the return value at its end. Whatever
     the agent is, its session looks the same: `ModelRequested` when it is asked, `ModelResponded` with what it said and
@@ -64,7 +64,7 @@ class Driver(Protocol):
       `DriverOutputRead` says that it is `owed`. An agent that has ended takes no answer: what it said is read all the
       same.
     - A question or a permission that the agent asks for is a `WaitOpened` among the facts. `perform` returns with it,
-      the worker rests, and the agent waits. When somebody has answered, the next `perform` finds the answer in
+      the worker rests, and the agent waits. When it is answered, the next `perform` finds the answer in
       `session.turn.answers` and sends it. A turn has one open wait: further requests stay `owed` until then.
     - If its process has ended and the turn has not, `perform` returns a `ModelFailed`, or the agent is started again
       and resumes by its own means.
@@ -76,10 +76,10 @@ class Driver(Protocol):
     """Whether a message can join a running turn (`InputsJoined`); else it waits for the next one."""
 
     async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
-        """Return what is known about a turn that an earlier worker left open; nothing if its agent works on by itself.
+        """Return what is known about a turn that an earlier worker left open; nothing if its agent still works.
 
         Called once, before all else. `left` is the text so far of an open answer. If the turn was stopped meanwhile, an
-        agent that still works is told so here, and what it had open gets an outcome: the end of the turn comes next.
+        agent that still works is notified here, and its open calls get an outcome: the end of the turn comes next.
         """
         ...
 

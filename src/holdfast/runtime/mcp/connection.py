@@ -141,7 +141,7 @@ class McpConnection:
         return self.offered
 
     async def call(self, tool: str, arguments: dict[str, Any], *, seconds: float) -> CallToolResult:
-        """Call it: `ServerDown` if it was not sent, `ServerRefused` if it was not done, `NoAnswer` if nobody knows."""
+        """Call it: `ServerDown` if it was not sent, `ServerRefused` if it was not done, `NoAnswer` if unknown."""
         client = self._alive()
         from mcp.shared.exceptions import MCPError
 

@@ -1,7 +1,7 @@
 """MCP: the tools that servers offer, as tools of the agent.
 
 A tool is called SERVER__tool. A server that is down does not stop a turn: its tools stay as they were
-last seen and say so when they are called, or a tool `SERVER__unavailable` stands for them and tells why. A
+last seen and say so when they are called, or a tool `SERVER__unavailable` replaces them and says why. A
 call that was sent and not answered is `unknown`, unless the tool changes nothing.
 
 Not here: how a connection lives (`connection.py`), how a server is reached (`transport.py`).
@@ -164,7 +164,7 @@ class McpClient:
                     self._connection = None
                 continue
             if self._left:
-                raise ServerDown("it is not configured any more, or the gateway is being stopped")
+                raise ServerDown("it is no longer configured, or the gateway is being stopped")
             if current is None:
                 current = self._connection = McpConnection(self.definition)
             await current.opened()

@@ -178,11 +178,11 @@ class McpTransport:
             start_new_session=True,
         )
         process = Process(transport, protocol, loop)
-        hears, inbox = anyio.create_memory_object_stream[Incoming](0)
-        outbox, says = anyio.create_memory_object_stream[SessionMessage](0)
+        incoming, inbox = anyio.create_memory_object_stream[Incoming](0)
+        outbox, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
         tasks = [
-            asyncio.create_task(self._receive_messages(process, hears)),
-            asyncio.create_task(self._send_messages(process, says)),
+            asyncio.create_task(self._receive_messages(process, incoming)),
+            asyncio.create_task(self._send_messages(process, outgoing)),
             asyncio.create_task(self._keep_errors(process)),
         ]
         try:
@@ -198,14 +198,14 @@ class McpTransport:
                 task.cancel()
             await asyncio.wait(tasks)
 
-    async def _receive_messages(self, process: Process, hears: MemoryObjectSendStream[Incoming]) -> None:
+    async def _receive_messages(self, process: Process, incoming: MemoryObjectSendStream[Incoming]) -> None:
         assert process.stdout is not None
-        async with hears:
+        async with incoming:
             try:
                 while line := await process.stdout.readline():
                     message = _parse(line)
                     if message is not None:
-                        await hears.send(message)
+                        await incoming.send(message)
                 self._ended_by_itself = not self._ending
             except ValueError:
                 self._remark = f"it sent more than {MESSAGE_BYTES >> 20} MB in one message"
@@ -214,16 +214,16 @@ class McpTransport:
         while await process.stdout.read(MESSAGE_BYTES):
             continue  # so that it can end
 
-    async def _send_messages(self, process: Process, says: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    async def _send_messages(self, process: Process, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
         assert process.stdin is not None
-        async with says:
-            async for said in says:
-                text = said.message.model_dump_json(by_alias=True, exclude_unset=True)
+        async with outgoing:
+            async for sent in outgoing:
+                text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
                 process.stdin.write(text.encode() + b"\n")
                 try:
                     await process.stdin.drain()
                 except OSError:
-                    return  # it has ended, which is noticed where it is heard
+                    return  # it has ended, which `_receive_messages` notices
 
     async def _keep_errors(self, process: Process) -> None:
         assert process.stderr is not None

@@ -1,4 +1,4 @@
-"""The tool `recall`: reads this session's log, also what its model does not see any more."""
+"""The tool `recall`: reads this session's log, also what its model no longer sees."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class Recall:
         if arguments.call:
             return ToolOutput(_result(messages, arguments.call, arguments.offset))
         if arguments.turn is not None:
-            told = [_line(one) for one in messages if one.turn == arguments.turn]
-            if not told:
+            lines = [_line(one) for one in messages if one.turn == arguments.turn]
+            if not lines:
                 raise ToolFailed(f"There is no turn {arguments.turn} in this session.")
-            return ToolOutput(bounded("\n".join(told)))
+            return ToolOutput(bounded("\n".join(lines)))
         wanted = arguments.text.casefold().strip()
         if not wanted:
             raise ToolFailed("Give a text to look for, or a turn to read.")

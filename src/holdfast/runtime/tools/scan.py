@@ -20,9 +20,9 @@ LINE = 1 << 20
 
 
 def main() -> int:
-    """Read the wish, search, print."""
+    """Read the request, search, print."""
     wish = json.loads(sys.argv[1])
-    signal.alarm(wish["seconds"])  # also when nobody is left to kill it
+    signal.alarm(wish["seconds"])  # also when its parent has died
     source = re.escape(wish["pattern"]) if wish["literal"] else wish["pattern"]
     try:
         pattern = re.compile(source, re.IGNORECASE if wish["ignore_case"] else 0)

@@ -110,8 +110,8 @@ class Tool(Generic[Arguments]):
     arguments: type[Arguments]
     run: Callable[[ToolContext, Arguments], Coroutine[None, None, ToolOutput]]
     default_policy: Policy = field(kw_only=True)
-    """What holds while no rule speaks of it. It does not follow from the effect: whoever fetches an address changes
-    nothing, and tells somebody something.
+    """The policy when no rule matches. It does not follow from the effect: a tool that fetches a URL changes nothing,
+    but sends data to another server.
     """
     file_changes: Literal["none", "reported", "unknown"] = field(kw_only=True)
     """Whether it changes files: none, the one that it is about and reports, or whatever git may find."""
@@ -241,9 +241,8 @@ def finished_event(
 
 
 def mark_uncertain(result: ToolOutput, effect: Effect | None, *, carried_out: bool) -> ToolOutput:
-    """The result of a call that was cut before, with this effect: if it fails now, nobody knows of the first time.
-
-    Unless it was carried out again and found by its key: then it is the same time.
+    """Return the result of a call that was interrupted before, with this effect: if it fails now, the outcome of the
+    first time is unknown. Not if it was carried out again and found by its key: then it is the same call.
     """
     same_time = effect == "keyed" and carried_out
     if effect in (None, "pure") or same_time or result.outcome != "failed":

@@ -1,8 +1,8 @@
 """`write` and `edit`: a file is replaced as a whole or not at all, and only the one in the working directory.
 
 Writing the same file again gives the same file, so `write` is repeated after a crash. An `edit` that has
-happened cannot be told from one that never fitted, and one whose new text holds the old would be
-done twice: it is `unsafe`, so after a crash the model is told that nobody knows, and reads the file.
+happened cannot be distinguished from one that never matched, and one whose new text contains the old would be
+done twice: it is `unsafe`, so after a crash its outcome is `unknown`, and the model reads the file.
 
 The new content is written under a name of the call first. If the gateway is killed in between, the worker that
 picks the call up finds it by that name and takes it away (`_remove_temporary`).
@@ -41,7 +41,7 @@ class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file, a piece of its text, and what shall stand there instead."""
+    """A file, a piece of its text, and the text that replaces it."""
 
     path: Annotated[str, msgspec.Meta(description="The file, relative to the working directory.")]
     old: Annotated[str, msgspec.Meta(min_length=1, description="The text to replace, exactly as it is in the file.")]
@@ -232,7 +232,7 @@ READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 ABSENT = "absent"
 COMPARED_BYTES = 1_000_000
 COMPARED_LINES = 4_000
-"""Larger files are not compared line by line: that takes too long, and nobody would read it."""
+"""Larger files are not compared line by line: that takes too long, and a person would not read it."""
 
 
 def current(context: ToolContext, path: Path) -> tuple[str, bytes | None]:

@@ -26,7 +26,7 @@ def check_engine() -> Finding:
 
 
 def check_database(path: Path) -> list[Finding]:
-    """Read all of a database beside whoever has it open: its form, every checksum, what the lists say of the events."""
+    """Check a database, which may be in use: its structure, every checksum, and the projections against the events."""
     if not path.exists():
         return [Finding("database", True, "none yet")]
     try:

@@ -37,7 +37,7 @@ def prepare(path: Path) -> None:
 
 
 def rebuild_database(path: Path) -> tuple[int, set[str]]:
-    """Make the projections of a database anew. It must be this process's own: the home lock is held."""
+    """Rebuild the projections of a database. The caller holds the home lock."""
     prepare(path)
     with closing(connect_writer(path)) as connection:
         return rebuild_projections(connection)
@@ -56,7 +56,7 @@ def _is_current(path: Path) -> bool:
 
 
 def _must_rebuild(connection: sqlite3.Connection) -> bool:
-    """Whether a migration wants the projections made anew, which only the code of this version can do."""
+    """Whether a migration asks for a rebuild of the projections, which only the code of this version can do."""
     return connection.execute("SELECT 1 FROM counters WHERE name = 'rebuild_projections'").fetchone() is not None
 
 

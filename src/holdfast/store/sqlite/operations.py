@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Head(NamedTuple):
-    """Where a stream ends, and the span that its last event stands in."""
+    """The last version of a stream, and the span of its last event."""
 
     version: int
     span: int
@@ -140,7 +140,7 @@ class Transaction:
         self.stored += decision.events
 
     def begin_life(self, at: int) -> None:
-        """Whoever had the store open before is gone, since this process has it now: end its life, and begin our own."""
+        """End the life of the process that had the store open before, since this one has it now, and begin our own."""
         self.run("end_lives", {"at": at, "reason": "another process opened the store"})
         self.run("delete_ended_lives", {"kept": KEPT_LIVES})
         self.life = int(self.run("begin_life", {"name": NODE, "version": holdfast.__version__}).fetchone()[0])
@@ -153,7 +153,7 @@ class Transaction:
         self.known.last_token, self.known.leases[lease.stream] = lease.token, HeldLease(lease.token, self.life)
 
     def release(self, lease: Lease) -> None:
-        """Take a lease back if nobody else has it by now."""
+        """Release a lease, unless another worker has it by now."""
         self.run("release_lease", {"stream": lease.stream, "token": lease.token})
         self.known.leases.pop(lease.stream, None)
 

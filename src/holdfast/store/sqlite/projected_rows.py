@@ -48,7 +48,7 @@ TABLES: dict[type[Row], tuple[str, tuple[str, ...]]] = {
 }
 """The table of each row, and its key."""
 PROJECTIONS = (*(table for table, _ in TABLES.values()), "card_links", "deleted")
-"""The tables that are made of events, and can be made anew from them."""
+"""The tables that are made of events, and can be rebuilt from them."""
 DELETE_SESSION = (
     "delete_events",
     "delete_spans",

@@ -76,7 +76,7 @@ class Readers:
             reader.jobs.put(self._waiting.popleft())
         else:
             self._idle.append(reader)
-        if future.done():  # nobody wants it any more
+        if future.done():  # the caller was cancelled
             return
         if error is not None:
             future.set_exception(error)

@@ -39,11 +39,11 @@ from holdfast.timings import StoreTimings
 PAGE = 500
 SCAN = 20_000
 OUTPUT_BYTES = 524_288
-"""So much of the beginning and of the end of an output can be found."""
+"""How many bytes of the beginning and of the end of an output are indexed."""
 AROUND = 60
 
 SHAPE = 2
-"""Of the tables; an index of another shape is built anew."""
+"""The version of the tables; an index of another version is rebuilt."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS texts (
     seq INTEGER PRIMARY KEY, session TEXT NOT NULL, version INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -167,7 +167,7 @@ class SearchIndex:
         self._closed_because = ""
 
     def _follow(self) -> None:
-        """Whatever goes wrong, it is tried again: without this thread nobody could find anything new."""
+        """Follow the log; any error is retried, since without this thread nothing new could be found."""
         while not self._closing.is_set():
             self._subscriptions.ticked.clear()
             try:
@@ -264,7 +264,7 @@ class SearchIndex:
         self._db.execute(f"DELETE FROM texts WHERE {where}", of)  # noqa: S608
 
     def _change(self, record: Record, input: str) -> None:
-        """A message was reworded or withdrawn: what it said before is not found any more."""
+        """A message was edited or withdrawn: its old text is no longer found."""
         session = record.stream.partition("/")[2]
         row = self._db.execute(_FIND_INPUT, (session, input)).fetchone()
         if row is None:
@@ -277,7 +277,7 @@ class SearchIndex:
     def _add_output(self, record: Record, ended: TaskFinished, result: str) -> None:
         """What a command printed, within bounds: of a long output its beginning and its end.
 
-        Not if it is the result of the call that waited for it, now or later: that is found by itself.
+        Not if it is the result of the call that waited for it, now or later: that is indexed anyway.
         """
         text = _bounded(self._outputs / ended.task / "output.log") if ended.output is None else ended.output
         clean = text.replace("\0", "")

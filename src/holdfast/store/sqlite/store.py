@@ -130,7 +130,7 @@ class SqliteStore(Store):
         return self._index.state
 
     async def indexed(self) -> int:
-        """How far the search index has come, for those who must wait for it."""
+        """How far the search index has come, for callers that must wait for it."""
         return await asyncio.to_thread(lambda: self._index.cursor)
 
     @property

@@ -3,7 +3,7 @@
 Whatever waits when the last commit is through goes into the next one. A disk that syncs within
 `quick_sync` is written to from the loop itself, since handing over to a thread and back costs more than
 the sync; for a slower one the writer's thread does it, and the loop goes on. When the disk refuses,
-nobody in the batch is told "done", the connection is opened anew (a failed fsync may have dropped
+no request of the batch succeeds, the connection is opened again (a failed fsync may have dropped
 pages), and a probe finds out when it works again. While another program holds the write lock, nothing
 waits inside of SQLite: the batch is tried again every few milliseconds, and refused after a few seconds.
 What is written: `operations.py`.
@@ -33,7 +33,7 @@ LOCK_PAUSE_SECONDS = 0.02
 SLOW = 0.005
 """Seconds of a sync; a longer one counts as that."""
 LIGHT = 128
-"""So many rows the loop writes by itself, some milliseconds; more are for the thread on any disk."""
+"""How many rows the loop itself writes, in some milliseconds; the thread writes more, on any disk."""
 BATCH = 512
 DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 OPERATION = (
@@ -52,7 +52,7 @@ OpenWriter = Callable[[], sqlite3.Connection]
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 NEAR = 16
-"""So many events at the end of a stream are read at once, without a thread."""
+"""This many events at the end of a stream are read on the loop, without a thread."""
 
 
 @dataclass(slots=True)
@@ -154,7 +154,7 @@ class Writer:
         self._deliver(batch, stored)
 
     def _deliver(self, batch: list[_Request[object]], stored: list[NewEvent]) -> None:
-        """The followers, then whoever waits; those may have more to write before the next commit."""
+        """Notify the followers, then the callers, which may have more to write before the next commit."""
         if stored:
             self._subscriptions.committed(stored)
         locked = [request for request in batch if request.again]
@@ -175,11 +175,11 @@ class Writer:
         self._idle.set()
 
     def _probe(self) -> None:
-        """Find out whether the disk takes writes again, unless somebody is finding out already."""
+        """Find out whether the disk takes writes again, unless a batch is finding out already."""
         self._prober = None
         if not self._waiting and not self._in_thread and not self._closed:
             probe: asyncio.Future[object] = self._loop.create_future()
-            probe.add_done_callback(asyncio.Future.exception)  # that it failed is in `health`; nobody else asks
+            probe.add_done_callback(asyncio.Future.exception)  # a failure is in `health`
             self._offload([_Request(do_probe, probe)])
 
     # --- on the writer's thread, or on the loop -------------------------------------------------
@@ -222,7 +222,7 @@ class Writer:
         return tx.stored
 
     def _failed(self, batch: list[_Request[object]], error: Exception) -> list[NewEvent]:
-        """Nobody is told "done". A sick database fails all; a sick operation fails alone."""
+        """Report no success. A database error fails the whole batch; the error of an operation fails that one only."""
         self._known.forget()
         for request in batch:
             request.result, request.error, request.again = None, None, False
@@ -251,7 +251,7 @@ class Writer:
         return []
 
     def _locked(self, batch: list[_Request[object]], trouble: sqlite3.Error) -> list[NewEvent]:
-        """Another program holds the write lock: whoever has not waited for too long goes into the next try."""
+        """Another program holds the write lock: requests that have not waited too long are tried again."""
         now = time.monotonic()
         problem = f"Another program keeps the database locked, so nothing can be written: {trouble}."
         if now - batch[0].asked >= self._timings.lock_notice:
@@ -288,7 +288,7 @@ class Writer:
 
 
 def _light(batch: list[_Request[object]]) -> bool:
-    """Whether others hardly notice when the loop does it by itself."""
+    """Whether the batch is so small that the loop itself can write it."""
     return sum(request.weight for request in batch) <= LIGHT
 
 
@@ -297,7 +297,7 @@ def _primary_code(error: sqlite3.Error) -> int:
 
 
 def _database_trouble(error: sqlite3.Error) -> bool:
-    """Whether the database is sick, and not just this one operation."""
+    """Whether the database has a problem, and not just this operation."""
     return _closed(error) or _primary_code(error) not in OPERATION
 
 
