@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from holdfast.cli.answer import AGAIN, AnswerPrinter, AnswerWatch
 from holdfast.cli.context import Cli
+from holdfast.cli.render.answer import AGAIN, AnswerPrinter, AnswerWatch
 from holdfast.cli.render.inbox import entry_lines
 from holdfast.cli.render.transcript import arguments_text
 from holdfast.client.events import TextDelta

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 
-from holdfast.cli.answer import AGAIN
+from holdfast.cli.render.answer import AGAIN
 from holdfast.client.client import Client
 from holdfast.client.events import RecordReceived, follow_records
 from holdfast.config import Home

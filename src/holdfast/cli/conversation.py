@@ -15,7 +15,7 @@ from holdfast.client.http import Json, new_id
 from holdfast.client.reconnect import UNREACHABLE, Disconnected, Reconnect, Reconnected
 
 if TYPE_CHECKING:  # only who waits for an answer pays for the events
-    from holdfast.cli.answer import AnswerPrinter, AnswerWatch
+    from holdfast.cli.render.answer import AnswerPrinter, AnswerWatch
     from holdfast.domain.transcript_items import WaitItem
 
 SAY_SECONDS = 30.0
@@ -83,7 +83,7 @@ def _first_message(cli: Cli, session: str) -> Json:
 
 def tell_answer(cli: Cli, accepted: Json, *, patience: float) -> int:
     """Follow the session until the turn of this message is over, and print its answer. The exit code."""
-    from holdfast.cli.answer import AnswerPrinter, AnswerWatch
+    from holdfast.cli.render.answer import AnswerPrinter, AnswerWatch
 
     session = str(accepted["session"])
     watch = AnswerWatch(str(accepted["input"]))
@@ -123,7 +123,7 @@ def _as_json(session: str, watch: AnswerWatch) -> Json:
 def _follow(
     cli: Cli, session: str, after: int, watch: AnswerWatch, live: AnswerPrinter | None, patience: float
 ) -> None:
-    from holdfast.cli.answer import opened_wait
+    from holdfast.cli.render.answer import opened_wait
 
     for seen in follow_records(cli.client, session, after=after, patience=patience):
         match seen:
