@@ -93,6 +93,8 @@ def paths() -> st.SearchStrategy[str]:
 @example("dangling")
 @example("chain/file")
 @example("~/file")
+@example("loop/../in")
+@example("missing/../loop/../out")
 def test_what_is_called_inside_is_inside(world: LinkedTree, path: str) -> None:
     path = path.replace("CWD", world.cwd_path)
     try:

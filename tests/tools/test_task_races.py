@@ -295,7 +295,7 @@ async def test_a_call_whose_task_was_pruned_says_so_and_does_not_run_again(desk:
     await desk.call_as("1.1.0", "terminal", command="echo x >> ran")
     await Pruning(desk.store, desk.tasks.supervisor, SystemClock()).prune(Rule(), by=person("me"))
     again = await desk.call_as("1.1.0", "terminal", command="echo x >> ran")
-    assert again.outcome == "failed" and "that was pruned" in again.output
+    assert again.outcome == "failed" and "which was pruned" in again.output
     assert (desk.context.cwd / "ran").read_text() == "x\n"
 
 

@@ -7,6 +7,7 @@ A hard link is the file itself and can be read; writing replaces the name, never
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -148,13 +149,19 @@ def real_path(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (OSError, ValueError):
-        return str(path.resolve())
+        return _resolve(path)
     try:
         found = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - see above
     finally:
         os.close(descriptor)
-    if not found.startswith("/") or found.endswith(DELETED):
-        return str(path.resolve())
+    return _resolve(path) if not found.startswith("/") or found.endswith(DELETED) else found
+
+
+def _resolve(path: Path) -> str:
+    """Follow all links; `OSError` for a path through a loop of links, after which Python follows no more of them."""
+    found = str(path.resolve())
+    if os.path.realpath(found) != found:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     return found
 
 
