@@ -126,7 +126,7 @@ def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
         seat.until_idle("terminal started")
         session = only_session(gateway)
         cli.ok("sessions", "policy", session, "--mode", "idle")
-        seat.until("cli set when this session is reset: mode = idle", "The idle reset was due at")
+        seat.until("The reset rules of this session were set by cli: mode = idle", "The idle reset was due at")
         assert seat.look().count("The idle reset was due at") == 1
         seat.leave()
     cli.ok("sessions", "policy", session, "--max-postpone", "0s")
@@ -158,7 +158,7 @@ def test_a_context_is_made_shorter(gateway: GatewayProcess, cli: CommandLine, cw
         seat.until_idle("\n\none")
         seat.enter("/compact keep the names")
         shown = seat.until_idle("── summary of the turns up to 1 ──")
-        assert "cli asked for a shorter context: keep the names.\n" in shown
+        assert "A shorter context was requested by cli: keep the names.\n" in shown
         seat.enter("summary hang")
         seat.until_idle("My next summaries: hang.")
         seat.enter("/compact")

@@ -112,7 +112,7 @@ def test_a_running_turn_becomes_a_task(gateway: GatewayProcess, cli: CommandLine
     ended = gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=60)
     assert (ended["state"], ended["summary"].splitlines()[-1]) == ("done", "one two three")
     with sit_down(cli, "chat", str(task["worker"])[:8], cwd=cwd) as seat:
-        seat.until_idle(f"cli made turn 1 background task {task['id'][:8]}.", "one two three")
+        seat.until_idle(f"Turn 1 was made background task {task['id'][:8]} by cli.", "one two three")
         seat.enter("/detach")
         assert "detached; nothing is at work" in seat.ended()
     assert len(of_kind(gateway.events(str(task["worker"])), "TurnBackgrounded")) == 1

@@ -187,7 +187,9 @@ def test_the_policy_says_what_holds_and_who_said_so(cli: CommandLine, gateway: G
     assert found["max_postpone"] == ["0s", "this session"]
     policy = cli.json("sessions", "policy", session)["policy"]
     assert policy == {"mode": "daily", "notify": False, "timezone": "Europe/Berlin", "max_postpone": "0s"}
-    assert "session   cli set when this session is reset: mode = daily" in cli.ok("sessions", "log", session)
+    assert "session   The reset rules of this session were set by cli: mode = daily" in cli.ok(
+        "sessions", "log", session
+    )
     assert rows(cli.ok("sessions", "policy", session, "--clear"))["mode"] == ["none", "the default"]
 
 
@@ -288,7 +290,7 @@ def test_compact_says_what_came_of_it(cli: CommandLine, gateway: GatewayProcess,
     gateway.until_event(session, "SummaryWritten")
     gateway.until_rest(session)
     log = cli.ok("sessions", "log", session)
-    assert "compact   cli asked for a shorter context: keep the names." in log
+    assert "compact   A shorter context was requested by cli: keep the names." in log
     assert "compact   demo writes a summary of the turns up to 1: cli asked for it." in log
     assert "compact   A summary replaces the turns up to 1 for the model (" in log
     assert "*A summary replaces the turns up to 1 for the model (" in cli.ok("sessions", "export", session)

@@ -352,7 +352,7 @@ def test_a_detached_turn_is_reached_by_the_id_of_its_task(cli: CommandLine, gate
     gateway.until_event(session, "ModelRequested")
     task = gateway.command("POST", f"/v1/sessions/{session}/detach", {})["task"]
     assert cli.json("send", task, "say and this")["session"] == session
-    assert f"made turn 1 background task {task[:8]}" in cli.ok("sessions", "log", session)
+    assert f"Turn 1 was made background task {task[:8]}" in cli.ok("sessions", "log", session)
     assert "Its agent has been working for" in cli.ok("why", task)
     assert "stopped" in cli.ok("tasks", "stop", task)
 

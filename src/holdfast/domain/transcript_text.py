@@ -45,10 +45,10 @@ SENTENCES = {
     "SessionArchived": "Archived by {by}. A new message restores it.",
     "SessionRestored": "Restored by {by}.",
     "SessionPinned": "[pinned?Pinned][!pinned?Unpinned] by {by}.",
-    "AgentChosen": "{by} chose profile {profile}[model? with model {model}] from here on.",
+    "AgentChosen": "Profile {profile}[model? with model {model}] was chosen by {by} and answers from here on.",
     "FailureDismissed": "The failure of turn {turn} was dismissed by {by}.",
-    "StopRequested": "{by} asked to stop turn {turn}.",
-    "TurnBackgrounded": "{by} made turn {turn} background task {task|short}. It goes on here.",
+    "StopRequested": "A stop of turn {turn} was requested by {by}.",
+    "TurnBackgrounded": "Turn {turn} was made background task {task|short} by {by}. It goes on here.",
     "TurnSuspended": "Turn {turn} was suspended: {reason|clause}. It resumes automatically.",
     # Attempt 0: it was shut down, no crash.
     "TurnResumed": "Turn {turn} resumed after {away_ms|duration}[attempt?, attempt {attempt}]: {reason|clause}.",
@@ -57,7 +57,7 @@ SENTENCES = {
         "Run {run} of card {card} works here. Messages become comments on the card, and the worker reads them."
     ),
     "RunReleased": "Run {run} of card {card} is over. Messages no longer reach the card.",
-    "ResetPolicySet": "{by} set when this session is reset: {policy|settings}.",
+    "ResetPolicySet": "The reset rules of this session were set by {by}: {policy|settings}.",
     "ResetPostponed": (
         "The {rule} reset was due at {due_at|time} and is postponed[until? until {until|time} at the latest]: "
         "{blockers|reasons}."
@@ -69,8 +69,9 @@ SENTENCES = {
         f"up to step {{covers_step}} of turn {{covers_turn}} {TOKENS}: {{reason|clause}}."
     ),
     "SummaryRequested": (
-        "{by} asked for [purpose=hand_over?a reset. The agent writes a note for the next chapter first]"
-        "[!purpose=hand_over?a shorter context][instructions?: {instructions|clause}]."
+        "[purpose=hand_over?A reset was requested by {by}. The agent writes a note for the next chapter first.]"
+        "[!purpose=hand_over?A shorter context was requested by {by}][instructions?: {instructions|clause}]"
+        "[!purpose=hand_over?.]"
     ),
     "SummaryFailed": (
         "There is no note for the next chapter: {problem.message|clause}.[retry_at? It will be tried again.]"
