@@ -70,7 +70,7 @@ def test_the_log_of_a_card_goes_on_past_a_run_whose_session_was_deleted(gateway:
     gateway.command("DELETE", f"/v1/sessions/{first}", {})
     done = CommandLine(gateway.home)("card", "log", card)
     assert done.returncode == 0, done.stderr
-    assert f"{first}" in done.stderr and "What run 1 said and did is gone with it." in done.stderr
+    assert f"{first}" in done.stderr and "What run 1 said and did was deleted with it." in done.stderr
     assert "run 2 " in done.stdout
 
 

@@ -146,6 +146,14 @@ def wrap(text: str, limit: int) -> list[str]:
     return lines
 
 
+def wrap_at_most(text: str, limit: int, count: int) -> list[str]:
+    """At most so many lines; the last one says that there is more."""
+    lines = wrap(text, max(limit, 8))
+    if len(lines) <= count:
+        return lines
+    return [*lines[: count - 1], shorten(" ".join(lines[count - 1 :]), limit)]
+
+
 def _word_fits(line: str, limit: int, start: int) -> bool:
     end = _fitting(line, limit, start)
     return end == len(line) or " " in line[start : end + 1]

@@ -332,7 +332,7 @@ def revoke(cli: Cli, device: str) -> None:
 
 
 @verb()
-@click.argument("shell", type=click.Choice(list(INSTALL)))
+@click.argument("shell", type=click.Choice(list(INSTALL)), metavar="SHELL")
 def completion(cli: Cli, shell: str) -> None:
     """Print the completion script of SHELL. For bash: eval "$(holdfast completion bash)" in ~/.bashrc."""
     from click.shell_completion import get_completion_class

@@ -12,7 +12,7 @@ import msgspec
 from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.hints import program
 from holdfast.cli.render.cards import EXAMPLE, STATUSES, WARNING, card_age, card_reason, fetch_cards
-from holdfast.cli.screen import STATE_COLORS, UNLIMITED, dim, one_line, pad, plural, shorten, width, wrap
+from holdfast.cli.screen import STATE_COLORS, UNLIMITED, dim, one_line, pad, plural, shorten, width, wrap, wrap_at_most
 from holdfast.client.client import Client
 from holdfast.client.http import Json
 from holdfast.client.lenient import convert
@@ -167,7 +167,7 @@ def _row(card: ShownCard, columns: int) -> list[str]:
         title = pad(shorten(title, room), room)
     lines = [f"{_colored(card.status, head)}{mark}{title}{GAP}{dim(tail)}"]
     for text in _below(card):
-        lines += [" " * len(head) + dim(line) for line in _clipped(text, columns - len(head), REASON_LINES)]
+        lines += [" " * len(head) + dim(line) for line in wrap_at_most(text, columns - len(head), REASON_LINES)]
     return lines
 
 
@@ -219,20 +219,12 @@ def _box(card: ShownCard, room: int) -> list[str]:
     left, right = f"{card.id}{mark}", card_age(card)
     gap = " " * (room - width(left) - width(right))
     lines = [f"{_colored(card.status, left)}{gap}{dim(right)}"]
-    lines += [pad(line, room) for line in _clipped(one_line(card.title), room, TITLE_LINES)]
+    lines += [pad(line, room) for line in wrap_at_most(one_line(card.title), room, TITLE_LINES)]
     if card.profile:
         lines.append(dim(pad(shorten(one_line(card.profile), room), room)))
     for text in _below(card):
-        lines += [dim(pad(line, room)) for line in _clipped(text, room, REASON_LINES)]
+        lines += [dim(pad(line, room)) for line in wrap_at_most(text, room, REASON_LINES)]
     return lines
-
-
-def _clipped(text: str, room: int, most: int) -> list[str]:
-    """At most so many lines; the last one says that there is more."""
-    lines = wrap(text, max(room, 8))
-    if len(lines) <= most:
-        return lines
-    return [*lines[: most - 1], shorten(" ".join(lines[most - 1 :]), room)]
 
 
 class LiveBoard:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli.hints import program, with_home
-from holdfast.cli.screen import ago, clean, clock, dim, one_line, plural, shorten, terminal_width, wrap
+from holdfast.cli.screen import ago, clean, clock, dim, one_line, plural, shorten, terminal_width, wrap_at_most
 
 if TYPE_CHECKING:  # these bring the events with them, which `status` does not need
     from holdfast.domain.events.parts import ShownArgument
@@ -34,7 +34,7 @@ CHOICES = {
     "deny": "not at all; a reason behind it is told to the agent",
 }
 GRANTS = "--allow, --call, --session, --always or --deny"
-SHOWN_LINES = 12
+WHAT_LINES, SHOWN_LINES = 6, 12
 
 
 def kind_text(kind: str) -> str:
@@ -66,7 +66,7 @@ def entry_lines(entry: InboxEntry, wait: WaitView | None) -> list[str]:
     """What an entry is, how long it waits, what it says, the arguments of its call, and the commands that answer it."""
     kind = click.style(kind_text(entry.kind), fg="red" if entry.kind == "failed_turn" else "yellow")
     room = max(20, terminal_width() - 2)
-    lines = wrap(clean(with_home(entry.what)), room)
+    lines = wrap_at_most(clean(with_home(entry.what)), room, WHAT_LINES)
     lines += _argument_lines(wait, room) if wait is not None else []
     lines += [dim(with_home(command)) for command in entry.commands]
     if wait is not None and wait.pattern:
