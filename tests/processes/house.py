@@ -49,10 +49,11 @@ class House:
         self.launcher = launcher
         self.supervisor = Supervisor(self.root, limits, launcher=launcher, timings=timings)
 
-    async def restart(self) -> Supervisor:
+    async def restart(self, timings: ProcessTimings | None = None) -> Supervisor:
         """Another supervisor that knows nothing of the first."""
         await self.supervisor.close()
-        self.supervisor = Supervisor(self.root, self.limits, launcher=self.launcher, timings=self._timings)
+        timings = timings or self._timings
+        self.supervisor = Supervisor(self.root, self.limits, launcher=self.launcher, timings=timings)
         return self.supervisor
 
     def command(self, run: str | tuple[str, ...], **more: Any) -> CommandSpec:

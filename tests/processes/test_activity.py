@@ -25,6 +25,10 @@ from tests.processes.house import PYTHON, House
 
 TIMINGS = ProcessTimings(window=2.0, recent=0.5)
 """A minute that is over in two seconds."""
+ENDLESS = ProcessTimings(window=3600.0, recent=600.0)
+"""One that is not over in a test, however slow the machine is."""
+LONGER = ProcessTimings(window=20.0, recent=3.0)
+"""One in which a slow machine can look three times."""
 QUIET = Sample(at=100.0, processes=frozenset({1}), cpu=5.0, io=1000, output=10)
 
 
@@ -101,15 +105,16 @@ async def settled(house: House, id: str, word: Word, detail: Detail = "") -> Act
 
 
 async def test_promise_7_what_did_nothing_so_far_is_unknown_until_it_was_watched_for_long_enough(house: House) -> None:
+    await house.restart(ENDLESS)
     running = await house.start(("sleep", "100"))
     found = (await house.supervisor.activities())[running.id]
     assert isinstance(found, NotYet)
     assert found.sample.processes == {running.pid}
-    await settled(house, running.id, "idle")
-    supervisor = await house.restart()
+    supervisor = await house.restart(ENDLESS)
     await supervisor.attach(running.id)
     looks = [(await supervisor.activities())[running.id] for _ in range(3)]
     assert all(isinstance(one, NotYet) for one in looks), "a minute of watching begins anew"
+    await (await house.restart()).attach(running.id)
     await settled(house, running.id, "idle")
 
 
@@ -157,6 +162,7 @@ async def test_serving_and_waiting_on_net(house: House) -> None:
 
 
 async def test_a_burst_is_not_forgotten_at_the_next_look(house: House) -> None:
+    await house.restart(LONGER)
     running = await house.start("read go; echo went; read go", stdin="pipe")
     await settled(house, running.id, "waiting", "on input")
     await house.supervisor.write(running.id, b"go\n")
