@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -19,55 +21,22 @@ if TYPE_CHECKING:
 
     from holdfast.client.http import Json
 
+T = TypeVar("T")
 
-class _Text(click.types.StringParamType):
-    """A text that is not blank; `-` reads it from standard input."""
 
-    name = "text"
+class _Value(click.ParamType[T]):
+    """What a function makes of a word; its ValueError says what is wrong with the word."""
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Read and check it."""
-        text = self._read(param, ctx) if value == "-" else str(value)
-        if not text.strip():
-            self.fail("it is empty; say something, for example: say hello", param, ctx)
-        return text
+    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
+        self.name = name
+        self._parse = parse
 
-    def _read(self, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        """Parse it."""
         try:
-            return sys.stdin.buffer.read().decode("utf-8")
-        except UnicodeDecodeError as error:
-            return self.fail(f"standard input is not valid UTF-8 (byte {error.start})", param, ctx)
-
-
-class _Body(_Text):
-    """A text that may be empty; `-` reads it from standard input."""
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Read it."""
-        return self._read(param, ctx) if value == "-" else str(value)
-
-
-class _Workspace(click.types.StringParamType):
-    """scratch, dir:PATH or worktree:REPO. A path may be relative to the working directory."""
-
-    name = "workspace"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Make the path absolute, as the gateway needs it."""
-        from pathlib import Path
-
-        kind, _, path = str(value).partition(":")
-        if value == "scratch":
-            return "scratch"
-        if kind not in ("dir", "worktree") or not path:
-            self.fail(f"{value!r} is none: scratch, dir:PATH or worktree:REPO", param, ctx)
-        try:
-            place = Path(path).expanduser().resolve()
-        except (RuntimeError, ValueError, OSError) as error:
-            self.fail(f"{path!r}: {error}", param, ctx)
-        if not place.is_dir():
-            self.fail(f"{path!r} is not a directory", param, ctx)
-        return f"{kind}:{place}"
+            return self._parse(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class _Id(click.types.StringParamType):
@@ -103,77 +72,42 @@ class _Id(click.types.StringParamType):
         return [CompletionItem(row["id"], help=row["title"]) for row in rows if row["id"].startswith(incomplete)]
 
 
-class _Span(click.ParamType[int]):
-    """A span of time in milliseconds: `90s`, `30m`, `2h`, `7d`, `2w`."""
-
-    name = "span"
-
-    def __init__(self, least: int = 0) -> None:
-        self._least = least
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Parse it."""
-        if isinstance(value, int):
-            return value
-        found = _span_ms(str(value))
-        if found is None:
-            self.fail(f"{value!r} is not a span of time like 90s, 30m, 2h, 7d or 2w", param, ctx)
-        if found < self._least:
-            self.fail(f"{value!r} is too short: {self._least // 1000}s is the least", param, ctx)
-        return found
+def _text(value: str) -> str:
+    text = _body(value)
+    if not text.strip():
+        raise ValueError("it is empty; say something, for example: say hello")
+    return text
 
 
-class _Moment(click.ParamType[int]):
-    """A time in milliseconds since 1970: a span before or after now, or a date, or a date and a time."""
-
-    name = "time"
-
-    def __init__(self, *, ahead: bool) -> None:
-        self._sign = 1 if ahead else -1
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Parse it. Without a zone a date is meant as the clock on the wall shows it."""
-        if isinstance(value, int):
-            return value
-        length = _span_ms(str(value))
-        if length is not None:
-            return int(time.time() * 1000) + self._sign * length
-        from datetime import datetime
-
-        try:
-            return max(0, int(datetime.fromisoformat(str(value).strip()).timestamp() * 1000))
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time: give a span like 2h or 7d, or a date like 2026-11-30 18:00", param, ctx)
+def _body(value: str) -> str:
+    if value != "-":
+        return value
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"standard input is not valid UTF-8 (byte {error.start})") from None
 
 
-class _Start(click.ParamType["Json"]):
-    """When a card may begin, as the gateway is told: a span stays one, so that a second call says the same."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Json:
-        """Parse it."""
-        span = _span_ms(str(value))
-        return {"after_ms": span} if span is not None else {"at": UNTIL.convert(value, param, ctx)}
+def _typed_line(value: str) -> str:
+    return _body(value) if value == "-" else f"{value}\n"
 
 
-class _Size(click.ParamType[int]):
-    """A number of bytes: `500`, `20k`, `5M`, `1G`; with an `i` (`1Gi`) by 1024."""
+def _workspace(value: str) -> str:
+    """With an absolute path, as the gateway needs it."""
+    from pathlib import Path
 
-    name = "size"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Parse it."""
-        if isinstance(value, int):
-            return value
-        text = str(value).strip().lower().removesuffix("b")
-        base = 1024 if text.endswith("i") else 1000
-        text = text.removesuffix("i")
-        power = "kmgt".find(text[-1:]) + 1 if text[-1:].isalpha() else 0
-        number = _number(text[:-1] if power else text)
-        if number is None:
-            self.fail(f"{value!r} is not a size like 500, 20k, 5M or 1G", param, ctx)
-        return int(number * base**power)
+    kind, _, path = value.partition(":")
+    if value == "scratch":
+        return value
+    if kind not in ("dir", "worktree") or not path:
+        raise ValueError(f"{value!r} is none: scratch, dir:PATH or worktree:REPO")
+    try:
+        place = Path(path).expanduser().resolve()
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ValueError(f"{path!r}: {error}") from error
+    if not place.is_dir():
+        raise ValueError(f"{path!r} is not a directory")
+    return f"{kind}:{place}"
 
 
 def _span_ms(text: str) -> int | None:
@@ -182,28 +116,71 @@ def _span_ms(text: str) -> int | None:
     return span_ms(text)
 
 
-def _number(text: str) -> float | None:
-    plain = text.replace(".", "", 1)
-    return float(text) if plain.isascii() and plain.isdecimal() and len(text) < 16 else None
+def _span(value: str, *, least: int = 0) -> int:
+    found = _span_ms(value)
+    if found is None:
+        raise ValueError(f"{value!r} is not a span of time like 90s, 30m, 2h, 7d or 2w")
+    if found < least:
+        raise ValueError(f"{value!r} is too short: {least // 1000}s is the least")
+    return found
+
+
+def _moment(value: str, *, sign: int) -> int:
+    """A span before or after now, or a date; without a zone as the clock on the wall shows it."""
+    length = _span_ms(value)
+    if length is not None:
+        return int(time.time() * 1000) + sign * length
+    from datetime import datetime
+
+    try:
+        return max(0, int(datetime.fromisoformat(value.strip()).timestamp() * 1000))
+    except (ValueError, OverflowError):
+        message = f"{value!r} is no time: give a span like 2h or 7d, or a date like 2026-11-30 18:00"
+        raise ValueError(message) from None
+
+
+def _start(value: str) -> Json:
+    span = _span_ms(value)
+    return {"after_ms": span} if span is not None else {"at": _moment(value, sign=1)}
+
+
+def _size(value: str) -> int:
+    text = value.strip().lower().removesuffix("b")
+    base = 1024 if text.endswith("i") else 1000
+    text = text.removesuffix("i")
+    power = "kmgt".find(text[-1:]) + 1 if text[-1:].isalpha() else 0
+    number = text[:-1] if power else text
+    digits = number.replace(".", "", 1)
+    if not (digits.isascii() and digits.isdecimal() and len(number) < 16):
+        raise ValueError(f"{value!r} is not a size like 500, 20k, 5M or 1G")
+    return int(float(number) * base**power)
 
 
 def _ancestry(ctx: click.Context) -> list[click.Context]:
     return [ctx, *_ancestry(ctx.parent)] if ctx.parent is not None else [ctx]
 
 
-TEXT = _Text()
-BODY = _Body()
-WORKSPACE = _Workspace()
+TEXT = _Value("text", _text)
+"""Not blank; `-` reads it from standard input."""
+BODY = _Value("text", _body)
+"""The same, but it may be empty."""
+TYPED_LINE = _Value("text", _typed_line)
+"""A text with Enter at its end; `-` reads it from standard input, as it is."""
+WORKSPACE = _Value("workspace", _workspace)
+"""scratch, dir:PATH or worktree:REPO; a path may be relative to the working directory."""
 SESSION = _Id("session", "sessions")
 TASK = _Id("task", "tasks history")
 CARD = _Id("card", "card list")
 BOARD = _Id("board", "board list")
 WAIT = _Id("wait", "inbox", path="/v1/inbox")
-SPAN, SOME_TIME = _Span(), _Span(1000)
-SINCE = _Moment(ahead=False)
-UNTIL = _Moment(ahead=True)
-START = _Start()
-SIZE = _Size()
+SPAN, SOME_TIME = _Value("span", _span), _Value("span", partial(_span, least=1000))
+"""In milliseconds: `90s`, `30m`, `2h`, `7d`, `2w`."""
+SINCE, UNTIL = _Value("time", partial(_moment, sign=-1)), _Value("time", partial(_moment, sign=1))
+"""In milliseconds since 1970, before or after now."""
+START = _Value("time", _start)
+"""When a card may begin, as the gateway is told: a span stays one, so that a second call says the same."""
+SIZE = _Value("size", _size)
+"""A number of bytes: `500`, `20k`, `5M`, `1G`; with an `i` (`1Gi`) by 1024."""
 
 limit_option = click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many.")
 before_option = click.option("--before", metavar="CURSOR", help="The next page: the cursor that ended the page before.")

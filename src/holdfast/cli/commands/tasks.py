@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from holdfast.cli.values import (
     SPAN,
     TASK,
     TEXT,
+    TYPED_LINE,
     UNTIL,
     before_option,
     limit_option,
@@ -268,7 +268,7 @@ def stop_task(client: Client, id: str, *, force: bool) -> tuple[TaskAccepted, Ta
 
 @tasks.verb("Change")
 @click.argument("task", type=TASK)
-@click.argument("text", required=False)
+@click.argument("text", type=TYPED_LINE, required=False)
 @click.option("--close", is_flag=True, help="Then close its input: it reads an end of file.")
 def write(cli: Cli, task: str, text: str | None, close: bool) -> None:
     """Type TEXT and Enter into TASK, if its input is open. `holdfast start --stdin` keeps it open.
@@ -278,7 +278,7 @@ def write(cli: Cli, task: str, text: str | None, close: bool) -> None:
     if text is None and not close:
         raise CliError("There is nothing to type.", hint="Give a TEXT, or --close to end its input.", code=USAGE)
     id = cli.client.tasks.get(task).id
-    result = cli.client.tasks.write(id, _typed_text(text), close=close)
+    result = cli.client.tasks.write(id, text or "", close=close)
     taken, total = result.bytes, result.of
     if cli.json or taken == total:
         closed = ", its input is closed" if close else ""
@@ -288,17 +288,6 @@ def write(cli: Cli, task: str, text: str | None, close: bool) -> None:
             f"It took {taken} of {total} bytes: it does not read its input.",
             hint="Type the rest when it does." + (" Its input was not closed." if close else ""),
         )
-
-
-def _typed_text(text: str | None) -> str:
-    if text is None:
-        return ""
-    if text != "-":
-        return f"{text}\n"
-    try:
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise CliError(f"Standard input is not valid UTF-8 (byte {error.start}).", code=USAGE) from None
 
 
 @tasks.verb("Change")
