@@ -163,7 +163,6 @@ class BoardMachine(RuleBasedStateMachine):
         self.do(self.hand.wants("kanban_complete", summary="from the grave"))
         call = self.hand.called
         assert call is not None
-        self.do(self.hand.rig.store.release(self.hand._lease))  # type: ignore[arg-type]
         other = self.do(Hand(self.rig, self.hand.run).take())
         self.do(other.write(_cut(call)))
         for _ in range(40):

@@ -54,11 +54,6 @@ class CrashingStore(SqliteStore):
         self._crash_point("after", number)
         return lease
 
-    async def release(self, lease: Lease) -> None:
-        number = self._before()
-        await super().release(lease)
-        self._crash_point("after", number)
-
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         number = self._before()
         await super().save_partial(lease, partial)

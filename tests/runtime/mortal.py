@@ -68,9 +68,6 @@ class MortalStore(SqliteStore):
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         return await self._point(super().save_partial(lease, partial))
 
-    async def release(self, lease: Lease) -> None:
-        return await self._point(super().release(lease))
-
     async def load(self, stream: str, *, after: int) -> list[Record]:
         self._alive()
         return await super().load(stream, after=after)

@@ -36,10 +36,6 @@ class CountingStore(SqliteStore):
         self.commits.append(["claim"])
         return await super().claim(stream, holder=holder)
 
-    async def release(self, lease: Lease) -> None:
-        self.commits.append(["release"])
-        await super().release(lease)
-
 
 async def test_a_turn_with_a_tool_call_takes_five_commits(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("hello")

@@ -73,7 +73,6 @@ async def life(home: Home, id: str) -> None:
     lease = await store.claim(stream, holder="t")
     await store.save_partial(lease, PartialText(9, 9, "x", "", 1))
     assert await store.partial(stream) is not None
-    await store.release(lease)
     assert await store.find_command(key) is not None
     assert (await store.read(stream, after=0, limit=100)).lines
     assert (await store.read_all(after=0, limit=100)).lines

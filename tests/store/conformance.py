@@ -348,20 +348,6 @@ class StoreContract:
         assert tokens == sorted(tokens), "after a later token no earlier one"
         assert len(tokens) == len(wrote)
 
-    async def test_promise_2_a_released_lease_writes_no_more(self, store: Store) -> None:
-        await session(store, A)
-        lease = await store.claim(STREAM, holder="t")
-        await store.release(lease)
-        with pytest.raises(Fenced):
-            await write(store, STREAM, asked(), lease=lease)
-
-    async def test_promise_2_releasing_an_old_lease_leaves_the_new_one(self, store: Store) -> None:
-        await session(store, A)
-        old = await store.claim(STREAM, holder="old")
-        new = await store.claim(STREAM, holder="new")
-        await store.release(old)
-        await write(store, STREAM, asked(), lease=new)
-
     async def test_promise_2_the_worker_of_a_deleted_session_is_refused(self, store: Store) -> None:
         await session(store, A)
         lease = await store.claim(STREAM, holder="t")

@@ -130,7 +130,7 @@ def test_a_command_that_is_known_is_answered_before_anything_is_checked() -> Non
     assert (first.version, first.seq, facts.last_seq) == (2, 2, 3), "where the first write ended"
     again = facts.append(Append((write,), AT, key, lease=Lease("session/a", 99), claim="me"))
     assert (again.version, again.seq, again.duplicate, again.lease) == (2, 2, True, None)
-    with pytest.raises(Conflict, match="something else"):
+    with pytest.raises(Conflict, match="another command"):
         facts.append(Append((write,), AT, CommandKey("c", "other")))
 
 

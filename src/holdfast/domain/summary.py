@@ -19,6 +19,7 @@ from holdfast.domain.history import (
     message_size,
 )
 from holdfast.domain.session import Session
+from holdfast.domain.text import shorten
 
 RESULT_CHARACTERS = 4_000
 """How many characters of a tool result, and of the arguments of a call, are read for a summary."""
@@ -83,28 +84,23 @@ def digest(messages: list[Message], *, characters: int = 0) -> str:
         match message:
             case UserMessage(text=text):
                 if answer:
-                    lines.append(f"You answered: {_line(answer)}")
-                lines.append(f"The user said: {_line(text)}")
+                    lines.append(f"You answered: {shorten(answer, LINE)}")
+                lines.append(f"The user said: {shorten(text, LINE)}")
                 answer = ""
             case AgentMessage(text=text):
                 answer = text or answer
             case ToolResult(tool=tool):
                 tools[tool] = tools.get(tool, 0) + 1
             case Note(turn=turn, text=text):
-                lines.append(_line(text) if turn else text)  # what opens a chapter is a summary itself
+                lines.append(shorten(text, LINE) if turn else text)  # what opens a chapter is a summary itself
     if answer:
-        lines.append(f"You answered: {_line(answer)}")
+        lines.append(f"You answered: {shorten(answer, LINE)}")
     if tools:
         lines.append("Tools used: " + ", ".join(f"{name} {count} times" for name, count in sorted(tools.items())))
     if len(lines) > FIRST + LAST:
         lines[FIRST:-LAST] = [f"[… {len(lines) - FIRST - LAST} lines left out …]"]
     text = "\n".join(lines)
     return _short(text, characters) if characters else text
-
-
-def _line(text: str) -> str:
-    words = " ".join(text[: 4 * LINE].split())
-    return words if len(words) <= LINE else words[: LINE - 1] + "…"
 
 
 # --- summaries that were not written --------------------------------------------------------------

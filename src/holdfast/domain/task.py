@@ -25,7 +25,7 @@ from holdfast.domain.events.task import (
     TurnEnded,
 )
 from holdfast.domain.session import Session
-from holdfast.domain.text import duration
+from holdfast.domain.text import duration, shorten
 
 NEVER_STARTED = "never started"
 TITLE = 80
@@ -70,8 +70,7 @@ def task_of_left(task: str) -> str:
 
 def task_title(text: str) -> str:
     """Return a title of one line."""
-    line = " ".join(text[: 4 * TITLE].split())
-    return line if len(line) <= TITLE else line[: TITLE - 1] + "…"
+    return shorten(text, TITLE)
 
 
 def command_outcome(*, code: int | None, signal: str, lost: str, stopped: str) -> tuple[TaskOutcome, str]:

@@ -1,4 +1,4 @@
-"""Durations for people."""
+"""Durations and short texts for people."""
 
 from __future__ import annotations
 
@@ -15,3 +15,9 @@ def duration(milliseconds: int) -> str:
     if hours < 48:
         return f"{hours} h {minutes} min"
     return f"{hours // 24} days"
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return a text on one line, cut to this many characters."""
+    line = " ".join(text[: 4 * limit].split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -30,7 +30,7 @@ from holdfast.domain.reset import NotDue, still_postponed
 from holdfast.domain.rights import describe
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.task import end_evidence, sandbox_in_words
-from holdfast.domain.text import duration
+from holdfast.domain.text import duration, shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ def sentence(text: str, happened: EventRef | Record) -> Sentence:
 
 # --- sessions -----------------------------------------------------------------------------------
 
+SHOWN = 80
 ENDED = {"done": "finished", "failed": "failed", "stopped": "was stopped"}
 
 
@@ -68,7 +69,7 @@ def why(session: Session, *, now: int) -> list[Sentence]:
         sentences.append(Sentence("Idle. It has received no message yet.", session.version, session.updated_at))
     for place, queued in enumerate(session.queue, 1):
         waits = f"Message {place} in the queue ({queued.event.mode}, from {queued.event.by})"
-        text = f"{waits} has been waiting for {duration(now - queued.received.at)}: {_shorten(queued.event.text)}"
+        text = f"{waits} has been waiting for {duration(now - queued.received.at)}: {shorten(queued.event.text, SHOWN)}"
         sentences.append(sentence(text, queued.received))
     if session.limited_at is not None:
         sentences += [sentence(text, session.limited_at) for text in describe(session.rights)]
@@ -135,12 +136,7 @@ def _named(call: Call) -> str:
     except msgspec.DecodeError:
         given = {}
     texts = [value for value in (given.get("command"), given.get("path"), *given.values()) if isinstance(value, str)]
-    return f"`{call.tool}` {_shorten(texts[0])}" if texts else f"`{call.tool}`"
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 80 else line[:79] + "…"
+    return f"`{call.tool}` {shorten(texts[0], SHOWN)}" if texts else f"`{call.tool}`"
 
 
 # --- cards --------------------------------------------------------------------------------------

@@ -201,10 +201,6 @@ class Store(ProjectionReads, ABC):
         """Take the lease; an earlier worker of this node is fenced. Conflict while another node holds it."""
 
     @abstractmethod
-    async def release(self, lease: Lease) -> None:
-        """Give the lease back."""
-
-    @abstractmethod
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         """Overwrite the text so far. Fenced like any other work."""
 

@@ -57,6 +57,7 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.session import TurnState, is_person_active
 from holdfast.domain.session_rules import title_from
+from holdfast.domain.text import shorten
 from holdfast.store.rows import AnswerRow, SessionRow, TurnRow, WaitRow
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def session_after(row: SessionRow, event: SessionEvent, record: Record) -> Sessi
     at, version = record.at, record.version
     match event:
         case ModelResponded():
-            count, preview = row.message_count + bool(event.text), _preview(event.text) or row.preview
+            count, preview = row.message_count + bool(event.text), shorten(event.text, PREVIEW) or row.preview
             return replace(row, version=version, updated_at=at, message_count=count, preview=preview)
         case (
             ModelRequested()
@@ -269,11 +270,6 @@ def _after_rare_event(row: SessionRow, event: RareEvent, at: int) -> SessionRow:
 
 def _fresh_chapter(row: SessionRow, at: int) -> SessionRow:
     return replace(row, first_input_at=at, last_active_at=at, compaction_requested=False, compaction_running=False)
-
-
-def _preview(text: str) -> str:
-    words = " ".join(text[: 4 * PREVIEW].split())
-    return words if len(words) <= PREVIEW else words[: PREVIEW - 1] + "…"
 
 
 # --- turns and waits ----------------------------------------------------------------------------

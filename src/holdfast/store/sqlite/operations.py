@@ -1,4 +1,4 @@
-"""What is done inside a transaction of the one writer: append, claim, release, save a text so far.
+"""What is done inside a transaction of the one writer: append, claim, save a text so far.
 
 What an operation means is decided in `decisions.py`; here SQLite answers its questions and writes the outcome.
 """
@@ -151,11 +151,6 @@ class Transaction:
         row = {"stream": lease.stream, "token": lease.token, "holder": holder, "life": self.life}
         self.run("grant_lease", row)
         self.known.last_token, self.known.leases[lease.stream] = lease.token, HeldLease(lease.token, self.life)
-
-    def release(self, lease: Lease) -> None:
-        """Release a lease, unless another worker has it by now."""
-        self.run("release_lease", {"stream": lease.stream, "token": lease.token})
-        self.known.leases.pop(lease.stream, None)
 
     def _insert(self, new: NewEvent, command: str | None) -> None:
         record = new.record

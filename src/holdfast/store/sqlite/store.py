@@ -84,9 +84,6 @@ class SqliteStore(Store):
     async def claim(self, stream: str, *, holder: str) -> Lease:
         return await self.writer.do(lambda tx: do_claim(tx, stream, holder))
 
-    async def release(self, lease: Lease) -> None:
-        await self.writer.do(lambda tx: tx.release(lease))
-
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         await self.writer.do(lambda tx: do_save_partial(tx, lease, partial))
 

@@ -58,12 +58,8 @@ ON CONFLICT (stream) DO UPDATE SET token = excluded.token, holder = excluded.hol
 -- The token that a write must carry, and the life that has it; no row when that life has ended.
 SELECT l.token, l.life FROM leases l JOIN nodes n ON n.life = l.life WHERE l.stream = :stream AND n.ended_at IS NULL;
 
--- name: release_lease
--- Give it back, unless somebody else has it by now.
-DELETE FROM leases WHERE stream = :stream AND token = :token;
-
 -- name: end_lives
--- Whoever had the store open before has it no more: all that it held is free.
+-- End the lives of the processes that had the store open before: their leases are free.
 UPDATE nodes SET ended_at = :at, ended_reason = :reason WHERE ended_at IS NULL;
 
 -- name: delete_ended_lives
