@@ -125,13 +125,16 @@ async def started(house: House) -> AsyncIterator[dict[str, str]]:
         async def ready() -> bool:
             return all(case.ready.encode() in house.everything(ids[case.name]) for case in CASES)
 
-        await eventually(ready)
-        visits = [
-            asyncio.create_task(_visit(house, case, ids[case.name])) for case in CASES if case.visitor != "nobody"
-        ]
-        yield ids
-        await asyncio.gather(*(house.supervisor.kill(id, grace=0) for id in ids.values()))
-        await asyncio.gather(*visits)
+        visits = list[asyncio.Task[None]]()
+        try:
+            await eventually(ready)
+            visits += [
+                asyncio.create_task(_visit(house, case, ids[case.name])) for case in CASES if case.visitor != "nobody"
+            ]
+            yield ids
+        finally:  # or else the servers would wait for their clients for ever
+            await asyncio.gather(*(house.supervisor.kill(id, grace=0) for id in ids.values()))
+            await asyncio.gather(*visits)
 
 
 def table(seen: Seen) -> str:
@@ -179,6 +182,7 @@ async def test_the_word_is_what_a_person_would_say(house: House) -> None:
 
 
 @pytest.mark.proof
+@pytest.mark.alone
 async def test_no_word_flickers(house: House) -> None:
     seen = await watch(house, looks=60)
     shown = f"60 looks, {APART} s apart\n{table(seen)}"
