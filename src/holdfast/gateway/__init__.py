@@ -1,1 +1,1 @@
-"""The doors: HTTP, event streams, WebSockets, all behind one guard."""
+"""The HTTP API: requests, event streams and WebSockets, all checked by one guard."""

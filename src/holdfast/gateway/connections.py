@@ -1,6 +1,6 @@
-"""Connections: how many there may be, and how long one may stay without showing a credential.
+"""Limits of connections: how many there may be, and how long one may stay without a credential.
 
-Uvicorn has limits of its own, but none that tells connections with a credential from those without.
+Uvicorn has limits of its own, but none that treats connections without a credential differently.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from holdfast.timings import USUAL, GatewayTimings
 
 MAX_CONNECTIONS = 1_200
 RESERVED_FILES = 256
-"""Files that are not connections: the database, output of commands, models, tools."""
+"""Open files that are not connections: the database, outputs of commands, models, tools."""
 MAX_UNAUTHENTICATED = 16
 HEAD_LIMIT = 64 * 1024
 WRITE_BUFFER_BYTES = 64 * 1024
-"""With more than this unsent, whoever writes waits."""
+"""Writers wait while more than this is unsent."""
 TOO_MANY = b"503 Service Unavailable\r\nretry-after: 1"
 Client = tuple[str, int]
 SECURITY_HEADERS = [
@@ -38,11 +38,11 @@ SECURITY_HEADERS = [
     ),
 ]
 PAGE_HEADERS = [header for header in SECURITY_HEADERS if header[0] != b"cache-control"]
-"""The page's files say themselves how long they may be kept."""
+"""The dashboard's files have cache headers of their own."""
 
 
 class ConnectionLimits:
-    """Counts the connections that have not shown a credential, and closes those that do not show one in time."""
+    """Counts the connections without a credential, and closes those that do not send one in time."""
 
     def __init__(self, *, open_files: int, timings: GatewayTimings = USUAL.gateway) -> None:
         self._timings = timings
@@ -51,19 +51,19 @@ class ConnectionLimits:
         self._counted: set[Client] = set()
 
     def opened(self, client: Client, connection: HttpConnection) -> None:
-        """Wait for its credential."""
+        """Start the time limit for its credential."""
         timer = asyncio.get_running_loop().call_later(self._timings.uncounted, self._count, client, connection)
         self._timers[client] = timer
 
     def identified(self, client: Client) -> None:
-        """Wait no longer: it showed a credential, or was closed."""
+        """Stop the time limit: the connection sent a credential, or was closed."""
         timer = self._timers.pop(client, None)
         if timer is not None:
             timer.cancel()
         self._counted.discard(client)
 
     def _count(self, client: Client, connection: HttpConnection) -> None:
-        """Give it a few seconds more, unless there are too many like it."""
+        """Count the connection and close it after a few seconds; at once if there are too many."""
         if len(self._counted) >= MAX_UNAUTHENTICATED:
             self.identified(client)
             connection.reject(TOO_MANY)
@@ -77,31 +77,31 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
     """A WebSocket connection that streams can wait for."""
 
     async def ready(self) -> None:
-        """Return when it takes more."""
+        """Wait until more can be written."""
         await self.writable.wait()
 
     def handle_connect(self, event: Request) -> None:
-        """The application is called with a scope that names its connection."""
+        """Put the connection into the scope of the request."""
         super().handle_connect(event)
         if self.handshake_initiated and not self.close_sent:
             self.scope["connection"] = self  # type: ignore[typeddict-unknown-key]
 
 
 class HttpConnection(HttpToolsProtocol):
-    """A connection: counted from its first byte, and cut when it does not show a credential in time."""
+    """A connection that is counted, and closed when it does not send a credential in time."""
 
     def __init__(self, limits: ConnectionLimits, **uvicorn_arguments: Any) -> None:
         super().__init__(**uvicorn_arguments)
         self._limits = limits
         self._head: int | None = None
-        """How much of a request's head has come, while it is not complete."""
+        """Bytes of the request's head so far, while it is not complete."""
 
     async def ready(self) -> None:
-        """Return when it takes more."""
+        """Wait until more can be written."""
         await self.flow.drain()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take it, or refuse it if there are too many."""
+        """Accept the connection, or refuse it if there are too many."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         if len(self.connections) > self._limits.max_connections or self.client is None:
@@ -110,22 +110,22 @@ class HttpConnection(HttpToolsProtocol):
             self._limits.opened(self.client, self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count it no more."""
+        """Stop counting the connection."""
         self._uncount()
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self) -> None:
-        """From here on it is a socket's connection: the guard accepts or closes it."""
+        """Stop counting: the guard accepts or closes the WebSocket."""
         self._uncount()
         super().handle_websocket_upgrade()
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Begin to count the bytes of a request's head."""
         self._head = 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Its head is here."""
+        """Put the connection into the scope; the dashboard's files get other headers."""
         self._head = None
         self.scope["connection"] = self  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
@@ -133,7 +133,7 @@ class HttpConnection(HttpToolsProtocol):
             self.cycle.default_headers = PAGE_HEADERS
 
     def data_received(self, data: bytes) -> None:
-        """Read on, but no head without an end."""
+        """Read; refuse a head that is too long."""
         super().data_received(data)
         if self._head is not None:
             self._head += len(data)
@@ -141,7 +141,7 @@ class HttpConnection(HttpToolsProtocol):
                 self.reject(b"431 Request Header Fields Too Large")
 
     def reject(self, status: bytes) -> None:
-        """Close it, and say why."""
+        """Close the connection with this status."""
         headers = b"".join(b"%b: %b\r\n" % header for header in SECURITY_HEADERS)
         self.transport.write(b"HTTP/1.1 %b\r\ncontent-length: 0\r\nconnection: close\r\n%b\r\n" % (status, headers))
         self.transport.close()

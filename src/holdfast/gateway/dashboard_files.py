@@ -1,6 +1,6 @@
-"""The page's shell and its assets: what anybody may have, since it holds nothing of the owner's.
+"""The files of the dashboard, which anyone may load: they contain no data of the user.
 
-The files are listed once and found by their name in that list, so a path never becomes a file name.
+The files are listed once and looked up by name in that list, so a requested path is never opened as a file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holdfast.gateway.responses import error_response
 
 STATIC = Path(__file__).with_name("static")
 PAGES = frozenset({"", "home", "s", "tasks", "board", "card", "settings"})
-"""The first names of the addresses of pages; the page itself finds out what to show there."""
+"""The first parts of the paths of pages; the dashboard itself decides what to show there."""
 FOLDERS = frozenset({"assets", "icons"})
 FILE = re.compile(r"/[A-Za-z0-9][A-Za-z0-9._-]*\.(?:webmanifest|js|png|svg|ico|txt)\Z")
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -31,23 +31,23 @@ TYPES = {".webmanifest": "application/manifest+json", ".js": "text/javascript", 
 NOT_BUILT = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Holdfast</title>
 <body><h1>Holdfast is running</h1>
 <p>The dashboard is not built into this copy. Build it: <code>make web</code>, then load this page again.</p>
-<p>Or talk to it from a terminal: <code>holdfast run "say hello"</code></p></body></html>
+<p>Or use it from a terminal: <code>holdfast run "say hello"</code></p></body></html>
 """
 
 
 def is_page(path: str) -> bool:
-    """Whether it is the address of a page."""
+    """Return whether it is the path of a page."""
     return path.startswith("/") and path[1:].partition("/")[0] in PAGES and not path.startswith("//")
 
 
 def is_public(path: str) -> bool:
-    """Whether it is a page, or something that pages are made of."""
+    """Return whether it is the path of a page or of a file that pages load."""
     return is_page(path) or path[1:].partition("/")[0] in FOLDERS or FILE.match(path) is not None
 
 
 @dataclass(slots=True)
 class File:
-    """One file of the site, with what a browser must know of it."""
+    """A file with its headers."""
 
     body: bytes
     kind: str
@@ -56,14 +56,14 @@ class File:
     packed: bytes | None = None
 
     def gzipped(self) -> bytes | None:
-        """The same in fewer bytes, if that is worth it."""
+        """Return the compressed body; None if compression is not worth it."""
         if self.packed is None and len(self.body) > WORTH_PACKING and not self.kind.startswith(("image/p", "font/")):
             self.packed = gzip.compress(self.body, 6, mtime=0)
         return self.packed
 
 
 class DashboardFiles:
-    """The built dashboard in a directory; it may be missing, and it may be built anew at any time."""
+    """The built dashboard in a directory. It may be missing, and it may be rebuilt at any time."""
 
     def __init__(self, root: Path = STATIC) -> None:
         self._root = root
@@ -72,7 +72,7 @@ class DashboardFiles:
         self.build = ""
 
     def refresh(self) -> None:
-        """List the files, unless that was done for this very build."""
+        """List the files again if the build has changed."""
         now = tuple(_changed(self._root / name) for name in ("", "assets", "build.json"))
         if now != self._listed:
             self._listed = now
@@ -87,7 +87,7 @@ class DashboardFiles:
         return {f"/{path.relative_to(root).as_posix()}": _file(path, root) for path in found if path.suffix != ".map"}
 
     def response(self, request: Request) -> Response:
-        """The file of that name; at the address of a page the shell of all pages."""
+        """Return the file at this path; for every page, index.html."""
         self.refresh()
         path = str(request.scope["path"])
         file = self._files.get("/index.html" if is_page(path) else path)

@@ -1,7 +1,7 @@
-"""Devices: browsers that were let in with a one-time code and have a cookie since then.
+"""Devices: browsers that signed in with a one-time code and have a cookie.
 
-Their rows are kept in memory as well, so that the guard can look at a cookie without waiting. The one
-process that owns the home is the only one that changes them. Secrets are kept as hashes only.
+Their rows are also kept in memory, so that the guard can check a cookie without waiting. Only the one process that
+owns the home changes them. Secrets are stored as hashes.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from holdfast.store.device_store import DeviceRow, DeviceStore
 from holdfast.timings import USUAL, GatewayTimings
 
 CODE_MS = 10 * 60_000
-"""So often it is written down that a device was here."""
+"""How often the last use of a device is stored."""
 YEAR_MS = 365 * 24 * 3600 * 1000
-"""Browsers keep the cookie so long; whoever was not here for so long does not get in with it either."""
+"""How long a cookie is valid after its last use."""
 NAME_LIMIT = 80
 SHORTEST = 4
 USED = "This sign-in code was used or is older than 10 min. Run `holdfast open` for a new one."
 NOT_STORED = (
-    "It is tried again until it is stored. A gateway that ends before that would accept the device again: then "
-    "revoke it again."
+    "The gateway keeps trying. If it ends before the revocation is stored, it will accept the device again: revoke "
+    "it again then."
 )
 AGAIN_SECONDS = 2.0
-NO_DEVICE = "The bearer token is no device."
+NO_DEVICE = "The bearer token is not a device."
 BROWSERS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrome": "Chrome", "Safari": "Safari"}
 SYSTEMS = {"Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Windows": "Windows", "Mac OS X": "macOS"}
 log = logging.getLogger(__name__)
 
 
 def hashed(secret: str) -> str:
-    """What is kept of a secret. It is random and long, so a plain hash is enough."""
+    """Return the hash under which a secret is stored. A plain hash is enough: secrets are long and random."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class Devices:
-    """Who may look in from a browser."""
+    """The browsers that are signed in."""
 
     def __init__(
         self,
@@ -65,21 +65,21 @@ class Devices:
         self._revocations = revocations
         self._by_hash: dict[str, DeviceRow] = {}
         self._codes: dict[str, int] = {}
-        """Hash and expiry of the codes that can be used: a wrong one is refused without asking the database."""
+        """Expiry of each valid code by its hash, so that a wrong code is refused without asking the database."""
         self._writing: set[asyncio.Task[None]] = set()
 
     async def load(self) -> None:
-        """Those that the last gateway let in; a revocation that it could not store is stored now."""
+        """Read the stored devices; store revocations that the last gateway could not."""
         pending = await asyncio.to_thread(self._revocations.open)
         self._by_hash = {row.hash: row for row in await self._store.all() if row.id not in pending}
         self._codes = await self._store.codes(at=self._clock.now())
         for device in pending:
-            self._beside(self._drop_later(device))
+            self._in_background(self._drop_later(device))
 
-    # --- coming in ------------------------------------------------------------------------------
+    # --- signing in ------------------------------------------------------------------------------
 
     async def add_code(self, *, device: str = "") -> SignInCode:
-        """A code that lets one browser in, once; it ends with the device that asked for it."""
+        """Create a code that signs one browser in, once. It ends with the device that asked for it."""
         code, now = secrets.token_urlsafe(24), self._clock.now()
         expires_at = now + CODE_MS
         await self._store.add_code(hashed(code), expires_at=expires_at, at=now, device=device)
@@ -88,11 +88,11 @@ class Devices:
         return SignInCode(code, expires_at)
 
     def is_code(self, code: str) -> bool:
-        """Whether a code looks right. A code has 192 random bits: nobody guesses one, however often they try."""
+        """Return whether a code can be used. It has 192 random bits, so that guessing is hopeless."""
         return self._codes.get(hashed(code), 0) > self._clock.now()
 
     async def sign_in(self, code: str, name: str, *, known: str) -> tuple[DeviceRow, str]:
-        """The device, and the value of its cookie. One that is known stays what it is, with its cursors."""
+        """Return the device and the value of its cookie. A `known` device stays the same, with its read positions."""
         if not self.is_code(code):
             raise Unauthorized(USED)
         secret, now = secrets.token_urlsafe(32), self._clock.now()
@@ -103,7 +103,7 @@ class Devices:
         self._codes.pop(hashed(code), None)
         if not used:
             raise Unauthorized(USED)
-        if known and not self.knows(known):  # revoked while it came in again
+        if known and not self.knows(known):  # revoked while it signed in again
             await self._store.drop(known)
             raise Unauthorized(USED)
         self._by_hash = {hash: row for hash, row in self._by_hash.items() if row.id != device.id}
@@ -111,20 +111,20 @@ class Devices:
         return device, secret
 
     def who(self, cookie: bytes) -> str | None:
-        """The device whose cookie this is."""
+        """Return the device with this cookie."""
         device = self._by_hash.get(hashed(cookie.decode("latin-1")))
         if device is None or self._clock.now() - device.seen_at > YEAR_MS:
             return None
         return device.id
 
-    def came(self, device: str) -> None:
-        """It asked for something; that is written down now and then, beside the work."""
+    def mark_used(self, device: str) -> None:
+        """Note that a device was used; stored now and then, in the background."""
         row, now = self.get(device), self._clock.now()
         if now - row.seen_at > self._seen_ms:
             self._by_hash[row.hash] = replace(row, seen_at=now)
-            self._beside(self._touch(device, now))
+            self._in_background(self._touch(device, now))
 
-    def _beside(self, writing: Coroutine[None, None, None]) -> None:
+    def _in_background(self, writing: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(writing)
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
@@ -133,35 +133,35 @@ class Devices:
         try:
             await self._store.touch(device, at=now)
         except HoldfastError as error:
-            log.warning("that device %s was here is not written down: %s", device, error)
+            log.warning("the last use of device %s could not be stored: %s", device, error)
 
     # --- looking --------------------------------------------------------------------------------
 
     def get(self, device: str) -> DeviceRow:
-        """One of them."""
+        """Return the device with exactly this id."""
         for row in self._by_hash.values():
             if row.id == device:
                 return row
         raise NotFound(f"There is no device {device[:40]}." if device else NO_DEVICE)
 
     def knows(self, device: str) -> bool:
-        """Whether it is one of them."""
+        """Return whether there is a device with this id."""
         return any(row.id == device for row in self._by_hash.values())
 
     def find(self, prefix: str) -> DeviceRow:
-        """The device that an id or a unique prefix of it names."""
+        """Return the device with this id or unique prefix."""
         fits = [row for row in self._by_hash.values() if len(prefix) >= SHORTEST and row.id.startswith(prefix)]
         if len(fits) > 1:
-            raise Conflict(f"{prefix} fits several devices: {', '.join(row.id for row in fits)}.")
+            raise Conflict(f"{prefix} matches several devices: {', '.join(row.id for row in fits)}.")
         return fits[0] if fits else self.get(prefix)
 
     def all(self, current: str) -> list[DeviceView]:
-        """All of them, oldest first."""
+        """Return all devices, oldest first."""
         rows = sorted(self._by_hash.values(), key=lambda row: (row.created_at, row.id))
         return [self.shown(row, current) for row in rows]
 
     def shown(self, row: DeviceRow, current: str) -> DeviceView:
-        """One as others see it."""
+        """Return a device as the API shows it."""
         return DeviceView(
             id=row.id,
             name=row.name,
@@ -171,10 +171,10 @@ class Devices:
             connected=self._streams.connected(row.id),
         )
 
-    # --- going ----------------------------------------------------------------------------------
+    # --- signing out ----------------------------------------------------------------------------------
 
     async def revoke(self, device: str) -> DeviceRow:
-        """Its cookie is dead at once, and whatever it followed is cut; also when that cannot be written now."""
+        """Sign a device out and end its streams at once, even if that cannot be stored now."""
         row = self.get(device)
         self._by_hash.pop(row.hash, None)
         self._streams.cut(device)
@@ -182,9 +182,9 @@ class Devices:
             await self._store.drop(device)
         except Unavailable as error:
             stored = await asyncio.to_thread(self._revocations.add, device)
-            self._beside(self._drop_later(device))
+            self._in_background(self._drop_later(device))
             if not stored:
-                message = f"{row.name} is signed out and cut off, but that is not stored yet. {error.message}"
+                message = f"{row.name} is signed out, but that is not stored yet. {error.message}"
                 raise Unavailable(message, hint=NOT_STORED, retry_after=error.retry_after) from error
         return row
 
@@ -202,7 +202,7 @@ class Devices:
 
 
 def name_of(given: str | None, agent: str) -> str:
-    """What a device is called: as it says, else by its browser and system."""
+    """Return the name of a device: the given one, else its browser and system."""
     said = "".join(character for character in given or "" if character.isprintable()).strip()
     if said:
         return said[:NAME_LIMIT]
@@ -212,7 +212,7 @@ def name_of(given: str | None, agent: str) -> str:
 
 
 SIZE = 4096
-"""Room for 240 devices."""
+"""Enough for 240 devices."""
 LINE = re.compile(rb"[0-9a-f]{16}\n")
 log = logging.getLogger(__name__)
 
@@ -229,7 +229,7 @@ class Revocations:
         self._path = path
         self._lock = threading.Lock()
         self._lines: list[str] = []
-        """What the file says; more than `pending` until all are done."""
+        """The lines of the file; more than `pending` until all are done."""
         self.pending: frozenset[str] = frozenset()
 
     def open(self) -> frozenset[str]:
@@ -245,7 +245,7 @@ class Revocations:
         return self.pending
 
     def add(self, device: str) -> bool:
-        """Store one; whether that worked."""
+        """Store a revocation; return whether that worked."""
         with self._lock:
             self.pending |= {device}
             self._lines.append(device)
@@ -257,7 +257,7 @@ class Revocations:
             return True
 
     def done(self, device: str) -> None:
-        """It is in the database. The file is emptied with the last one, so that no line is ever moved."""
+        """Remove a revocation that is in the database. The file is emptied with the last one, so no line ever moves."""
         with self._lock:
             self.pending -= {device}
             if self.pending:
@@ -266,10 +266,10 @@ class Revocations:
             try:
                 self._write()
             except OSError as error:
-                log.warning("%s is not emptied; that harms nobody: %s", self._path, error)
+                log.warning("%s could not be emptied, which is harmless: %s", self._path, error)
 
     def _write(self) -> None:
-        """In place: a new file would need space."""
+        """Write in place: a new file would need space."""
         text = "".join(f"{line}\n" for line in self._lines).encode()
         if len(text) > SIZE:
             raise OSError("too many at once")

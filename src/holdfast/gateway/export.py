@@ -1,4 +1,4 @@
-"""A conversation as a file: markdown to read, JSON lines to keep."""
+"""Export of a session: Markdown for people, JSON lines for programs."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ WAITS: dict[Purpose, str] = {
 
 
 def as_jsonl(store: Store, session: str) -> StreamingResponse:
-    """The stored records, one a line."""
+    """Return the stored records, one per line."""
     body = (b"\n".join(page) + b"\n" async for page in _pages(store, session))
     return _attachment(body, f"{session}.jsonl", "application/jsonl")
 
 
 def as_markdown(store: Store, session: str, *, title: str) -> StreamingResponse:
-    """What was said and done, for people."""
+    """Return the conversation as Markdown."""
     return _attachment(_markdown(store, session, title), f"{session}.md", "text/markdown")
 
 
@@ -88,7 +88,7 @@ def _attachment(body: AsyncGenerator[bytes, None], name: str, media_type: str) -
 
 
 def item_markdown(item: AnyItem) -> str:
-    """An item as paragraphs; empty for a turn that simply ended."""
+    """Return an item as Markdown; empty for a turn that ended normally."""
     match item:
         case MessageItem():
             return f"## {AUTHORS.get(item.source, 'You')}, {_time(item.at)} ({_fate(item)})\n\n{item.text}\n"
@@ -119,7 +119,7 @@ def _time(at: int) -> str:
 
 
 def _fate(item: QueuedItem) -> str:
-    """What became of a message, and what was done to it before."""
+    """Return what happened to a queued message."""
     fates = {"queued": "still queued", "taken": f"turn {item.turn}", "joined": f"joined turn {item.turn}"}
     fate = fates.get(item.state) or f"withdrawn by {item.withdrawn_by}"
     return "; ".join([*map(revision_text, item.revisions), fate])
@@ -128,7 +128,7 @@ def _fate(item: QueuedItem) -> str:
 def _step(item: StepItem) -> str:
     reason = item.problem.message if item.problem is not None else item.cut_reason
     head = f"## Agent, {_time(item.ended_at or item.at)}{f' (partial: {reason})' if reason else ''}\n"
-    text = item.text or ("" if item.calls or reason else "*An empty answer.*")
+    text = item.text or ("" if item.calls or reason else "*Empty answer.*")
     return "\n".join([head, *([f"{text}\n"] if text else []), *map(_call, item.calls)])
 
 

@@ -1,7 +1,7 @@
-"""The guard: every request and every upgrade passes here, loopback included.
+"""The guard checks every request and every WebSocket upgrade, also on loopback.
 
-Exact Host, exact Origin where there is one, a credential. No CORS, no exemption for localhost: any
-page in the user's browser and any program on the machine can reach a port on loopback.
+It wants an exact Host, an exact Origin if there is one, and a credential. There is no CORS and no exemption for
+localhost: any page in the user's browser and any program on the machine can reach a port on loopback.
 """
 
 from __future__ import annotations
@@ -37,40 +37,40 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who asks: a device by its cookie, the owner by the token, or anybody where that is enough."""
+    """The caller: a device with its cookie, the owner with the token, or anyone on public paths."""
 
     device: str = ""
     known: bool = True
     origin: ServedOrigin | None = None
-    """Where the request came in."""
+    """The origin that the request was sent to."""
 
 
 ANYBODY = Visitor(known=False)
 
 
 def _is_link(scope: Scope) -> bool:
-    """Whether somebody follows a link to a page: its shell holds nothing of the owner's, and asks from here on."""
+    """Return whether a browser follows a link from another site to a page, which contains no data of the user."""
     if scope["type"] != "http" or scope["method"] not in READING or not dashboard_files.is_page(scope["path"]):
         return False
-    told = {b"sec-fetch-mode": b"navigate", b"sec-fetch-dest": b"document", b"content-length": b"0"}
-    found = [(name, value) for name, value in scope["headers"] if name in told or name == b"transfer-encoding"]
+    expected = {b"sec-fetch-mode": b"navigate", b"sec-fetch-dest": b"document", b"content-length": b"0"}
+    found = [(name, value) for name, value in scope["headers"] if name in expected or name == b"transfer-encoding"]
     names = [name for name, _ in found]
-    asked = {b"sec-fetch-mode", b"sec-fetch-dest"} <= set(names) and len(set(names)) == len(names)
-    return asked and all(told.get(name) == value for name, value in found)
+    complete = {b"sec-fetch-mode", b"sec-fetch-dest"} <= set(names) and len(set(names)) == len(names)
+    return complete and all(expected.get(name) == value for name, value in found)
 
 
 def _known_name(host: bytes) -> bytes:
-    """Our own names are the same in capitals; browsers write those of others as they are set."""
+    """Return a Host for comparison: `localhost` in any case is accepted, other names must match exactly."""
     return lower if (lower := host.lower()).startswith(b"localhost:") else host
 
 
 def is_public(path: str) -> bool:
-    """Whether no credential is needed there."""
+    """Return whether a path needs no credential."""
     return path in PUBLIC or dashboard_files.is_public(path)
 
 
 class Guard:
-    """Knows the origins of this gateway, the owner's token and the devices."""
+    """Checks requests against the origins of this gateway, the owner's token and the devices."""
 
     def __init__(self, *, port: int, token: str, devices: Devices, public_urls: Iterable[str] = ()) -> None:
         self._devices = devices
@@ -78,19 +78,24 @@ class Guard:
         self._token = token.encode()
 
     def check(self, scope: Scope) -> Visitor | Refusal:
-        """Decide on headers alone. The order matters: no credential is looked at for a foreign page."""
+        """Decide by the headers alone. The order matters: for a foreign page no credential is checked."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         hosts = [value for name, value in headers if name == b"host"]
         origin = self._origins.get(_known_name(hosts[0])) if len(hosts) == 1 else None
         if origin is None:
-            return Refusal(421, "wrong_host", "This gateway does not serve that host.", "Use its own address.")
+            return Refusal(
+                421,
+                "wrong_host",
+                "This gateway does not serve that host.",
+                "Use the address that `holdfast status` shows.",
+            )
         pages = [value for name, value in headers if name == b"origin"]
         if any(page not in origin.pages for page in pages) or len(pages) > 1:
             return Refusal(403, "forbidden", "Requests from that origin are refused.")
         sites = [value for name, value in headers if name == b"sec-fetch-site"]
         if any(value not in (b"same-origin", b"none") for value in sites):
             if len(sites) == 1 and _is_link(scope) and not pages:
-                return replace(ANYBODY, origin=origin)  # and no credential is looked at
+                return replace(ANYBODY, origin=origin)  # and no credential is checked
             return Refusal(403, "forbidden", "Requests from other sites are refused.")
         found = self._credential(headers, origin)
         upgrade = scope["type"] == "websocket"
@@ -98,7 +103,7 @@ class Guard:
             found = found if isinstance(found, Visitor) else ANYBODY
         by_page = isinstance(found, Visitor) and (found.device or scope["path"] == LOGIN)
         if by_page and not pages and (upgrade or scope["method"] not in READING):
-            return Refusal(403, "forbidden", "A browser must say which page this comes from (Origin).")
+            return Refusal(403, "forbidden", "A request of a browser needs an Origin header.")
         return replace(found, origin=origin) if isinstance(found, Visitor) else found
 
     def _credential(self, headers: list[tuple[bytes, bytes]], origin: ServedOrigin) -> Visitor | Refusal:
@@ -110,11 +115,11 @@ class Guard:
             return Refusal(401, "unauthorized", "A credential is needed.", hint)
         scheme, _, token = given[0].partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._token):
-            return Refusal(401, "unauthorized", "That credential is wrong.", hint)
+            return Refusal(401, "unauthorized", "The credential is wrong.", hint)
         return Visitor()
 
     def _device(self, headers: list[tuple[bytes, bytes]], origin: ServedOrigin) -> str | None:
-        """By a cookie of our name. Other programs on this machine can set one too, so the first need not be it."""
+        """Return the device by its cookie. Other programs on this machine can set such cookies, so try a few."""
         name = f"{origin.cookie}=".encode()
         crumbs = [crumb.strip() for header, value in headers if header == b"cookie" for crumb in value.split(b";")]
         ours = [crumb.removeprefix(name) for crumb in crumbs if crumb.startswith(name)]
@@ -122,16 +127,16 @@ class Guard:
         return next((device for device in found if device is not None), None)
 
     def knows(self, device: str) -> bool:
-        """Whether its cookie still counts."""
+        """Return whether a device is still signed in."""
         return self._devices.knows(device)
 
     def seen(self, device: str) -> None:
-        """Note that it was here."""
-        self._devices.came(device)
+        """Note that a device was used."""
+        self._devices.mark_used(device)
 
 
 class GuardMiddleware:
-    """Refuses before anything else runs."""
+    """Refuses requests before anything else runs."""
 
     def __init__(self, app: ASGIApp, guard: Guard, limits: ConnectionLimits) -> None:
         self._app = app
@@ -139,7 +144,7 @@ class GuardMiddleware:
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check, then pass on."""
+        """Check a request, then pass it on."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -150,16 +155,18 @@ class GuardMiddleware:
         if found.known:
             self._limits.identified(tuple(scope["client"]))
         scope["device"], scope["origin"] = found.device, found.origin
-        scope["identified"] = partial(self._limits.identified, tuple(scope["client"]))  # for a right sign-in code
+        scope["identified"] = partial(
+            self._limits.identified, tuple(scope["client"])
+        )  # called when a sign-in code is right
         if found.device:
             self._guard.seen(found.device)
             send = self._while_known(scope, receive, send)
         await self._app(scope, receive, send)
         if found.device and self._guard.knows(found.device):
-            self._guard.seen(found.device)  # it may have followed something for hours
+            self._guard.seen(found.device)  # it may have followed a stream for hours
 
     def _while_known(self, scope: Scope, receive: Receive, send: Send) -> Send:
-        """Who asked long ago and was revoked meanwhile gets a refusal for an answer."""
+        """Return a `send` that refuses a device which was revoked after its request began."""
         refused = False
 
         async def checked(message: Message) -> None:
@@ -205,17 +212,17 @@ class ServedOrigin:
     pages: frozenset[bytes]
     """What pages that were loaded from there send as `Origin`."""
     cookie: str
-    """Browsers do not tell ports apart where cookies are concerned, so its name does: by the port they see."""
+    """The name of its cookie. It contains the port, since browsers share cookies between ports."""
     secure: bool = False
 
     def set_cookie(self, value: str, seconds: int) -> str:
-        """The header that gives it to a browser."""
+        """Return the value of a Set-Cookie header."""
         flags = "; Secure" if self.secure else ""
         return f"{self.cookie}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{flags}"
 
 
 def served_origins(port: int, public_urls: Iterable[str]) -> dict[bytes, ServedOrigin]:
-    """Return all of them, by their Host."""
+    """Return all origins of this gateway by Host."""
     found = {_host(url): _public(url) for url in public_urls}
     hosts = [f"{name}:{port}".encode() for name in LOOPBACK]
     own = ServedOrigin(frozenset(b"http://" + host for host in hosts), f"holdfast_{port}")
@@ -227,7 +234,7 @@ def _host(url: str) -> bytes:
 
 
 def _public(url: str) -> ServedOrigin:
-    """`__Host-` keeps other machines of the same domain from planting a cookie; browsers want TLS for it."""
+    """Return the origin of a public URL. `__Host-` (TLS only) keeps other hosts of the domain from setting cookies."""
     split = urlsplit(url)
     secure = split.scheme == "https"
     name = f"holdfast_{split.port or USUAL_PORTS[split.scheme]}"

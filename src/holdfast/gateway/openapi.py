@@ -1,6 +1,6 @@
-"""The routes of the HTTP API, each declared with the shapes that it takes and returns, and the document made of them.
+"""The routes of the HTTP API, declared with the structs that they take and return, and the OpenAPI document.
 
-The shapes are msgspec structs, which also check what comes in (`requests.py`). Starlette routes.
+The structs are msgspec's and also validate requests (`requests.py`). The routing itself is Starlette's.
 """
 
 from __future__ import annotations
@@ -21,24 +21,26 @@ from holdfast.gateway.guard import PUBLIC
 from holdfast.schemas.gateway import Error
 from holdfast.schemas.sessions import Accepted
 
-DESCRIPTION = "A durable runtime for AI agents. A command is answered when it is on disk; a client is a cursor."
+DESCRIPTION = (
+    "A durable runtime for AI agents. A command is answered once it is on disk; clients read events by cursor."
+)
 ERRORS = {
     400: "malformed, a wrong value or an unknown field",
     401: "no credential, or a wrong one",
     403: "a foreign origin",
-    404: "no such thing",
-    409: "a conflict: ambiguous, lost race, or not possible in this state",
-    410: "it was deleted",
-    413: "over a limit",
+    404: "not found",
+    409: "a conflict: an ambiguous id, a lost race, or not possible in this state",
+    410: "deleted",
+    413: "too large",
     421: "a foreign host",
-    500: "our fault",
-    503: "not yet: it is starting, or another program keeps the database locked",
-    507: "the disk takes no writes now",
+    500: "an internal error",
+    503: "not ready: the gateway is starting, or another program has locked the database",
+    507: "the disk cannot be written, for example because it is full",
 }
 IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "Minted by the client: a retry under the same id is stored once.",
+    "description": "Made by the client: a retry with the same key is stored once.",
     "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{8,64}$"},
 }
 REFERENCE = "#/components/schemas/{name}"
@@ -48,7 +50,7 @@ Shape = type[msgspec.Struct]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiOperation:
-    """What can be asked with one method at one path."""
+    """One method of one path."""
 
     method: str
     path: str
@@ -56,19 +58,19 @@ class ApiOperation:
     name: str
     summary: str
     result: Shape | None
-    """None if it returns no JSON but one of `media`."""
+    """None if it returns one of `media` instead of JSON."""
     status: int = 200
     body: Shape | None = None
     query: Shape | None = None
     has_key: bool = False
-    """It is a command that is stored once for each Idempotency-Key."""
+    """Whether it is a command that is stored once per Idempotency-Key."""
     media: tuple[str, ...] = ()
-    """What it returns instead of JSON, or if it is asked to."""
+    """Media types that it returns instead of JSON, or on request."""
 
 
 @dataclass(slots=True)
 class Routes:
-    """The operations of one module, and its routes that are not part of the API."""
+    """The operations of one module, and its routes outside of the documented API."""
 
     tag: str
     operations: list[ApiOperation] = field(default_factory=list)
@@ -83,29 +85,29 @@ class Routes:
     def command(
         self, path: str, body: Shape | None, result: Shape = Accepted, *, method: str = "POST"
     ) -> Callable[[Handler], Handler]:
-        """Declare a handler that takes a command, and answers when that is committed."""
+        """Declare a handler that takes a command and responds once it is committed."""
         return self._declare(method, path, result=result, status=202, body=body, has_key=True)
 
     def post(
         self, path: str, result: Shape, *, body: Shape | None = None, method: str = "POST", status: int = 202
     ) -> Callable[[Handler], Handler]:
-        """Declare a handler that changes something of which the log keeps no command."""
+        """Declare a handler that changes something without a command in the log."""
         return self._declare(method, path, result=result, status=status, body=body)
 
     def add_command(
         self, path: str, command: Shape, handler: Handler, result: Shape = Accepted, *, method: str = "POST"
     ) -> None:
-        """Declare a handler that is made for a command, and described by it."""
+        """Declare a handler of a command, with the docstring of the command as its description."""
         name, summary = re.sub(r"(?<!^)(?=[A-Z])", "_", command.__name__).lower(), (command.__doc__ or "").strip()
         self._add(method, path, handler, name, summary, result=result, status=202, body=command, has_key=True)
 
     def page(self, path: str, handler: Handler) -> None:
-        """Declare what is served to people or machines and is not part of the API."""
+        """Declare a route that the OpenAPI document does not contain."""
         self.undocumented.append(Route(path, handler))
 
     @property
     def routes(self) -> list[Route]:
-        """All of them for Starlette."""
+        """All routes for Starlette."""
         of_api = [Route(one.path, one.handler, methods=[one.method]) for one in self.operations]
         return [*of_api, *self.undocumented]
 

@@ -1,4 +1,4 @@
-"""What comes in: bodies and queries read strictly, who gives a command, and the row that a path names."""
+"""Reading requests: strict bodies and queries, the caller of a command, and the row that a path names."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class QueryShape(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of what the query of a request may say."""
+    """Base of the query parameters of a route."""
 
 
 Q = TypeVar("Q", bound=QueryShape)
 
 
 def parse_query(request: Request, shape: type[Q]) -> Q:
-    """Return what the query says; of a name that is given twice the last value, and nothing of unknown names."""
+    """Return the query parameters. The last value of a repeated name counts; unknown names are ignored."""
     try:
         return msgspec.convert(dict(request.query_params), shape, strict=False)
     except msgspec.ValidationError as error:
@@ -45,23 +45,23 @@ def parse_query(request: Request, shape: type[Q]) -> Q:
 
 
 async def parse_command(request: Request, shape: type[C], *, subject: str) -> tuple[C, Caller]:
-    """Return the command in the body, and who gave it under which id."""
+    """Return the command in the body, and its caller with the command id."""
     command = await parse_body(request, shape)
     return command, caller_of(request, command, subject=subject)
 
 
 async def parse_body(request: Request, shape: type[S], *, limit: int = BODY_LIMIT) -> S:
-    """Return the body, read strictly."""
+    """Return the body; unknown fields are refused."""
     return _decode(await _read(request, limit), shape)
 
 
 def caller_of(request: Request, command: Command, *, subject: str) -> Caller:
-    """Who gives this command, under which id. NotReady while the gateway has not found out yet what is open."""
+    """Return the caller of a command, with the command id. NotReady while the gateway is starting."""
     gateway = gateway_of(request)
     if not gateway.recovered.is_set():
         if not gateway.store.health.writable:
-            raise Unavailable(gateway.store.health.problem, hint="It goes on by itself when that is over.")
-        raise NotReady("The gateway is starting: it is finding out what became of its work.", hint="Try again.")
+            raise Unavailable(gateway.store.health.problem, hint="It continues by itself once the problem is solved.")
+        raise NotReady("The gateway is starting: it is checking what its last run left open.", hint="Try again.")
     given = request.headers.getlist("idempotency-key")
     if len(given) > 1 or (given and not COMMAND_ID.match(given[0])):
         raise Rejected("Idempotency-Key must be 8 to 64 letters, digits, - or _.")
@@ -71,7 +71,7 @@ def caller_of(request: Request, command: Command, *, subject: str) -> Caller:
 
 
 def by_whom(request: Request) -> PersonActor:
-    """The person who asks, and through which client."""
+    """Return the calling person, with the client in use."""
     if device := device_of(request):
         return PersonActor(client="web", device=device)
     agent = request.headers.get("user-agent", "")
@@ -92,7 +92,9 @@ async def _read(request: Request, limit: int) -> bytes:
 
 def _too_large(limit: int) -> TooLarge:
     return TooLarge(
-        f"The request is larger than {limit >> 20} MiB." if limit >> 20 else f"It is larger than {limit >> 10} KiB.",
+        f"The request is larger than {limit >> 20} MiB."
+        if limit >> 20
+        else f"The request is larger than {limit >> 10} KiB.",
         hint="Write long text into a file and name the file in the message.",
     )
 
@@ -115,7 +117,7 @@ def _decode(body: bytes, shape: type[S]) -> S:
 
 
 class TaskConvertor(StringConvertor):
-    """Matches what may be the id of a task; the nouns beside it are not."""
+    """Matches the id of a task, but not the fixed paths beside it."""
 
     regex = r"(?!(?:agents|prune|search|stale)(?:/|$))[^/]+"
 
@@ -141,12 +143,12 @@ async def card_of(request: Request) -> CardRow:
 
 
 async def find_session(gateway: Gateway, prefix: str) -> SessionRow:
-    """Return the session that is named outside of a path."""
+    """Return the session with this id or unique prefix."""
     return await gateway.store.session(_checked(prefix, "session", hint="`holdfast sessions` lists them."))
 
 
 async def find_wait(gateway: Gateway, prefix: str) -> TitledWait:
-    """Return the wait that is named in a path or in an answer to it."""
+    """Return the wait with this id or unique prefix."""
     return await gateway.store.wait(_checked(prefix, "wait", hint="`holdfast inbox` lists what waits."))
 
 
@@ -172,7 +174,7 @@ def _is_directory(path: Path) -> bool:
 
 
 def check_profile(gateway: Gateway, name: str) -> None:
-    """Reject the name of a profile that there is not."""
+    """Reject the name of a profile that does not exist."""
     known = gateway.profiles.names
     if name not in known:
-        raise Rejected(f"There is no profile {name!r}.", hint=f"There is: {', '.join(known)}.")
+        raise Rejected(f"There is no profile {name!r}.", hint=f"The profiles are: {', '.join(known)}.")

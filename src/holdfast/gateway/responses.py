@@ -1,4 +1,4 @@
-"""What goes out: JSON made by msgspec, and one shape for every error."""
+"""Responses: JSON made by msgspec, and one struct for every error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ encode = msgspec.json.Encoder().encode
 
 
 def error_body(code: str, message: str, hint: str = "") -> bytes:
-    """An error as JSON."""
+    """Return an error as JSON."""
     return encode(Error(ErrorDetail(code, message, hint)))
 
 
@@ -41,7 +41,7 @@ def json_response(value: object, *, status: int = 200) -> Response:
 
 
 def accepted(shape: type[msgspec.Struct], appended: Appended, **more: object) -> Response:
-    """Return that a command is on disk, and where. The rest was stored with it: a retry gets the same answer."""
+    """Return the response to a committed command. Its details were stored with it, so a retry gets the same."""
     noun, _, id = appended.stream.partition("/")
     place = {"stream": appended.stream, "version": appended.version, "seq": appended.seq}
     usual = {"session": "", "input": None, noun: id, "duplicate": appended.duplicate}
@@ -50,13 +50,13 @@ def accepted(shape: type[msgspec.Struct], appended: Appended, **more: object) ->
 
 
 def error_response(status: int, code: str, message: str, *, hint: str = "", retry_after: int | None = None) -> Response:
-    """Return an error as JSON."""
+    """Return an error response."""
     headers = {"retry-after": str(retry_after)} if retry_after is not None else None
     return Response(error_body(code, message, hint), status, headers, media_type="application/json")
 
 
 def response_to(error: HoldfastError) -> Response:
-    """Return the response to an error of ours, by its class."""
+    """Return the response to an error, by its class."""
     match error:
         case Gone():
             status, code = 410, "gone"
@@ -87,7 +87,7 @@ async def _of_ours(_: Request, error: Exception) -> Response:
 
 
 async def _of_starlette(request: Request, error: Exception) -> Response:
-    """No route fits, or none with this method."""
+    """Return the response when no route matches the path or the method."""
     assert isinstance(error, HTTPException)
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "bad_request")
     hint = "GET /v1/openapi.json lists the routes."
@@ -100,13 +100,13 @@ async def _of_starlette(request: Request, error: Exception) -> Response:
 def _allowed_methods(request: Request) -> list[str]:
     routes: list[BaseRoute] = request.app.routes
     fits = [one for one in routes if isinstance(one, Route) and one.matches(request.scope)[0] is not Match.NONE]
-    here = [route for route in fits if route.path == fits[0].path]  # the most exact one comes first
+    here = [route for route in fits if route.path == fits[0].path]  # the most specific one comes first
     return sorted({method for route in here for method in route.methods or ()})
 
 
 async def _of_bug(request: Request, error: Exception) -> Response:
     log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return error_response(500, "internal", "An internal error.", hint="`holdfast logs` has the details.")
+    return error_response(500, "internal", "Internal error.", hint="`holdfast logs` has the details.")
 
 
 ERROR_HANDLERS: dict[type[Exception], ExceptionHandler] = {
@@ -114,4 +114,4 @@ ERROR_HANDLERS: dict[type[Exception], ExceptionHandler] = {
     HTTPException: _of_starlette,
     Exception: _of_bug,
 }
-"""One shape for whatever goes wrong."""
+"""Every error becomes a response of the same shape."""

@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application behind its guard, and the server that runs it."""
+"""The gateway as an ASGI application behind its guard, the server that runs it, and its log file."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ FRAME_LIMIT = 1024 * 1024
 GRACE_SECONDS = 1
 BACKLOG = 2048
 SEND_BYTES = 64 * 1024
-"""Of the kernel for what is on its way to one client; it doubles that. By default it grows to megabytes."""
+"""Size of the kernel's send buffer for one client; the kernel doubles it. By default it grows to megabytes."""
 PARTS = tuple(module.routes for module in (events, sessions, chapters, cards, tasks, waits, devices, admin, system))
-"""All routes; the first one that fits a path is taken."""
+"""All routes; the first that matches a path is used."""
 
 
 def build(gateway: Gateway) -> Starlette:
@@ -51,7 +51,7 @@ def build(gateway: Gateway) -> Starlette:
 
 
 class Server(uvicorn.Server):
-    """Uvicorn without its ticking and its signal handlers: it runs until the gateway shuts down."""
+    """Uvicorn without its periodic timer and its signal handlers: it runs until the gateway shuts down."""
 
     def __init__(self, gateway: Gateway, guard: Guard, limits: ConnectionLimits) -> None:
         self._gateway = gateway
@@ -82,14 +82,14 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are the application's business."""
+        """Do nothing: the application handles signals."""
         yield
 
 
 def listen(port: int, *, unread_seconds: float) -> socket.socket:
     """A socket on loopback. The kernel cuts whoever leaves what was sent unread for too long.
 
-    The protocol is named because asyncio turns Nagle's delay off (40 ms an answer) only where it is.
+    The protocol is named because only then does asyncio turn off Nagle's algorithm (40 ms per response).
     """
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -105,10 +105,10 @@ def listen(port: int, *, unread_seconds: float) -> socket.socket:
 
 
 class JsonLines(logging.Formatter):
-    """One object a line, for people with grep and for machines."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Time, level, who, what; and the trace of an error."""
+        """Return time, level, logger and message, and the traceback of an error."""
         seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line = {
             "at": f"{seconds}.{int(record.msecs):03d}Z",
@@ -124,7 +124,7 @@ class JsonLines(logging.Formatter):
 
 
 def start_logging(path: Path, size: int) -> None:
-    """Everything of ours from INFO on, everybody else's warnings."""
+    """Log our own messages from INFO on and warnings of libraries, into files that are rotated."""
     handler = logging.handlers.RotatingFileHandler(path, maxBytes=size, backupCount=LOG_FILES, encoding="utf-8")
     handler.setFormatter(JsonLines())
     logging.raiseExceptions = False  # a log that cannot be written, on a full disk, must not fill stderr with traces

@@ -1,4 +1,4 @@
-"""What every route can reach, in one value."""
+"""The running gateway as routes see it, and what the guard found out about a request."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ class OncePerKey:
         self._answers: OrderedDict[str, tuple[str, asyncio.Future[WriteResult]]] = OrderedDict()
 
     async def once(self, key: CommandKey, act: Callable[[], Awaitable[WriteResult]]) -> WriteResult:
-        """Act, or wait for what came of it when it was asked for before. What failed may be tried again."""
+        """Act once per key; later calls with the key get the same result. After a failure it may be tried again."""
         known = self._answers.get(key.id)
         if known is not None:
             if known[0] != key.digest:
-                raise Conflict("This command id belongs to another command.")
+                raise Conflict("This Idempotency-Key was used for another command.")
             return await asyncio.shield(known[1])
         future = asyncio.ensure_future(act())
         self._answers[key.id] = (key.digest, future)
         if len(self._answers) > ANSWERS_KEPT:
             self._answers.popitem(last=False)
         try:
-            return await asyncio.shield(future)  # whoever asked may be gone; what was begun is finished
+            return await asyncio.shield(future)  # finish even if the caller disconnects
         except Exception:
             self._answers.pop(key.id, None)
             raise
@@ -71,7 +71,7 @@ class OncePerKey:
 
 @dataclass(slots=True)
 class Again:
-    """Whether the gateway is to start again after the shutdown, and what is then set in its environment."""
+    """Whether to restart after the shutdown, and the variables to add to the environment."""
 
     wanted: bool = False
     environment: dict[str, str] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Gateway:
     sandbox: SandboxBuilder
     clock: Clock
     followers: list[FollowerState]
-    """Whatever follows the log, and how it is doing."""
+    """The health of every part that follows the log."""
     home: str
     started_at: int
     dashboard: DashboardFiles = field(default_factory=DashboardFiles)
@@ -114,26 +114,26 @@ class Gateway:
     """Set when the gateway is to shut down."""
     again: Again = field(default_factory=Again)
     recovered: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when it has found out what became of everything that was open; before that no command is taken."""
+    """Set when all work that the last gateway left open is known; until then commands are refused."""
     typed: OncePerKey = field(default_factory=OncePerKey)
-    """What was typed into commands, and what they took of it."""
+    """Responses to input that was sent to commands."""
 
 
 def gateway_of(connection: HTTPConnection) -> Gateway:
-    """The gateway behind a request or a socket."""
+    """Return the gateway that serves a request or a socket."""
     return cast(Gateway, connection.app.state.gateway)
 
 
 def device_of(connection: HTTPConnection) -> str:
-    """The device that asks, as the guard found; empty for the owner's token."""
+    """Return the calling device, as the guard found it; empty for the owner's token."""
     return str(connection.scope.get("device", ""))
 
 
 def follower_of(connection: HTTPConnection) -> Follower:
-    """Whoever asks, as one that follows something."""
+    """Return the caller as a follower of a stream."""
     return Follower(device_of(connection), connection.scope["connection"])
 
 
 def origin_of(connection: HTTPConnection) -> ServedOrigin:
-    """The origin under which it reached us."""
+    """Return the origin that the request was sent to."""
     return cast(ServedOrigin, connection.scope["origin"])

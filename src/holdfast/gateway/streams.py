@@ -1,10 +1,9 @@
-"""Streams: replay, then tail. First load, reconnect and catch-up are the same code.
+"""Event streams: stored events after a cursor, then new ones. First load, reconnect and catch-up are the same code.
 
-A follower is a cursor into the log plus an offset into the text that is being spoken. It pulls: the next
-small page is read when the connection has taken the last one, so a client that does not read costs no more
-than its buffers. It is cut by its socket (`server.listen`), or earlier where a large event waits in them
-(`_check`), and comes back with its cursor.
-Followers at the same cursor share one read.
+A follower is a cursor into the log plus an offset into the text that is being generated. It pulls: the next small page
+is read when the connection has taken the last one, so a client that does not read costs no more than its buffers. Such
+a client is disconnected by its socket (`server.listen`), or earlier if a large event is waiting (`_check`); it
+reconnects with its cursor. Followers at the same cursor share one read.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from holdfast.timings import USUAL, GatewayTimings
 
 PAGE = 5000
 FOLLOW_BYTES = 32_768
-"""Of a page that is sent to a follower; a larger event is a page of its own."""
+"""Size of a page for a follower; a larger event is a page of its own."""
 PIECE_BYTES = 65_536
 STALLED_BYTES = 262_144
-"""So much may wait for one client for long; with more it is cut when it takes nothing for some seconds."""
+"""With more than this unsent, a client that reads nothing for some seconds is disconnected."""
 ALL_STALLED_BYTES = 64 * 1024 * 1024
-"""So much may wait for all clients together; beyond it those with most are cut at once. It is also looked at before
-large events are sent, whenever these make up an eighth of it.
+"""Limit for all clients together; above it, those with most unsent bytes are disconnected at once. It is also checked
+before large events are sent, after each eighth of it.
 """
 SHARED_BYTES = 4 * 1024 * 1024
 DELETIONS = {SessionDeleted.__name__, TaskPruned.__name__}
@@ -53,63 +52,63 @@ class Batch:
 
     @classmethod
     def of_stream(cls, lines: tuple[bytes, ...], after: int) -> Batch:
-        """The lines of one stream behind a version."""
+        """Return a batch of lines of one stream after a version."""
         return cls(lines, tuple(range(after + 1, after + 1 + len(lines))))
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size in bytes."""
         return sum(map(len, self.lines))
 
     @property
     def cursor(self) -> int:
-        """Where the client stands after this batch."""
+        """The cursor after this batch."""
         return self.cursors[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Nothing happened, and the line is alive."""
+    """Nothing happened; the connection is alive."""
 
 
 Frame = Batch | Delta | Heartbeat
 
 
 def seq_of(line: bytes) -> int:
-    """The seq of a stored line, without decoding it."""
+    """Return the seq of a stored line without decoding it."""
     return int(line[7 : line.index(b",")])
 
 
 class FollowerConnection(Protocol):
-    """The connection of a client that follows something."""
+    """The connection of a follower."""
 
     transport: asyncio.Transport
 
     async def ready(self) -> None:
-        """Return when it takes more: most of what was written has left."""
+        """Wait until more can be written."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class Follower:
-    """A client that follows something."""
+    """A client that follows a stream."""
 
     device: str
-    """The owner's token is none."""
+    """Empty for the owner's token."""
     connection: FollowerConnection
     unsent: int = 0
-    """Bytes of a large event that are held for it and not yet in the buffers of its connection."""
+    """Bytes of a large event that are not yet in the buffer of the connection."""
     waiting: int = 0
-    """Bytes that wait for it, when last looked at."""
+    """Unsent bytes at the last check."""
     since: float = field(default_factory=time.monotonic)
-    """Since when none of them left."""
+    """Since when that number has not changed."""
 
     def held(self) -> int:
-        """Bytes that wait for it now."""
+        """Return the number of unsent bytes."""
         return self.connection.transport.get_write_buffer_size() + self.unsent
 
     def cut(self) -> None:
-        """Close its connection, whatever waits for it."""
+        """Close the connection, and drop what is unsent."""
         self.connection.transport.abort()
         self.unsent = 0
 
@@ -135,11 +134,11 @@ class Streams:
         self._system = store.subscribe(SYSTEM)
         self._system.__enter__()
         self._forgotten = 0
-        """How often shared pages were thrown away, because something in them may have been deleted."""
+        """How often the shared pages were dropped, since something in them may have been deleted."""
         self._open: dict[asyncio.Task[object], Follower] = {}
         self._checks = PeriodicTask(self._check, name="stalled clients", every=timings.stalled_check)
         self._large_bytes = 0
-        """Of large events that were sent since somebody looked what waits for all clients."""
+        """Bytes of large events that were sent since the last check."""
         self._checking = False
         self._revoked: set[str] = set()
         self._closing = False
@@ -147,11 +146,11 @@ class Streams:
 
     @property
     def open(self) -> int:
-        """How many clients follow something."""
+        """The number of open streams."""
         return len(self._open)
 
     async def close(self) -> None:
-        """The gateway ends: let everybody go; they come back with their cursors."""
+        """End all streams: the gateway is shutting down. Clients reconnect with their cursors."""
         self._closing = True
         await self._checks.stop()
         self._system.__exit__(None, None, None)
@@ -159,18 +158,18 @@ class Streams:
             task.cancel()
 
     def connected(self, device: str) -> int:
-        """How many streams and sockets of a device are open."""
+        """Return the number of open streams and sockets of a device."""
         return sum(follower.device == device for follower in self._open.values())
 
     def cut(self, device: str) -> None:
-        """The device was revoked: it follows nothing any more, and never will."""
+        """End all streams of a revoked device, and refuse new ones."""
         self._revoked.add(device)
         for task, follower in self._open.items():
             if follower.device == device:
                 task.cancel()
 
     async def _check(self) -> None:
-        """Cut whoever takes nothing while much waits for it; and those with most while too much waits in all."""
+        """Disconnect clients that do not read; and those with most unsent bytes if the total is too large."""
         now = time.monotonic()
         for follower in self._open.values():
             waiting = follower.held()
@@ -181,9 +180,9 @@ class Streams:
         self._cut_largest()
 
     def _cut_largest(self) -> None:
-        """Cut those for which most waits, until no more than the budget waits for all.
+        """Disconnect clients until the total of unsent bytes is within the limit.
 
-        Of those for which much waits, first whoever has taken nothing for longest.
+        First those with many unsent bytes that have read nothing for longest.
         """
         self._large_bytes = 0
         held = [(follower.held(), follower) for follower in self._open.values()]
@@ -197,11 +196,9 @@ class Streams:
     async def serve(
         self, frames: AsyncGenerator[Frame, None], send: Sender, gone: Awaitable[None], *, follower: Follower
     ) -> None:
-        """Send frames until the client is gone, does not read any more, or the gateway ends.
+        """Send frames until the client disconnects or the gateway shuts down. Unauthorized if its device was revoked.
 
-        Unauthorized when its device was revoked.
-
-        The caller's own task does it, with one more to notice that the client left: a thousand idle
+        It runs in the task of the caller, with one more to notice that the client disconnects: a thousand idle
         followers should cost little.
         """
         task, device = asyncio.current_task(), follower.device
@@ -234,7 +231,7 @@ class Streams:
                 await send(frame)
                 if isinstance(frame, Batch):
                     self.sent += len(frame.lines)
-                del frame  # nothing is held while the next one is waited for
+                del frame  # do not hold it while waiting for the next one
 
     def _count_large(self, frame: Frame) -> None:
         size = frame.size if isinstance(frame, Batch) else 0
@@ -248,9 +245,9 @@ class Streams:
     async def follow(
         self, session: str | None, *, after: int, connection: FollowerConnection
     ) -> AsyncGenerator[Frame, None]:
-        """Everything after a cursor, then whatever comes. `None` is the whole log, without deltas."""
+        """Yield everything after a cursor, then what is new. `None` is the whole log, without deltas."""
         stream = session_stream(session) if session is not None else None
-        spoken = _Spoken()
+        sent = _SentText()
         with self._store.subscribe(stream) as changes:
             while True:
                 changes.drain()
@@ -261,13 +258,13 @@ class Streams:
                     del batch
                     await connection.ready()
                 streaming = self._streaming.get(stream) if stream is not None else None
-                if streaming is not None and streaming.since <= after and (delta := spoken.rest(streaming)) is not None:
+                if streaming is not None and streaming.since <= after and (delta := sent.rest(streaming)) is not None:
                     yield delta
                 if not await _changed(changes, self._timings.heartbeat):
                     yield Heartbeat()
 
     async def page(self, session: str | None, *, after: int, limit: int) -> Page:
-        """One page, for those who ask once."""
+        """Return one page."""
         if session is None:
             return await self._store.read_all(after=after, limit=limit)
         return await self._store.read(session_stream(session), after=after, limit=limit)
@@ -280,17 +277,17 @@ class Streams:
         shared = self._shared.get(key)
         if shared is not None:
             return shared
-        under_way = self._reading.get(key)
-        if under_way is not None and (batch := await asyncio.shield(under_way)) is not None:
+        in_progress = self._reading.get(key)
+        if in_progress is not None and (batch := await asyncio.shield(in_progress)) is not None:
             return batch
-        # None of a read that was under way proves nothing: it may have begun before what woke us up
+        # that read found nothing, but it may have begun before the event that woke us: read again
         reading = self._reading.get(key)
         if reading is None:
             reading = self._reading[key] = asyncio.create_task(self._fetch(stream, after))
         return await asyncio.shield(reading)
 
     def _forget_deleted(self) -> None:
-        """What was deleted is not shared any more."""
+        """Drop the shared pages if something was deleted."""
         if any(kinds & DELETIONS for kinds in self._system.drain().values()):
             self._shared.clear()
             self._shared_bytes = 0
@@ -306,7 +303,7 @@ class Streams:
                 lines = (await self._store.read(stream, after=after, limit=PAGE, size=FOLLOW_BYTES)).lines
                 batch = Batch.of_stream(lines, after)
         finally:
-            del self._reading[stream, after]  # here and not by a callback: whoever finds it finds it under way
+            del self._reading[stream, after]  # not by a callback: what is found in `_reading` must be in progress
         if not lines:
             return None
         self._forget_deleted()
@@ -319,15 +316,15 @@ class Streams:
 
 
 @dataclass(slots=True)
-class _Spoken:
-    """How much of which step's text this client has."""
+class _SentText:
+    """How much of the text of a step this client has."""
 
     step: tuple[int, int, int] = (0, 0, 0)
     text: int = 0
     thinking: int = 0
 
     def rest(self, streaming: StreamingText) -> Delta | None:
-        """What it has not got yet."""
+        """Return the text that it does not have yet."""
         step = (streaming.turn, streaming.step, streaming.since)
         if step != self.step:
             self.step, self.text, self.thinking = step, 0, 0
@@ -359,7 +356,7 @@ Sender = Callable[[Frame], Awaitable[None]]
 
 
 def as_message(frame: Frame) -> bytes:
-    """A frame as one WebSocket message."""
+    """Return a frame as a WebSocket message."""
     match frame:
         case Batch():
             return b'{"events":[%b],"cursor":%d}' % (b",".join(frame.lines), frame.cursor)
@@ -370,7 +367,7 @@ def as_message(frame: Frame) -> bytes:
 
 
 def as_sse(frame: Frame) -> bytes:
-    """A frame as one piece of an event stream."""
+    """Return a frame as server-sent events."""
     match frame:
         case Batch():
             pairs = zip(frame.cursors, frame.lines, strict=True)

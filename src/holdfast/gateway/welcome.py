@@ -1,4 +1,4 @@
-"""What a gateway that runs in the foreground prints for the person who started it."""
+"""What a gateway in the foreground prints at its start."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Welcome:
 
     @property
     def link(self) -> bool:
-        """A one-time code is for eyes: where no terminal is, it would stay in somebody's log."""
+        """Whether to print a sign-in link. Without a terminal it would end up in a log."""
         return self.browser or sys.stdout.isatty()
 
     async def show(self, home: Home, gateway: Gateway) -> None:
-        """Say what can be done now, and open a browser where one is wanted."""
+        """Print where the gateway runs and what to do next; open a browser if requested."""
         link = await sign_in_link(gateway) if self.link else ""
         print_welcome(home, gateway, link)
         if self.browser and link:
@@ -39,33 +39,33 @@ class Welcome:
 
 
 def _who_answers(profiles: Profiles) -> str:
-    """Which agent a newcomer gets, and why."""
+    """Return a sentence about the default profile."""
     name = profiles.default
     model = profiles.settings.profiles[name].model
     if model == DEMO:
-        return "No model was found, so the demo agent answers: a script, no AI. `holdfast models` says how to get one."
-    how = next((found.how for found in profiles.detected if found.provider == name), "config.toml says so")
+        return "No model was found, so the demo agent answers: a script, no AI. `holdfast models` shows how to add one."
+    how = next((found.how for found in profiles.detected if found.provider == name), "set in config.toml")
     return f"New sessions use the profile {name} with {model}: {how}."
 
 
 def _program(home: Home) -> str:
-    """What to type: out of a checkout its own path, which is not on the PATH; with the home if it has to be named."""
+    """Return how to call the program: in a checkout by its path, and with `--home` if it is not the default."""
     here, program = Path.cwd(), Path(sys.argv[0]).absolute()
     name = str(program.relative_to(here)) if program.is_relative_to(here) else "holdfast"
     return name if home == find_home() else f"{name} --home {shlex.quote(str(home.path))}"
 
 
 async def sign_in_link(gateway: Gateway) -> str:
-    """Where a browser can look in, once; empty when the disk takes no code."""
+    """Return a sign-in link that works once; empty if the code cannot be stored."""
     try:
         return f"{gateway.url}/#code={(await gateway.devices.add_code()).code}"
     except HoldfastError as error:
-        log.warning("there is no sign-in code: %s", error)
+        log.warning("no sign-in code could be created: %s", error)
         return ""
 
 
 def show_in_browser(home: Home, link: str) -> None:
-    """In a browser, if there is a screen; nobody waits for it, since some return when they are closed."""
+    """Open a browser if there is a screen, in a thread: some browsers return only when they are closed."""
     if has_screen():
         threading.Thread(target=open_in_browser, args=(home.run, link), daemon=True).start()
 
@@ -73,7 +73,7 @@ def show_in_browser(home: Home, link: str) -> None:
 def print_welcome(home: Home, gateway: Gateway, link: str) -> None:
     """Print where it runs and what can be done now."""
     program = _program(home)
-    dashboard = f"In a browser, once and within 10 minutes: {link}\nLater: " if link else "In a browser: "
+    dashboard = f"Dashboard (link works once, for 10 minutes): {link}\nLater: " if link else "Dashboard: "
     sys.stdout.write(
         f"Holdfast {__version__} is running at {gateway.url} (home {home.path}).\n"
         f"{_who_answers(gateway.profiles)}\n"

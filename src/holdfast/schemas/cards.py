@@ -17,7 +17,7 @@ class BoardView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardList(msgspec.Struct, frozen=True):
-    """All of them."""
+    """All boards."""
 
     boards: list[BoardView]
 
@@ -49,7 +49,7 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True, rename={"retry_at": "a
     session: str
     comments: int
     warning: str
-    """Why its worker began anew, where it could have been expected to go on."""
+    """Why its worker started a new session instead of continuing the last one."""
     created_by: str
     created_at: int
     moved_at: int
@@ -58,16 +58,16 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True, rename={"retry_at": "a
 
 
 class CardPage(msgspec.Struct, frozen=True):
-    """A page of cards; `next` is where the following one begins."""
+    """A page of cards; `next` is the offset of the next page."""
 
     cards: list[CardView]
     next: int | None
     why: dict[str, str] = {}
-    """If asked for: why the cards that wait are not started, by their ids. Of the first 200 of them."""
+    """On request: why waiting cards are not started, by card id; for the first 200 of them."""
 
 
 class CardComment(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody said about a card."""
+    """A comment on a card."""
 
     comment: str
     text: str
@@ -101,7 +101,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CardDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """A card with all that belongs to it."""
+    """A card with its comments, links and runs."""
 
     card: CardView
     body: str
@@ -118,15 +118,15 @@ class CardDetail(msgspec.Struct, frozen=True, kw_only=True):
     followers: list[str]
     runs: list[RunView]
     why: str
-    """Why it is not started; empty when nothing stands in the way."""
+    """Why it is not started; empty when nothing blocks it."""
     kept: str = ""
-    """Of an archived card: what would have been lost with its workspace, which is why that was kept."""
+    """Of an archived card: the unsaved work because of which its workspace was kept."""
     limits: list[str]
-    """What limits its workers besides their profile, in words; empty when a person created it."""
+    """Limits of its workers besides their profile; empty when a person created it."""
 
 
 class CardAccepted(msgspec.Struct, frozen=True, kw_only=True):
-    """A command about a card was committed. `kept` says what of its workspace was not removed."""
+    """A command about a card was committed. `kept` is the unsaved work because of which its workspace was kept."""
 
     card: str
     stream: str
@@ -137,7 +137,7 @@ class CardAccepted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CardContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What the next worker would be told, and whose session it would go on with."""
+    """The first input of the next run, and the session that it would continue."""
 
     card: str
     resumes: int
@@ -149,14 +149,14 @@ class CardContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CardDiff(msgspec.Struct, frozen=True):
-    """What is different in the workspace, as far as git knows."""
+    """The changes in the workspace, according to git."""
 
     diff: str
 
 
 class CardReleased(msgspec.Struct, frozen=True):
-    """What became of the workspace of an archived card."""
+    """Whether the workspace of an archived card was removed."""
 
     card: str
     kept: str
-    """What would have been lost with it, so that it was kept; empty when it is gone."""
+    """The unsaved work because of which it was kept; empty when it was removed."""

@@ -1,4 +1,4 @@
-"""Chapters on the wire: when a session is reset, and what runs meanwhile."""
+"""Chapters in requests and responses: when a session is reset, what is running, and what the model sees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed
 
 
 class ResetRulesView(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for a session, after its own word, its profile's and the one for all."""
+    """The reset rules of a session: its own, else those of its profile, else those of config.toml."""
 
     mode: str
     idle_ms: int
@@ -22,7 +22,7 @@ class ResetRulesView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningTaskView(msgspec.Struct, frozen=True, kw_only=True):
-    """A background task of a session while it runs."""
+    """A running background task of a session."""
 
     task: str
     kind: str
@@ -37,30 +37,30 @@ class RunningTaskView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChapterView(msgspec.Struct, frozen=True, kw_only=True, rename={"number": "chapter"}):
-    """The span that the model sees."""
+    """The part of a session that the model sees."""
 
     number: int
     after_turn: int
     version: int
-    """Of the reset that opened it; 0 for the first chapter."""
+    """The version of the reset that opened it; 0 for the first chapter."""
     opened_at: int | None
     rule: str | None
     reason: str
     unseen: bool
-    """A rule opened it, and nobody has said anything since."""
+    """A rule opened it, and there has been no message since."""
     summary: str | None
-    """`model` or `digest`, when a summary stands in the place of its oldest turns."""
+    """`model` or `digest` when a summary replaces its oldest turns."""
     compacting: bool
 
 
 class ResetOutlook(msgspec.Struct, frozen=True, kw_only=True):
-    """When a session is reset by itself, and what stands in the way."""
+    """When a session is reset automatically, and what postpones that."""
 
     rules: ResetRulesView
     policy: ResetPolicy | None
-    """What was chosen for this session alone."""
+    """The settings of this session alone."""
     origins: dict[str, str]
-    """Who said each setting: `session`, `profile`, `config`, or nobody: `default`."""
+    """Where each setting comes from: `session`, `profile`, `config` or `default`."""
     next_rule: str | None
     next_at: int | None
     postponed: ResetPostponed | None
@@ -78,7 +78,7 @@ class ContextMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model sees, and about how large it is."""
+    """What the model sees, and its approximate size."""
 
     model: str
     instructions: str
@@ -86,21 +86,21 @@ class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
     messages: list[ContextMessage]
     characters: int
     tokens: int
-    """As the model counted at its last answer, and about what came since; before it, a quarter of the characters."""
+    """As counted with the last answer, plus an estimate for later messages; at first a quarter of the characters."""
     used: int
-    """The same number."""
+    """The same as `tokens`."""
     counted: bool = True
-    """Whether the model has counted them; otherwise it is an estimate."""
+    """Whether the model has counted them; otherwise they are an estimate."""
     threshold: int
-    """Past so many it is made shorter; 0 is never."""
+    """Above this many tokens it is summarised; 0 means never."""
     limit: int
-    """What does not fit; 0 is nothing."""
+    """The most tokens that fit; 0 means no limit."""
     limit_source: str
-    """Who says so: `config`, the `window` of the model with room for its answer, or nobody, which is `default`."""
+    """Where the limit comes from: `config`, the `window` of the model less room for its answer, or `default`."""
     chapter: int
     covers: int
-    """A summary stands in the place of the turns up to this one; 0 is none."""
+    """A summary replaces the turns up to this one; 0 means none."""
     summary: str | None
-    """`model`, or `digest` while there is no better one."""
+    """Written by the `model`, or a `digest` made without one."""
     window: int | None
-    """How many tokens the model can see at once; null when nobody knows."""
+    """The context window of the model in tokens; null when it is not known."""

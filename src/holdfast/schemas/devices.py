@@ -1,4 +1,4 @@
-"""Signing in, devices, how far each has read and what it missed, on the wire."""
+"""Signing in, devices, and how far each has read, in requests and responses."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ import msgspec
 
 
 class Build(msgspec.Struct, frozen=True):
-    """Which dashboard is served: a page of another build should load itself anew."""
+    """The build of the dashboard that is served; a page of another build should reload."""
 
     version: str
     build: str
 
 
 class SignInCode(msgspec.Struct, frozen=True):
-    """Lets one browser in, once."""
+    """A one-time code that signs one browser in."""
 
     code: str
     expires_at: int
 
 
 class LogIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A one-time code, and what the device is called."""
+    """A one-time code, and the name of the device."""
 
     code: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     name: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 
 
 class LoggedIn(msgspec.Struct, frozen=True):
-    """The device that a browser is from now on, or was."""
+    """A device that was signed in or out."""
 
     device: str
     name: str
 
 
 class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
-    """A browser that was let in."""
+    """A browser that is signed in."""
 
     id: str
     name: str
@@ -44,7 +44,7 @@ class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
     seen_at: int
     current: bool
     connected: int
-    """How many streams and sockets of it are open now."""
+    """How many of its streams and sockets are open."""
 
 
 class DeviceList(msgspec.Struct, frozen=True):
@@ -54,17 +54,17 @@ class DeviceList(msgspec.Struct, frozen=True):
 
 
 class OwnDevice(msgspec.Struct, frozen=True):
-    """The device that asks, the session that it looked at last, and how far it has read in each."""
+    """The calling device, the session that it showed last, and how far it has read in each session."""
 
     device: DeviceView
     last_session: str
     cursors: dict[str, int]
     looked_at: int
-    """When somebody last looked through what happened."""
+    """When its user last marked everything as seen."""
 
 
 class Reviewed(msgspec.Struct, frozen=True):
-    """When somebody looked through what happened, by the gateway's clock."""
+    """When the user marked everything as seen, by the gateway's clock."""
 
     looked_at: int
 
@@ -77,7 +77,7 @@ class ReadPosition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class EndedTasks(msgspec.Struct, frozen=True, kw_only=True):
-    """How many ended, and how."""
+    """How many tasks ended, by state."""
 
     done: int
     failed: int
@@ -86,16 +86,16 @@ class EndedTasks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AwaySummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened in a session after a version, in numbers."""
+    """Counts of what happened in a session after a version."""
 
     after: int
     version: int
     messages: int
-    """Finished texts of the agent."""
+    """Finished answers of the agent."""
     first: int | None
     """The version of the first of them."""
     since: int
-    """When the event at `after` was."""
+    """The time of the event at `after`."""
     tool_calls: int
     tasks: EndedTasks
     questions: int

@@ -1,4 +1,4 @@
-"""The gateway about itself, on the wire: state, health, profiles, models, retention, errors."""
+"""State, health, profiles, models, retention and errors of the gateway in requests and responses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.schemas.tasks import TaskView
 
 
 class ErrorDetail(msgspec.Struct, frozen=True):
-    """What went wrong and what to do next."""
+    """What went wrong, and what to do about it."""
 
     code: str
     message: str
@@ -22,7 +22,7 @@ class Error(msgspec.Struct, frozen=True):
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """A sentence and the event that it rests on."""
+    """A sentence and the event that it is based on."""
 
     text: str
     stream: str
@@ -31,14 +31,14 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Why(msgspec.Struct, frozen=True):
-    """The answer to `why`."""
+    """Why something is in its current state."""
 
     subject: str
     sentences: list[Statement]
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """The gateway about itself."""
+    """The state of the gateway."""
 
     version: str
     pid: int
@@ -53,16 +53,16 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     messages: int
     events: int
     seq: int
-    """Where the log ends; larger than the number of events once something was deleted."""
+    """The last position in the log; larger than the number of events once something was deleted."""
     working: list[str]
     tasks: int
-    """How many run in the background."""
+    """How many tasks run in the background."""
     inbox: dict[str, int]
-    """What waits for a person: how many of each kind."""
+    """How many entries the inbox has, by kind."""
 
 
 class PartHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the gateway that follows the log and has trouble, or had to be started again."""
+    """A part of the gateway that follows the log and has a problem, or had to be restarted."""
 
     name: str
     problem: str
@@ -71,7 +71,7 @@ class PartHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether it is up, for process managers."""
+    """Whether the gateway is up, for process managers."""
 
     status: str
     version: str
@@ -81,14 +81,14 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Restart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the gateway is to start again."""
+    """How to restart the gateway."""
 
     env: dict[str, str] = {}
-    """Variables to set in its environment, for a key that was exported since; those that it has stay."""
+    """Variables to add to its environment, such as a key that was exported since it started."""
 
 
 class ShuttingDown(msgspec.Struct, frozen=True):
-    """The gateway is about to end."""
+    """The gateway is about to shut down or restart."""
 
     pid: int
 
@@ -108,18 +108,18 @@ class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
     default: bool
     sandbox: str
-    """Whether its commands run in a sandbox, in words."""
+    """Whether its commands run in a sandbox, as a sentence."""
 
 
 class ProfileList(msgspec.Struct, frozen=True):
-    """All profiles, and what is wrong with the settings if something is."""
+    """All profiles, and the error in the settings if there is one."""
 
     profiles: list[ProfileView]
     problem: str
 
 
 class DetectedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A provider that can be used as it is."""
+    """A provider that can be used without further settings."""
 
     provider: str
     how: str
@@ -133,7 +133,7 @@ class ModelList(msgspec.Struct, frozen=True):
 
 
 class HealthFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that the doctor looked at."""
+    """One check of the doctor."""
 
     name: str
     ok: bool
@@ -142,7 +142,7 @@ class HealthFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the doctor looked at, as `holdfast doctor` says it."""
+    """All checks of the doctor, as `holdfast doctor` prints them."""
 
     ok: bool
     at: int
@@ -150,7 +150,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetentionEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """What one rule lets go."""
+    """The tasks that one rule deletes."""
 
     rule: str
     count: int
@@ -169,7 +169,7 @@ class RetentionSessions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetentionView(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules in `[retention]`, and what they let go: now, or with `pruned` just now."""
+    """The rules in `[retention]`, and what they would delete now; with `pruned`, what was deleted."""
 
     tasks_days: int
     tasks_count: int
@@ -184,18 +184,18 @@ class RetentionView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkSlot(msgspec.Struct, frozen=True, gc=False):
-    """What ended within a slot of time that begins `at`; waits are those that began."""
+    """What ended in the time slot that begins `at`; `waits` counts those that began."""
 
     at: int
     turns: int
     tasks: int
     failed: int
-    """Of both; also what was lost."""
+    """Failed or lost turns and tasks."""
     waits: int
 
 
 class TaskCount(msgspec.Struct, frozen=True, gc=False):
-    """How many tasks are in a state, and what their outputs take."""
+    """How many tasks are in a state, and the size of their outputs."""
 
     state: str
     count: int
@@ -203,7 +203,7 @@ class TaskCount(msgspec.Struct, frozen=True, gc=False):
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """The last hours in slots, also the empty ones; and the archive in numbers."""
+    """The last hours in time slots, including empty ones, and the number of tasks by state."""
 
     step_ms: int
     slots: list[WorkSlot]

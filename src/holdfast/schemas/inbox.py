@@ -1,4 +1,4 @@
-"""What waits for a person, on the wire."""
+"""What waits for a person, in responses."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str
     id: str
-    """What the commands take: the id of the wait, of the card or of the session."""
+    """The id of the wait, the card or the session, as the commands take it."""
     title: str
     """The title of the session or the card."""
     what: str
     since: int
     commands: list[str]
-    """What to do about it; any one of them."""
+    """Commands that settle it; any one of them is enough."""
     link: str
-    """Where the dashboard shows it."""
+    """Its page in the dashboard."""
     stream: str
     version: int
-    """The stream that it is about, and the event that it rests on."""
+    """The version of the event in `stream` that it is based on."""
     session: str
-    """The session that waits or failed, or the one of a card's last run; empty when there is none."""
+    """The session that waits or failed, or that of a card's last run; empty when there is none."""
 
 
 class WaitView(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that waits for a person."""
+    """A question, an approval or another wait of a turn."""
 
     id: str
     session: str
@@ -42,18 +42,18 @@ class WaitView(msgspec.Struct, frozen=True, kw_only=True):
     choices: list[str]
     pattern: str
     until: int | None
-    """When it ends by itself: an approval as denied, by the profile's `approval_timeout`."""
+    """When it ends without an answer; an approval is then denied (`approval_timeout` of the profile)."""
     opened_at: int
     shown: list[ShownArgument]
-    """Every argument of a call that waits for an approval, long ones cut, and the change of a file as `diff`."""
+    """The arguments of a call that waits for approval, shortened; the change of a file as `diff`."""
 
 
 class WaitDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that waits for a person, and all of the call that it is about."""
+    """A wait, with the full call that it is about."""
 
     wait: WaitView
     arguments: str
-    """The arguments of the call as the model gave them, nothing cut; empty when nobody waits any more."""
+    """The full arguments of the call; empty once the wait is over."""
 
 
 class Inbox(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,4 +63,4 @@ class Inbox(msgspec.Struct, frozen=True, kw_only=True):
     """The first 500, longest waiting first."""
     total: int
     waits: list[WaitView]
-    """Those of the entries that a turn waits for, with all that is needed to answer them."""
+    """The waits of turns among the entries, with all that is needed to answer them."""

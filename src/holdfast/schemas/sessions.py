@@ -1,4 +1,4 @@
-"""Sessions on the wire: lists, details, search."""
+"""Sessions in requests and responses: lists, details, search."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     input: str | None
     duplicate: bool
     warning: str = ""
-    """What did not happen although the command was accepted, such as a permission that could not be kept."""
+    """What could not be done although the command was accepted, such as saving a permission."""
 
 
 class SessionView(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,11 +45,11 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     pinned: bool
     chapter: int
     unread: int = 0
-    """Finished texts of the agent that this device has not read; 0 for the bearer token."""
+    """Finished answers that this device has not read; 0 for the bearer token."""
 
 
 class SessionPage(msgspec.Struct, frozen=True):
-    """A page of the list; `next` is the cursor of the following one."""
+    """A page of the list; `next` is the cursor of the next page."""
 
     sessions: list[SessionView]
     next: str | None
@@ -90,7 +90,7 @@ class SessionDetail(msgspec.Struct, frozen=True):
 
 
 class QueueEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A change of a queued message: its text, its mode, its place (from 1). What is left out stays."""
+    """Changes to a queued message: its text, its mode, its place (from 1). Omitted fields stay as they are."""
 
     text: Text | None = None
     mode: InputMode | None = None
@@ -115,7 +115,7 @@ class SearchPage(msgspec.Struct, frozen=True):
 
 
 class Delta(msgspec.Struct, frozen=True):
-    """A piece of an answer that is still being spoken: a frame, not a fact."""
+    """A piece of an answer that is still being generated; it is not stored."""
 
     turn: int
     step: int

@@ -1,4 +1,4 @@
-"""Tasks on the wire: the archive of background work and its output."""
+"""Tasks in requests and responses: background work and its output."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of the archive. What nobody can know is null."""
+    """A task. What is not known is null."""
 
     id: str
     kind: str
@@ -40,26 +40,26 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     files: list[str] | None
     survivors: list[str]
     left_by: str
-    """The task whose command ended and left these processes behind; `pid` is the oldest of them that lives."""
+    """The task whose command ended and left these processes behind; `pid` is the oldest that still runs."""
     ports: list[int]
     """The TCP ports that it listens on."""
     blocked: bool
-    """The run of a card that ended by blocking it."""
+    """Whether it is the run of a card that ended by blocking the card."""
     activity: str
     activity_detail: str
     activity_evidence: str
     quiet_looks: int
-    """How many looks in a row, seconds apart, found it at no work and in nobody's use."""
+    """How many samples in a row, seconds apart, found it idle and unused."""
     stale: str
-    """Why it is stale, if it is: it runs and nobody waits for it any more."""
+    """Why it is stale: it runs, but is no longer needed; empty when it is not stale."""
     cpu: float | None
-    """Of one core, since the look before; null when it was not measured."""
+    """Share of one core since the last sample; null when it was not measured."""
     memory: int | None
-    """Resident bytes of the whole tree."""
+    """Resident bytes of all its processes."""
 
 
 class TaskAccepted(msgspec.Struct, frozen=True, kw_only=True):
-    """A command about a task was committed. `session` is the one that works on it, or that started it."""
+    """A command about a task was committed. `session` is the one that works on it or started it."""
 
     task: str
     session: str
@@ -70,21 +70,21 @@ class TaskAccepted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskPage(msgspec.Struct, frozen=True):
-    """A page of the archive; `next` is the cursor of the following one."""
+    """A page of tasks; `next` is the cursor of the next page."""
 
     tasks: list[TaskView]
     next: str | None
 
 
 class OutputGap(msgspec.Struct, frozen=True):
-    """Bytes that were given back to the disk because the output was too long."""
+    """Bytes that were deleted because the output was too long."""
 
     start: int
     end: int
 
 
 class OutputPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of an output, clean for a screen; ask again from `next` on. Offsets never shift."""
+    """A piece of an output without control characters; continue at `next`. Offsets never shift."""
 
     offset: int
     next: int
@@ -95,7 +95,7 @@ class OutputPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutputHit(msgspec.Struct, frozen=True, kw_only=True):
-    """A task in whose output a text was found."""
+    """A task whose output contains a text."""
 
     task: str
     title: str
@@ -104,13 +104,13 @@ class OutputHit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutputHits(msgspec.Struct, frozen=True):
-    """What a search in the outputs found, newest first."""
+    """Search results in outputs, newest first."""
 
     hits: list[OutputHit]
 
 
 class PruneResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a prune took, or would take."""
+    """What was deleted, or would be."""
 
     pruned: bool
     count: int
@@ -120,7 +120,7 @@ class PruneResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WriteResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of what was typed the command took."""
+    """How many bytes of the input the command has read."""
 
     bytes: int
     of: int

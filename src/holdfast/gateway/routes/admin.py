@@ -1,4 +1,4 @@
-"""The last hours in numbers, the doctor's findings, the retention rules."""
+"""Overview, doctor, retention, profiles and models. Keys are never shown."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
@@ -41,14 +42,14 @@ routes = Routes("admin")
 
 
 class OverviewQuery(QueryShape, frozen=True):
-    """How far back."""
+    """The time span."""
 
     hours: Annotated[int, Meta(ge=1, le=168)] = 24
 
 
 @routes.get("/v1/overview", Overview, query=OverviewQuery)
 async def overview(request: Request) -> Response:
-    """What ended in the last hours, by the half hour."""
+    """Count what ended in the last hours, per half hour."""
     gateway = gateway_of(request)
     query = parse_query(request, OverviewQuery)
     end = gateway.clock.now() // STEP_MS * STEP_MS + STEP_MS
@@ -62,16 +63,16 @@ async def overview(request: Request) -> Response:
 
 @routes.get("/v1/doctor", Findings)
 async def doctor(request: Request) -> Response:
-    """Look at the home without changing it: the same findings as `holdfast doctor`."""
+    """Check the home without changing it, like `holdfast doctor`."""
     gateway = gateway_of(request)
     found = await asyncio.to_thread(examine, Home(Path(gateway.home)))
-    shown = [HealthFinding(name=one.name, ok=one.ok, detail=one.detail, hint=one.hint) for one in found]
+    shown = msgspec.convert(found, list[HealthFinding], from_attributes=True)
     return json_response(Findings(ok=all(one.ok for one in found), at=gateway.clock.now(), findings=shown))
 
 
 @routes.get("/v1/retention", RetentionView)
 async def show_retention(request: Request) -> Response:
-    """The rules, and what they would let go now."""
+    """Show the rules, and what they would delete now."""
     gateway = gateway_of(request)
     shown = await _retention(
         gateway, await gateway.retention.preview(), await gateway.retention.sessions(), pruned=False
@@ -81,7 +82,7 @@ async def show_retention(request: Request) -> Response:
 
 @routes.post("/v1/retention", RetentionView)
 async def apply_retention(request: Request) -> Response:
-    """Let go now what the rules say, instead of within the hour. Again it does no more than the rules say."""
+    """Delete by the rules now instead of within the hour. Repeating it is harmless."""
     gateway = gateway_of(request)
     by = by_whom(request)
     gone = await gateway.retention.apply(asked_by=by)
@@ -117,13 +118,13 @@ async def _retention(
 
 @routes.get("/v1/profiles", ProfileList)
 async def profiles(request: Request) -> Response:
-    """Every agent that a session can have."""
+    """List the profiles."""
     gateway = gateway_of(request)
     return json_response(profile_list(gateway.profiles, gateway.sandbox))
 
 
 def profile_list(profiles: Profiles, sandbox: SandboxBuilder) -> ProfileList:
-    """Every agent, with where it comes from; also for the command line when no gateway is running."""
+    """Return all profiles; also used by the command line when no gateway is running."""
     settings = profiles.settings
     detected = {found.provider for found in profiles.detected}
     configured = profiles.configured
@@ -149,13 +150,11 @@ def profile_list(profiles: Profiles, sandbox: SandboxBuilder) -> ProfileList:
 
 @routes.get("/v1/models", ModelList)
 async def models(request: Request) -> Response:
-    """What this machine offers now: keys in the environment, model servers on loopback."""
+    """List the providers that were detected: keys in the environment, model servers on loopback."""
     gateway = gateway_of(request)
     return json_response(await model_list(gateway.models))
 
 
 async def model_list(models: ModelRegistry) -> ModelList:
-    """Look again at what this machine offers."""
-    found = await models.detect()
-    shown = [DetectedModel(provider=known.provider, how=known.how, models=list(known.models)) for known in found]
-    return ModelList(shown)
+    """Detect the available providers."""
+    return ModelList(msgspec.convert(await models.detect(), list[DetectedModel], from_attributes=True))

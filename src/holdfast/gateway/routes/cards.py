@@ -1,4 +1,4 @@
-"""Boards and cards: write down, comment, block and unblock, look, and why."""
+"""Boards and cards: create, comment, block, unblock, show, explain."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from holdfast.store.reads import CardFilter
 from holdfast.store.rows import CardRow
 
 EXPLAINED = 200
-"""Of so many cards of a page it is said why they are not started."""
+"""For how many cards of a page the response says why they are not started."""
 DIFF_LIMIT = 400_000
 routes = Routes("cards")
 
@@ -79,7 +79,7 @@ class BoardListQuery(QueryShape, frozen=True):
 
 @routes.get("/v1/boards", BoardList, query=BoardListQuery)
 async def list_boards(request: Request) -> Response:
-    """Every board."""
+    """List the boards."""
     gateway = gateway_of(request)
     query = parse_query(request, BoardListQuery)
     boards = [board for board in await gateway.store.cards.boards() if query.archived or not board.archived]
@@ -99,7 +99,7 @@ async def list_boards(request: Request) -> Response:
 
 
 def _board_command(command: type[BoardCommand]) -> Handler:
-    """Return a handler that passes a command on to the board that the path names, or makes one."""
+    """Return a handler that carries out a command about a board."""
 
     async def handler(request: Request) -> Response:
         name = request.path_params.get("name", "")
@@ -129,16 +129,16 @@ class CardListQuery(QueryShape, frozen=True):
     board: Annotated[str, Meta(max_length=64)] = ""
     status: Annotated[str, Meta(max_length=20)] = ""
     profile: Annotated[str, Meta(max_length=64)] = ""
-    text: Annotated[str, Meta(max_length=500, description="In the title.")] = ""
+    text: Annotated[str, Meta(max_length=500, description="A text in the title.")] = ""
     archived: bool = False
     offset: Annotated[int, Meta(ge=0, le=10**9)] = 0
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 500
-    why: Annotated[bool, Meta(description="Say of those that wait why they are not started.")] = False
+    why: Annotated[bool, Meta(description="Include why waiting cards are not started.")] = False
 
 
 @routes.get("/v1/cards", CardPage, query=CardListQuery)
 async def list_cards(request: Request) -> Response:
-    """Cards, most urgent first."""
+    """List cards, most urgent first."""
     gateway, query = gateway_of(request), parse_query(request, CardListQuery)
     wanted = CardFilter(
         board=query.board, status=query.status, profile=query.profile, text=query.text, archived=query.archived
@@ -152,7 +152,7 @@ async def list_cards(request: Request) -> Response:
 
 @routes.command("/v1/cards", CreateCard, CardAccepted)
 async def create_card(request: Request) -> Response:
-    """Write work down."""
+    """Create a card."""
     gateway = gateway_of(request)
     command, caller = await parse_command(request, CreateCard, subject="")
     profile = command.profile or gateway.profiles.default
@@ -165,7 +165,7 @@ async def create_card(request: Request) -> Response:
 
 @routes.get("/v1/cards/{id}", CardDetail)
 async def show_card(request: Request) -> Response:
-    """One card with all that belongs to it, as of one moment."""
+    """Show a card with its comments, links and runs, all of the same moment."""
     gateway = gateway_of(request)
     row = await card_of(request)
     while True:
@@ -175,7 +175,7 @@ async def show_card(request: Request) -> Response:
 
 
 async def _detail(gateway: Gateway, id: str) -> CardDetail:
-    """What is read bit by bit; only if the card stayed at the version of its row does it fit together."""
+    """Read a card in several steps. They are consistent only if its version has not changed meanwhile."""
     row = _view(await gateway.store.cards.card(id))
     card = await gateway.cards.get(id)
     runs = [msgspec.convert(run, RunView, from_attributes=True) for run in await gateway.store.cards.runs(card.id)]
@@ -206,7 +206,7 @@ async def _detail(gateway: Gateway, id: str) -> CardDetail:
 
 @routes.get("/v1/cards/{id}/why", Why)
 async def why_not_card(request: Request) -> Response:
-    """Why it is where it is, and what would move it."""
+    """Explain why a card is in its column, and what would move it."""
     gateway = gateway_of(request)
     row = await card_of(request)
     card = await gateway.cards.get(row.id)
@@ -221,7 +221,7 @@ async def why_not_card(request: Request) -> Response:
 
 @routes.get("/v1/cards/{id}/context", CardContext)
 async def card_context(request: Request) -> Response:
-    """What the next worker would be told."""
+    """Show the first input of the next run."""
     gateway = gateway_of(request)
     row = await card_of(request)
     card = await gateway.cards.get(row.id)
@@ -241,7 +241,7 @@ async def card_context(request: Request) -> Response:
 
 @routes.get("/v1/cards/{id}/diff", CardDiff)
 async def card_diff(request: Request) -> Response:
-    """What is different in its workspace."""
+    """Show the changes in the card's workspace."""
     gateway = gateway_of(request)
     row = await card_of(request)
     card = await gateway.cards.get(row.id)
@@ -250,12 +250,12 @@ async def card_diff(request: Request) -> Response:
             None, lambda: workspace.diff(card, gateway.cards.root, DIFF_LIMIT)
         )
     except workspace.Unusable as error:
-        raise Conflict(f"The workspace cannot be looked at: {error}.") from error
+        raise Conflict(f"The workspace cannot be read: {error}.") from error
     return json_response(CardDiff(found))
 
 
 def _card_command(command: type[CardCommand]) -> Handler:
-    """Return a handler that passes a command on to the card."""
+    """Return a handler that carries out a command about a card."""
 
     async def handler(request: Request) -> Response:
         gateway, row = gateway_of(request), await card_of(request)
@@ -292,11 +292,11 @@ routes.add_command("/v1/cards/{id}", EditCard, _card_command(EditCard), CardAcce
 
 @routes.post("/v1/cards/{id}/release", CardReleased, status=200)
 async def release_workspace(request: Request) -> Response:
-    """Remove the workspace of an archived card, if nothing would be lost with it. Repeating it changes nothing."""
+    """Remove the workspace of an archived card if it has no unsaved work. Repeating it is harmless."""
     gateway = gateway_of(request)
     row = await card_of(request)
     card = await gateway.cards.get(row.id)
     if card.status != "archived":
-        hint = f"`holdfast card archive {card.id}` removes it if nothing would be lost with it."
+        hint = f"`holdfast card archive {card.id}` removes it if it has no unsaved work."
         raise Conflict(f"Card {card.id} is {card.status}; its workspace may still be needed.", hint=hint)
     return json_response(CardReleased(card.id, await gateway.cards.clean_workspace(card)))

@@ -1,4 +1,4 @@
-"""Chapters: reset, undo, when a session is reset by itself, compaction."""
+"""Chapters: resets and their rules, compaction, and the context that the model sees."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ routes = Routes("chapters")
 
 @routes.command("/v1/sessions/{id}/reset", ResetSession)
 async def reset_session(request: Request) -> Response:
-    """Open a new chapter. While something runs, the command says what becomes of it."""
+    """Open a new chapter. While tasks run, the command must say whether to keep or stop them."""
     gateway = gateway_of(request)
     row = await session_of(request)
     command, caller = await parse_command(request, ResetSession, subject=row.id)
@@ -53,7 +53,7 @@ routes.add_command("/v1/sessions/{id}/compact", CompactSession, passed_on(Compac
 
 @routes.command("/v1/sessions/{id}/reset/policy", SetResetPolicy)
 async def set_reset_policy(request: Request) -> Response:
-    """When this session is reset by itself."""
+    """Set when this session is reset automatically."""
     gateway = gateway_of(request)
     row = await session_of(request)
     command, caller = await parse_command(request, SetResetPolicy, subject=row.id)
@@ -65,7 +65,7 @@ async def set_reset_policy(request: Request) -> Response:
 
 @routes.get("/v1/sessions/{id}/reset", ResetOutlook)
 async def reset_outlook(request: Request) -> Response:
-    """When it is reset by itself, what postpones that, and what runs."""
+    """Show when the session is reset automatically, what postpones that, and which tasks run."""
     gateway = gateway_of(request)
     row = await session_of(request)
     session = await gateway.sessions.get(row.id)
@@ -110,14 +110,14 @@ async def reset_outlook(request: Request) -> Response:
 
 
 class ContextQuery(QueryShape, frozen=True):
-    """How much of it."""
+    """How much to show."""
 
-    texts: Annotated[bool, Meta(description="Without them only the figures are told.")] = True
+    texts: Annotated[bool, Meta(description="Include the texts, not only the figures.")] = True
 
 
 @routes.get("/v1/sessions/{id}/context", ModelContext, query=ContextQuery)
 async def session_context(request: Request) -> Response:
-    """What the model sees, and about how large it is."""
+    """Show what the model sees, and its approximate size."""
     gateway = gateway_of(request)
     row = await session_of(request)
     query = parse_query(request, ContextQuery)
@@ -130,7 +130,7 @@ async def session_context(request: Request) -> Response:
 
 
 def context(session: Session, agent: Agent, tools: list[ToolSpec], *, window: int | None) -> ModelContext:
-    """The next request to the model, in words and in figures."""
+    """Return the content and size of the next model request."""
     place = agent.tool_context(session)
     request = model_request(session, turn=session.turns, instructions=agent.instructions, context=place, tools=tools)
     shown = [_shown(message) for message in request.messages]

@@ -1,4 +1,4 @@
-"""Devices: signing in and out, who is signed in, how far each has read, what it missed."""
+"""Devices: signing in and out, read positions, and what happened since."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ from holdfast.store.device_store import DeviceRow
 
 YEAR_SECONDS = YEAR_MS // 1000
 LOGIN_LIMIT = 4096
-"""Bytes of a body that anybody may send."""
+"""The largest body that is accepted without a credential, in bytes."""
 MAX_CURSOR = 2**62
 routes = Routes("devices")
 
 
 @routes.post("/v1/codes", SignInCode)
 async def mint_code(request: Request) -> Response:
-    """A one-time code that signs one browser in, for 10 minutes; it ends with the device that asks for it."""
+    """Create a code that signs one browser in within 10 minutes. It ends with the calling device."""
     gateway = gateway_of(request)
     return json_response(await gateway.devices.add_code(device=device_of(request)), status=202)
 
 
 @routes.post("/v1/login", LoggedIn, body=LogIn)
 async def log_in(request: Request) -> Response:
-    """Exchange a one-time code for a cookie; from our own page only, without a credential.
+    """Exchange a one-time code for a cookie; only from the dashboard's own page, without a credential.
 
-    A browser that is signed in already stays the same device, with a new cookie. Wrong codes are not counted: a code
-    is too long to be guessed, and whoever holds the right one must not wait for strangers.
+    A browser that is already signed in stays the same device and gets a new cookie. Wrong codes are not counted: a
+    code is too long to be guessed, and attempts of others must not lock out the owner.
     """
     gateway = gateway_of(request)
     given = await parse_body(request, LogIn, limit=LOGIN_LIMIT)
     if gateway.devices.is_code(given.code):
-        request.scope["identified"]()  # it is not cut as a stranger while its cookie is written
+        request.scope["identified"]()  # so that it is not closed while its cookie is written
     name = name_of(given.name, request.headers.get("user-agent", ""))
     device, secret = await gateway.devices.sign_in(given.code, name, known=device_of(request))
     with suppress(OSError):
@@ -66,7 +66,7 @@ async def log_in(request: Request) -> Response:
 
 @routes.post("/v1/logout", LoggedIn)
 async def log_out(request: Request) -> Response:
-    """Forget this device, its cookie and its cursors."""
+    """Sign this device out, and delete its read positions."""
     gateway = gateway_of(request)
     device = await _revoke(gateway, device_of(request), request)
     found = json_response(LoggedIn(device.id, device.name), status=202)
@@ -76,14 +76,14 @@ async def log_out(request: Request) -> Response:
 
 @routes.get("/v1/devices", DeviceList)
 async def list_devices(request: Request) -> Response:
-    """Every browser that is signed in."""
+    """List the browsers that are signed in."""
     gateway = gateway_of(request)
     return json_response(DeviceList(gateway.devices.all(device_of(request))))
 
 
 @routes.get("/v1/devices/me", OwnDevice)
 async def own_device(request: Request) -> Response:
-    """The device that asks; the bearer token is none."""
+    """Show the calling device. The bearer token is not a device."""
     gateway = gateway_of(request)
     id = device_of(request)
     row = gateway.devices.get(id)
@@ -94,7 +94,7 @@ async def own_device(request: Request) -> Response:
 
 @routes.post("/v1/looked", Reviewed)
 async def looked(request: Request) -> Response:
-    """Somebody looked through what happened on this device; not in the log."""
+    """Mark everything as seen on this device. Not stored in the log."""
     gateway = gateway_of(request)
     device = gateway.devices.get(device_of(request)).id
     return json_response(
@@ -104,7 +104,7 @@ async def looked(request: Request) -> Response:
 
 @routes.post("/v1/devices/{id}", LoggedIn, method="DELETE")
 async def revoke_device(request: Request) -> Response:
-    """Sign a device out: its cookie is dead at once, and what it follows is cut."""
+    """Sign a device out and end its streams at once."""
     gateway = gateway_of(request)
     id = request.path_params["id"]
     device = await _revoke(gateway, gateway.devices.find(id).id, request)
@@ -113,13 +113,13 @@ async def revoke_device(request: Request) -> Response:
 
 async def _revoke(gateway: Gateway, id: str, request: Request) -> DeviceRow:
     if id == device_of(request):
-        request.scope["device"] = ""  # it may still hear that it is gone
+        request.scope["device"] = ""  # so that it still gets this response
     return await gateway.devices.revoke(id)
 
 
 @routes.post("/v1/seen", ReadPosition, body=ReadPosition)
 async def seen(request: Request) -> Response:
-    """How far this device has read. The cursor only grows; it is not in the log."""
+    """Set how far this device has read. The position only grows, and is not stored in the log."""
     gateway = gateway_of(request)
     given = await parse_body(request, ReadPosition)
     device = gateway.devices.get(device_of(request)).id
@@ -129,16 +129,17 @@ async def seen(request: Request) -> Response:
 
 
 class AwayQuery(QueryShape, frozen=True):
-    """Since when."""
+    """From which version."""
 
     after: Annotated[
-        Annotated[int, Meta(ge=0, le=MAX_CURSOR)] | None, Meta(description="By default the device's own cursor.")
+        Annotated[int, Meta(ge=0, le=MAX_CURSOR)] | None,
+        Meta(description="By default its read position."),
     ] = None
 
 
 @routes.get("/v1/sessions/{id}/away", AwaySummary, query=AwayQuery)
 async def while_away(request: Request) -> Response:
-    """What happened after a version, in numbers."""
+    """Count what happened in a session after a version."""
     gateway = gateway_of(request)
     row = await session_of(request)
     query = parse_query(request, AwayQuery)

@@ -1,4 +1,4 @@
-"""Events: one cursor, three forms (a page, an event stream, a WebSocket), the same bytes."""
+"""Events after a cursor, as a page, an event stream or a WebSocket; the bytes are the same."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EventPage(Struct, frozen=True):
 
 
 class EventsQuery(QueryShape, frozen=True):
-    """From where on, and how many at once."""
+    """The cursor and the size of a page."""
 
     after: Annotated[int, Meta(ge=0, le=MAX_CURSOR)] = 0
     limit: Annotated[int, Meta(ge=1, le=2000)] = 500
@@ -45,7 +45,7 @@ class EventsQuery(QueryShape, frozen=True):
 
 @routes.get("/v1/sessions/{id}/events", EventPage, query=EventsQuery, media=(EVENT_STREAM,))
 async def session_events(request: Request) -> Response:
-    """The events of a session after a version; as an event stream it goes on with what comes."""
+    """Return the events of a session after a version; an event stream continues with new ones."""
     gateway = gateway_of(request)
     row = await session_of(request)
     query = parse_query(request, EventsQuery)
@@ -54,7 +54,7 @@ async def session_events(request: Request) -> Response:
 
 @routes.get("/v1/events", EventPage, query=EventsQuery, media=(EVENT_STREAM,))
 async def all_events(request: Request) -> Response:
-    """The whole log after a seq, in the same forms."""
+    """Return the whole log after a seq, in the same forms."""
     gateway = gateway_of(request)
     query = parse_query(request, EventsQuery)
     return await _events(gateway, None, request, query)
@@ -62,7 +62,7 @@ async def all_events(request: Request) -> Response:
 
 @routes.get("/v1/tasks/{id:task}/events", EventPage, query=EventsQuery)
 async def task_events(request: Request) -> Response:
-    """The events of a task after a version: who did what when."""
+    """Return the events of a task after a version."""
     gateway = gateway_of(request)
     row = await task_of(request)
     query = parse_query(request, EventsQuery)
@@ -76,7 +76,7 @@ async def _events(gateway: Gateway, session: str | None, request: Request, query
         last = request.headers.get("last-event-id", "")
         if last:
             after = _cursor(last)
-        await gateway.streams.page(session, after=after, limit=1)  # what is wrong is said while it can be a status
+        await gateway.streams.page(session, after=after, limit=1)  # an error here can still be a status code
         follower = follower_of(request)
         frames = gateway.streams.follow(session, after=after, connection=follower.connection)
         return EventStream(gateway.streams, frames, follower)
@@ -94,7 +94,7 @@ def _page(page: Page, cursor: int) -> Response:
 
 
 class EventStream(Response):
-    """Server-sent events: many in one write when there are many."""
+    """Server-sent events, several in one write if there are many."""
 
     def __init__(self, streams: Streams, frames: AsyncGenerator[Frame, None], follower: Follower) -> None:
         super().__init__(media_type=EVENT_STREAM)
@@ -103,14 +103,14 @@ class EventStream(Response):
         self._follower = follower
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        """Send until the client is gone."""
+        """Send until the client disconnects."""
         headers = [(b"content-type", EVENT_STREAM.encode()), (b"x-accel-buffering", b"no")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b": holdfast\n\n", "more_body": True})
 
         async def piece(frame: Frame) -> None:
             body = as_sse(frame)
-            for start in range(0, len(body), PIECE_BYTES):  # a large event goes out as fast as it is taken
+            for start in range(0, len(body), PIECE_BYTES):  # a large event is sent as fast as the client reads
                 self._follower.unsent = max(0, len(body) - start - PIECE_BYTES)
                 await send({"type": "http.response.body", "body": body[start : start + PIECE_BYTES], "more_body": True})
 
@@ -127,9 +127,9 @@ class EventStream(Response):
 
 
 async def event_socket(socket: WebSocket) -> None:
-    """The same as a WebSocket: of one session, or without an id of the whole log."""
+    """Stream the events of a session, or without an id the whole log, over a WebSocket."""
     gateway = gateway_of(socket)
-    with suppress(WebSocketDisconnect):  # it may leave at any moment, also before it is refused
+    with suppress(WebSocketDisconnect):  # it may disconnect at any moment, also before it is refused
         await socket.accept()
         try:
             after = _cursor(socket.query_params.get("after", "0"))
@@ -140,7 +140,6 @@ async def event_socket(socket: WebSocket) -> None:
             await _refuse(socket, error)
 
 
-# Not by FastAPI's decorator, which keeps about 5 kB more for each open socket.
 SOCKETS = [
     WebSocketRoute("/v1/sessions/{id}/events", event_socket),
     WebSocketRoute("/v1/events", event_socket),
@@ -149,7 +148,7 @@ SOCKETS = [
 
 def _cursor(given: str) -> int:
     if not (given.isascii() and given.isdigit() and len(given) < 19):
-        raise Rejected("after: not a cursor.", hint="It is a number; begin with 0.")
+        raise Rejected("after: not a cursor.", hint="A cursor is a number; start with 0.")
     return int(given)
 
 
@@ -165,7 +164,7 @@ async def _socket(socket: WebSocket, gateway: Gateway, session: str | None, afte
     frames = gateway.streams.follow(session, after=after, connection=follower.connection)
     await gateway.streams.serve(frames, message, gone(), follower=follower)
     if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
-        await socket.close(RESTART, "the gateway ends; come back with your cursor")
+        await socket.close(RESTART, "the gateway is shutting down; reconnect with your cursor")
 
 
 async def _refuse(socket: WebSocket, error: HoldfastError) -> None:

@@ -1,4 +1,4 @@
-"""Sessions: begin, say, stop, rename, archive, delete, look."""
+"""Sessions: create, send, stop, rename, archive, delete, show, search, and the queue of messages."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ routes = Routes("sessions")
 
 
 async def shown(gateway: Gateway, rows: list[SessionRow], request: Request) -> list[SessionView]:
-    """Rows as their wire shape, with what the device that asks has not read."""
+    """Return sessions as the API shows them, with what the calling device has not read."""
     device = device_of(request)
     unread = await gateway.store.devices.unread(device, [row.id for row in rows]) if device else {}
     shapes = [msgspec.convert(row, SessionView, from_attributes=True) for row in rows]
@@ -78,7 +78,7 @@ async def shown(gateway: Gateway, rows: list[SessionRow], request: Request) -> l
 
 
 def passed_on(command: type[SessionCommand]) -> Handler:
-    """Return a handler that passes a command on to the session."""
+    """Return a handler that carries out a command about a session."""
 
     async def handler(request: Request) -> Response:
         row = await session_of(request)
@@ -101,7 +101,7 @@ routes.add_command("/v1/sessions/{id}", RenameSession, passed_on(RenameSession),
 
 @routes.command("/v1/sessions", CreateSession)
 async def create_session(request: Request) -> Response:
-    """Begin a session, at once with its first message if there is a text."""
+    """Create a session, with its first message if there is a text."""
     gateway = gateway_of(request)
     command, caller = await parse_command(request, CreateSession, subject="")
     profile = command.profile or gateway.profiles.default
@@ -120,17 +120,17 @@ class SessionListQuery(QueryShape, frozen=True):
 
     archived: bool = False
     limit: PageLimit = 50
-    before: Annotated[str, Meta(pattern=PINNED_CURSOR, description="`next` of the page before.")] = ""
-    text: Annotated[str, Meta(max_length=500, description="In the title.")] = ""
-    at_work: Annotated[bool, Meta(description="All that are not at rest, and nothing else counts.")] = False
+    before: Annotated[str, Meta(pattern=PINNED_CURSOR, description="`next` of the previous page.")] = ""
+    text: Annotated[str, Meta(max_length=500, description="A text in the title.")] = ""
+    at_work: Annotated[bool, Meta(description="All sessions that are not idle; other parameters are ignored.")] = False
     cwd: Annotated[
-        str, Meta(max_length=4096, description="Those of this directory without workers of cards, newest first.")
+        str, Meta(max_length=4096, description="Sessions of this directory without workers of cards, newest first.")
     ] = ""
 
 
 @routes.get("/v1/sessions", SessionPage, query=SessionListQuery)
 async def list_sessions(request: Request) -> Response:
-    """A page of the list, pinned ones first, then newest first."""
+    """List sessions, pinned ones first, then newest first."""
     gateway, query = gateway_of(request), parse_query(request, SessionListQuery)
     if query.cwd:
         return json_response(
@@ -154,7 +154,7 @@ async def list_sessions(request: Request) -> Response:
 
 @routes.get("/v1/sessions/{id}", SessionDetail)
 async def show_session(request: Request) -> Response:
-    """One session with its turns and its queue."""
+    """Show a session with its turns and its queue."""
     gateway = gateway_of(request)
     row = await session_of(request)
     turns = [msgspec.convert(turn, TurnView, from_attributes=True) for turn in await gateway.store.turns(row.id)]
@@ -176,7 +176,7 @@ async def show_session(request: Request) -> Response:
 
 @routes.command("/v1/sessions/{id}/messages", SendMessage)
 async def send_message(request: Request) -> Response:
-    """Say something; while a turn runs it waits, joins or interrupts. To a card's worker it is a comment."""
+    """Send a message. During a turn it waits, joins or interrupts; for a card's worker it becomes a comment."""
     gateway = gateway_of(request)
     row = await session_of(request)
     command, caller = await parse_command(request, SendMessage, subject=row.id)
@@ -186,14 +186,14 @@ async def send_message(request: Request) -> Response:
             return accepted(Accepted, await gateway.sessions.execute(row.id, command, said))
         except Conflict:
             if not (await gateway.sessions.get(row.id)).run:
-                raise  # else a run began in this very moment
+                raise  # otherwise a run has just begun
     commented = caller.replying(session=row.id, input=COMMENT + caller.key.id)
     return accepted(Accepted, await gateway.cards.execute(run.card, CommentCard(text=command.text), commented))
 
 
 @routes.command("/v1/sessions/{id}/agent", ChooseAgent)
 async def choose_agent(request: Request) -> Response:
-    """Go on with another profile or model."""
+    """Continue with another profile or model."""
     gateway = gateway_of(request)
     row = await session_of(request)
     command, caller = await parse_command(request, ChooseAgent, subject=row.id)
@@ -207,7 +207,7 @@ async def choose_agent(request: Request) -> Response:
 
 @routes.command("/v1/sessions/{id}/fork", ForkSession)
 async def fork_session(request: Request) -> Response:
-    """Begin a new session with everything up to a version of this one."""
+    """Create a session with everything up to a version of this one."""
     gateway = gateway_of(request)
     row = await session_of(request)
     command, caller = await parse_command(request, ForkSession, subject=row.id)
@@ -217,7 +217,7 @@ async def fork_session(request: Request) -> Response:
 
 @routes.command("/v1/sessions/{id}/archive", ArchiveSession)
 async def archive_session(request: Request) -> Response:
-    """Take it out of the default list. While something runs, the command says what becomes of it."""
+    """Hide a session from the list. While tasks run, the command must say whether to keep or stop them."""
     gateway = gateway_of(request)
     row = await session_of(request)
     command, caller = await parse_command(request, ArchiveSession, subject=row.id)
@@ -231,12 +231,12 @@ async def archive_session(request: Request) -> Response:
 
 @routes.command("/v1/sessions/{id}", DeleteSession, method="DELETE")
 async def delete_session(request: Request) -> Response:
-    """Delete a session at rest with all its events, for good. While something runs, say what becomes of it."""
+    """Delete an idle session with all its events. While tasks run, the command must say what happens to them."""
     gateway = gateway_of(request)
     id = request.path_params["id"]
     command, caller = await parse_command(request, DeleteSession, subject=id)
     known = await gateway.store.find_command(caller.key)
-    if known is not None:  # a retry: there is no session any more that could be found
+    if known is not None:  # a retry: the session no longer exists
         return accepted(Accepted, known)
     session = (await find_session(gateway, id)).id
     what_runs = partial(
@@ -249,14 +249,14 @@ async def delete_session(request: Request) -> Response:
 
 @routes.get("/v1/sessions/{id}/why", Why)
 async def why_session(request: Request) -> Response:
-    """What it is doing or waiting for, since when, and what woke or stopped it."""
+    """Explain what a session is doing or waiting for, and for how long."""
     gateway = gateway_of(request)
     row = await session_of(request)
     return json_response(Why(f"session {row.id}", await statements(gateway, row.id)))
 
 
 async def statements(gateway: Gateway, session: str) -> list[Statement]:
-    """The sentences about one session."""
+    """Return the explanation of a session."""
     state, now = await gateway.sessions.get(session), gateway.clock.now()
     sentences = why(state, now=now) + why_chapter(state, gateway.reset_scheduler.outlook(state), now=now)
     stream = session_stream(session)
@@ -268,14 +268,14 @@ async def statements(gateway: Gateway, session: str) -> list[Statement]:
 
 
 class ExportQuery(QueryShape, frozen=True):
-    """In which form."""
+    """The format."""
 
     format: Literal["markdown", "jsonl"] = "markdown"
 
 
 @routes.get("/v1/sessions/{id}/export", None, query=ExportQuery, media=("text/markdown", "application/jsonl"))
 async def export_session(request: Request) -> Response:
-    """The conversation as a file."""
+    """Export the conversation as a file."""
     gateway = gateway_of(request)
     row = await session_of(request)
     query = parse_query(request, ExportQuery)
@@ -285,7 +285,7 @@ async def export_session(request: Request) -> Response:
 
 
 class SearchQuery(QueryShape, frozen=True):
-    """What is looked for."""
+    """The search text."""
 
     q: Annotated[str, Meta(min_length=1, max_length=500)]
     limit: PageLimit = 50
@@ -293,7 +293,7 @@ class SearchQuery(QueryShape, frozen=True):
 
 @routes.get("/v1/search", SearchPage, query=SearchQuery)
 async def search(request: Request) -> Response:
-    """Where a text occurs in any session, newest first."""
+    """Search all sessions, newest results first."""
     gateway = gateway_of(request)
     query = parse_query(request, SearchQuery)
     hits = await gateway.store.search(query.q, limit=query.limit)
@@ -302,7 +302,7 @@ async def search(request: Request) -> Response:
         if hit.session not in titles:
             try:
                 titles[hit.session] = (await gateway.store.session(hit.session)).title
-            except Rejected:  # deleted, and the index has not come so far yet
+            except Rejected:  # deleted, and the index is not up to date yet
                 continue
     shown = [
         SearchHit(
@@ -321,7 +321,7 @@ async def search(request: Request) -> Response:
 
 @routes.command("/v1/sessions/{id}/queue/{input}", QueueEdit, method="PATCH")
 async def revise_input(request: Request) -> Response:
-    """Change the text, the mode or the place of a queued message; 409 when a turn has taken it."""
+    """Change the text, mode or place of a queued message; 409 once a turn has taken it."""
     row, input = await session_of(request), request.path_params["input"]
     edit = await parse_body(request, QueueEdit)
     return await _execute(row.id, request, ReviseInput(input=input, text=edit.text, mode=edit.mode, place=edit.place))
@@ -329,7 +329,7 @@ async def revise_input(request: Request) -> Response:
 
 @routes.command("/v1/sessions/{id}/queue/{input}", None, method="DELETE")
 async def withdraw_input(request: Request) -> Response:
-    """Take a queued message back; 409 when a turn has taken it."""
+    """Withdraw a queued message; 409 once a turn has taken it."""
     row, input = await session_of(request), request.path_params["input"]
     return await _execute(row.id, request, WithdrawInput(input=input))
 

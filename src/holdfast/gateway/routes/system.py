@@ -1,4 +1,4 @@
-"""The gateway about itself: health, status, why, metrics, the contract, the end."""
+"""The gateway itself: health, status, why, metrics, OpenAPI, restart, shutdown, and the dashboard's files."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from holdfast.lifecycle.restart import check_restart
 from holdfast.schemas.devices import Build
 from holdfast.schemas.gateway import Health, PartHealth, Restart, ShuttingDown, Statement, Status, Why
 
-RESTART_HINT = "Correct it, then restart again."
+RESTART_HINT = "Correct this, then restart again."
 routes = Routes("system")
 
 
 @routes.get("/healthz", Health)
 async def health(request: Request) -> Response:
-    """Whether it is up, without a credential."""
+    """Report whether the gateway is up. Needs no credential."""
     gateway = gateway_of(request)
     found = gateway.store.health
     parts = [
@@ -49,7 +49,7 @@ async def health(request: Request) -> Response:
 
 @routes.get("/v1/status", Status)
 async def status(request: Request) -> Response:
-    """What runs here and how much it holds."""
+    """Show the state of the gateway, with counts."""
     gateway = gateway_of(request)
     counts = await gateway.store.counts()
     found = gateway.store.health
@@ -72,7 +72,7 @@ async def status(request: Request) -> Response:
 
 @routes.get("/v1/why", Why)
 async def why(request: Request) -> Response:
-    """What waits for a person, as in the inbox, and what else is at work: all sessions, all tasks, all cards."""
+    """List what waits for a person, as in the inbox, then all other work in progress."""
     gateway = gateway_of(request)
     sentences: list[Statement] = []
     found = gateway.store.health
@@ -88,7 +88,7 @@ async def why(request: Request) -> Response:
             continue
         try:
             first = (await statements(gateway, row.id))[:1]
-        except Corrupt as error:  # its stream stops; the others are told all the same
+        except Corrupt as error:  # this session cannot be read; the others are listed
             first = [Statement(text=error.message, stream=session_stream(row.id), version=0, at=0)]
         sentences += [
             Statement(text=f"{row.id} “{row.title}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
@@ -103,7 +103,7 @@ async def why(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    """Figures in the text format of Prometheus."""
+    """Return figures in the text format of Prometheus."""
     gateway = gateway_of(request)
     counts, (commits, seconds) = await gateway.store.counts(), gateway.store.commit_stats
     figures: list[tuple[str, str, str, float]] = [
@@ -125,7 +125,7 @@ async def metrics(request: Request) -> Response:
 
 
 async def openapi(request: Request) -> Response:
-    """The contract."""
+    """Return the OpenAPI document."""
     return json_response(describe(request.app.state.parts))
 
 
@@ -135,17 +135,17 @@ routes.page("/v1/openapi.json", openapi)
 
 @routes.post("/v1/restart", ShuttingDown, body=Restart)
 async def restart(request: Request) -> Response:
-    """Say goodbye and start again as the same process, at the same port; refused while config.toml is wrong."""
+    """Shut down and start again in the same process at the same port. Refused while config.toml has an error."""
     gateway = gateway_of(request)
     given = await parse_body(request, Restart)
     if given.env and device_of(request):
         raise Rejected("A browser cannot change the environment of the gateway.")
     if any(not name or "=" in name or "\0" in name + value for name, value in given.env.items()):
-        raise Rejected("env: not names and values of an environment.")
+        raise Rejected("env: names and values must be those of environment variables.")
     try:
         await asyncio.to_thread(check_restart, Home(Path(gateway.home)))
     except ConfigError as error:
-        raise Rejected(f"The gateway goes on as it is: {error}", hint=RESTART_HINT) from error
+        raise Rejected(f"The gateway was not restarted: {error}", hint=RESTART_HINT) from error
     gateway.again.wanted, gateway.again.environment = True, given.env
     gateway.shutdown.set()
     return json_response(ShuttingDown(os.getpid()), status=202)
@@ -153,7 +153,7 @@ async def restart(request: Request) -> Response:
 
 @routes.post("/v1/shutdown", ShuttingDown)
 async def shutdown(request: Request) -> Response:
-    """Say goodbye: suspend what runs, then end. The next start goes on."""
+    """Suspend running turns and shut down. The next start resumes them."""
     gateway = gateway_of(request)
     gateway.shutdown.set()
     return json_response(ShuttingDown(os.getpid()), status=202)
@@ -161,14 +161,14 @@ async def shutdown(request: Request) -> Response:
 
 @routes.get("/v1/build", Build)
 async def build(request: Request) -> Response:
-    """Which dashboard is served, without a credential."""
+    """Return the build of the dashboard. Needs no credential."""
     gateway = gateway_of(request)
     gateway.dashboard.refresh()
     return json_response(Build(__version__, gateway.dashboard.build))
 
 
 async def page(request: Request) -> Response:
-    """A page, or a file that pages are made of."""
+    """Serve a page of the dashboard or a file that it loads."""
     gateway = gateway_of(request)
     return gateway.dashboard.response(request)
 

@@ -1,4 +1,4 @@
-"""Tasks: start, look, read, wait, write, stop, pin, prune."""
+"""Tasks: start, list, read output, wait, send input, stop, pin, prune."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from holdfast.tasks.prune import SHOWN, Rule
 LONGEST_WAIT = 60
 OUTPUT_LIMIT = 1 << 20
 BESIDE = 1 << 14
-"""More bytes than that are cleaned beside the loop, which has others to serve."""
+"""More bytes than this are cleaned in a thread, so that the event loop stays free."""
 routes = Routes("tasks")
 
 
@@ -67,13 +67,13 @@ async def _parent(gateway: Gateway, given: str | None) -> str:
 
 @routes.command("/v1/tasks", StartCommand, TaskAccepted)
 async def start_command(request: Request) -> Response:
-    """Run a command that outlives the gateway."""
+    """Run a command that keeps running when the gateway ends."""
     gateway = gateway_of(request)
     command, caller = await parse_command(request, StartCommand, subject="")
     if (command.shell is None) == (command.argv is None):
-        raise Rejected("Give either `shell`, a text for the shell, or `argv`, its words.")
+        raise Rejected("Give either `shell` (a command line) or `argv` (a list of arguments).")
     if (command.until is not None) != (command.lifetime == "until"):
-        raise Rejected("`until` is the time for the lifetime `until`, and only for that.")
+        raise Rejected("`until` must be given with the lifetime `until`, and only then.")
     task, session = secrets.token_hex(8), await _parent(gateway, command.session)
     cwd = await working_directory(gateway, command.cwd)
     started = command_started(command, task=task, cwd=cwd, by=caller.by, session=session)
@@ -83,7 +83,7 @@ async def start_command(request: Request) -> Response:
 
 @routes.command("/v1/tasks/agents", StartAgent, TaskAccepted)
 async def start_agent(request: Request) -> Response:
-    """Let an agent work on something in the background, in a session of its own."""
+    """Start an agent in the background, in a session of its own."""
     gateway = gateway_of(request)
     command, caller = await parse_command(request, StartAgent, subject="")
     profile = command.profile or gateway.profiles.default
@@ -97,7 +97,7 @@ async def start_agent(request: Request) -> Response:
 
 @routes.command("/v1/sessions/{id}/detach", DetachTurn, TaskAccepted)
 async def detach_turn(request: Request) -> Response:
-    """Make the running turn a task of its own."""
+    """Turn the running turn into a background task."""
     gateway = gateway_of(request)
     row = await session_of(request)
     _, caller = await parse_command(request, DetachTurn, subject=row.id)
@@ -110,18 +110,18 @@ class TaskListQuery(QueryShape, frozen=True):
 
     kind: Literal["", "process", "agent", "card"] = ""
     state: Literal["", "running", "done", "failed", "stopped", "lost"] = ""
-    text: Annotated[str, Meta(max_length=500, description="In the title, the command or the summary.")] = ""
-    since: Annotated[int, Meta(ge=0, le=2**62, description="Started then or later.")] = 0
-    ended: Annotated[int, Meta(ge=0, le=2**62, description="Ended then or later.")] = 0
-    all: Annotated[bool, Meta(description="Also commands that a turn waits or waited for.")] = False
+    text: Annotated[str, Meta(max_length=500, description="A text in the title, the command or the summary.")] = ""
+    since: Annotated[int, Meta(ge=0, le=2**62, description="Started at this time or later.")] = 0
+    ended: Annotated[int, Meta(ge=0, le=2**62, description="Ended at this time or later.")] = 0
+    all: Annotated[bool, Meta(description="Include commands that a turn waited for.")] = False
     session: Annotated[str, Meta(max_length=32)] = ""
     limit: PageLimit = 50
-    before: Annotated[str, Meta(pattern=CURSOR, description="`next` of the page before.")] = ""
+    before: Annotated[str, Meta(pattern=CURSOR, description="`next` of the previous page.")] = ""
 
 
 @routes.get("/v1/tasks", TaskPage, query=TaskListQuery)
 async def list_tasks(request: Request) -> Response:
-    """A page of the archive, newest first."""
+    """List tasks, newest first."""
     gateway, query = gateway_of(request), parse_query(request, TaskListQuery)
     at_ms, _, id = query.before.partition("-")
     cursor = SessionCursor(int(at_ms), id) if query.before else SessionCursor()
@@ -141,21 +141,21 @@ async def list_tasks(request: Request) -> Response:
 
 @routes.get("/v1/tasks/stale", TaskPage)
 async def list_stale(request: Request) -> Response:
-    """What runs and is at no work that anybody waits for, each with the reason."""
+    """List running tasks that are no longer needed, each with the reason."""
     gateway = gateway_of(request)
     return json_response(TaskPage([view for view in await gateway.task_queries.running() if view.stale], None))
 
 
 @routes.get("/v1/tasks/search", OutputHits, query=SearchQuery)
 async def search_outputs(request: Request) -> Response:
-    """Where a text occurs in the output of any task, newest first."""
+    """Search the outputs of all tasks, newest results first."""
     gateway = gateway_of(request)
     query = parse_query(request, SearchQuery)
     hits = []
     for hit in await gateway.task_queries.search(query.q, limit=query.limit):
         try:
             row = await gateway.task_queries.find(hit.task)
-        except Rejected:  # pruned, and the index has not come so far yet
+        except Rejected:  # pruned, and the index is not up to date yet
             continue
         hits.append(OutputHit(task=hit.task, title=row.title, at=row.started_at, snippet=hit.snippet))
     return json_response(OutputHits(hits))
@@ -163,7 +163,7 @@ async def search_outputs(request: Request) -> Response:
 
 @routes.command("/v1/tasks/prune", PruneTasks, PruneResult)
 async def prune_tasks(request: Request) -> Response:
-    """Delete ended tasks with their output; without `confirm` only say what would go."""
+    """Delete ended tasks with their output; without `confirm`, only list them."""
     gateway = gateway_of(request)
     command, caller = await parse_command(request, PruneTasks, subject="")
     rule = Rule(
@@ -183,7 +183,7 @@ async def prune_tasks(request: Request) -> Response:
 
 @routes.get("/v1/tasks/{id:task}", TaskView)
 async def show_task(request: Request) -> Response:
-    """One task."""
+    """Show a task."""
     gateway = gateway_of(request)
     row = await task_of(request)
     return json_response(await gateway.task_queries.view(row))
@@ -191,14 +191,14 @@ async def show_task(request: Request) -> Response:
 
 @routes.get("/v1/tasks/{id:task}/why", Why)
 async def explain_task(request: Request) -> Response:
-    """What it is doing or how it ended, on whose word, and how that is known."""
+    """Explain what a task is doing or how it ended, at whose request, and how that is known."""
     gateway = gateway_of(request)
     row = await task_of(request)
     return json_response(Why(f"task {row.id}", await task_statements(gateway, await gateway.task_queries.view(row))))
 
 
 async def task_statements(gateway: Gateway, view: TaskView) -> list[Statement]:
-    """The sentences about one task."""
+    """Return the explanation of a task."""
     stream = task_stream(view.id)
     word = ", ".join(filter(None, (view.activity, view.activity_detail))).replace(", on ", " on ")
     activity = f"{word} ({view.activity_evidence})" if word and view.activity != "unknown" else ""
@@ -207,36 +207,36 @@ async def task_statements(gateway: Gateway, view: TaskView) -> list[Statement]:
 
 
 class WaitQuery(QueryShape, frozen=True):
-    """For how long."""
+    """The longest wait."""
 
     seconds: Annotated[int, Meta(ge=0, le=LONGEST_WAIT)] = 30
 
 
 @routes.get("/v1/tasks/{id:task}/wait", TaskView, query=WaitQuery)
 async def wait_for_task(request: Request) -> Response:
-    """The task when it has ended, or as it is after so many seconds."""
+    """Wait until a task has ended, at most this many seconds, and show it."""
     gateway = gateway_of(request)
     row = await task_of(request)
     query = parse_query(request, WaitQuery)
-    with suppress(TimeoutError):  # then it is told as it is
+    with suppress(TimeoutError):  # then it is shown as it is
         async with asyncio.timeout(query.seconds):
             await gateway.task_queries.wait_ended(row.id)
     return json_response(await gateway.task_queries.view(await gateway.task_queries.find(row.id)))
 
 
 class OutputQuery(QueryShape, frozen=True):
-    """Which piece, and in which form."""
+    """Which part of the output, and in which form."""
 
     offset: Annotated[int, Meta(ge=0, le=2**62)] = 0
     limit: Annotated[int, Meta(ge=64, le=OUTPUT_LIMIT)] = 65_536
-    tail: Annotated[int, Meta(ge=0, le=100_000, description="Only so many last lines, instead of an offset.")] = 0
-    wait: Annotated[int, Meta(ge=0, le=LONGEST_WAIT, description="Wait so many seconds for more.")] = 0
-    raw: Annotated[bool, Meta(description="The bytes as they were written; what was dropped is left out.")] = False
+    tail: Annotated[int, Meta(ge=0, le=100_000, description="Only this many last lines, instead of an offset.")] = 0
+    wait: Annotated[int, Meta(ge=0, le=LONGEST_WAIT, description="Wait up to this many seconds for more output.")] = 0
+    raw: Annotated[bool, Meta(description="The bytes as written, without those that were dropped.")] = False
 
 
 @routes.get("/v1/tasks/{id:task}/output", OutputPage, query=OutputQuery, media=("application/octet-stream",))
 async def task_output(request: Request) -> Response:
-    """A piece of the output: clean for a screen, or raw. Ask again from `next` on."""
+    """Read output, without control characters or raw. Continue at `next`."""
     gateway = gateway_of(request)
     row = await task_of(request)
     query = parse_query(request, OutputQuery)
@@ -246,7 +246,7 @@ async def task_output(request: Request) -> Response:
         window = await gateway.task_queries.wait_window(row, offset=query.offset, limit=query.limit, seconds=query.wait)
     before, row = row.state, await gateway.task_queries.find(row.id)
     over = row.state != "running"
-    if over and before == "running" and not query.tail:  # what it wrote last may have come after that look
+    if over and before == "running" and not query.tail:  # its last output may have come after the read
         window = await gateway.task_queries.window(row, offset=query.offset, limit=query.limit)
     if query.raw:
         headers = {
@@ -270,7 +270,7 @@ async def task_output(request: Request) -> Response:
 
 @routes.command("/v1/tasks/{id:task}/stop", StopTask, TaskAccepted)
 async def stop_task(request: Request) -> Response:
-    """End it: ask, then force."""
+    """Stop a task: first ask it to end, then kill it."""
     gateway = gateway_of(request)
     row = await task_of(request)
     command, caller = await parse_command(request, StopTask, subject=row.id)
@@ -284,9 +284,9 @@ async def stop_task(request: Request) -> Response:
 
 @routes.command("/v1/tasks/{id:task}/write", WriteTask, WriteResult)
 async def write_task(request: Request) -> Response:
-    """Type something into its input, once: a retry under the same id gets the first answer.
+    """Send input to a command, once: a retry with the same id gets the first response.
 
-    What is typed is not written down, so a gateway that was killed in between does not know of it any more.
+    Input is not stored, so a gateway that was killed in between does not recognise the retry.
     """
     gateway = gateway_of(request)
     row = await task_of(request)
@@ -304,7 +304,7 @@ async def _type(gateway: Gateway, task: str, command: WriteTask) -> WriteResult:
 
 @routes.command("/v1/tasks/{id:task}/pin", PinTask, TaskAccepted)
 async def pin_task(request: Request) -> Response:
-    """Keep it whatever is pruned, or not any more."""
+    """Pin a task so that it is never pruned, or unpin it."""
     gateway = gateway_of(request)
     row = await task_of(request)
     command, caller = await parse_command(request, PinTask, subject=row.id)

@@ -1,4 +1,4 @@
-"""Waits: the inbox, and the answer that is taken exactly once."""
+"""The inbox, and answers to waits. Only the first answer counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ routes = Routes("waits")
 
 @routes.get("/v1/inbox", Inbox)
 async def inbox(request: Request) -> Response:
-    """Everything that waits for a person, longest waiting first."""
+    """List everything that waits for a person, longest waiting first."""
     gateway = gateway_of(request)
     entries, waits = await gateway.dispatcher.inbox.entries(), await gateway.store.waits()
     return json_response(
@@ -37,7 +37,7 @@ async def inbox(request: Request) -> Response:
 
 @routes.get("/v1/inbox/{wait}", WaitDetail)
 async def waiting(request: Request) -> Response:
-    """One of them by its id or a prefix of it, with the whole arguments of the call."""
+    """Show a wait with the full arguments of its call."""
     gateway = gateway_of(request)
     wait = request.path_params["wait"]
     row = await find_wait(gateway, wait)
@@ -48,7 +48,7 @@ async def waiting(request: Request) -> Response:
 
 @routes.command("/v1/answers", AnswerWait)
 async def answer_wait(request: Request) -> Response:
-    """Answer a question, an approval or an old turn. Whoever comes second is told who was first."""
+    """Answer a question, an approval or an interrupted turn. A second answer is refused and names the first."""
     gateway = gateway_of(request)
     command, caller = await parse_command(request, AnswerWait, subject="")
     row = await find_wait(gateway, command.wait)
@@ -61,10 +61,10 @@ async def answer_wait(request: Request) -> Response:
 
 
 async def _keep(gateway: Gateway, profile: str, pattern: str) -> str:
-    """Write the permission into the profile. Why that was not possible, if so; in the session the answer counts."""
+    """Write the permission into the profile; return why that failed, if it did. In the session the answer counts."""
     known = gateway.profiles.settings.profiles.get(profile)
     if known is None:
-        problem = f"there is no profile {profile!r} any more."
+        problem = f"the profile {profile!r} no longer exists."
     else:
         try:
             await asyncio.to_thread(allow_always, gateway.profiles.path, profile, pattern, model=known.model)
@@ -72,7 +72,7 @@ async def _keep(gateway: Gateway, profile: str, pattern: str) -> str:
         except ConfigError as error:
             problem = str(error)
     log.error("profile %s could not be changed to allow %s: %s", profile, pattern, problem)
-    return f"Allowed in this session only, not always: {problem}"
+    return f"Allowed in this session only; it could not be saved: {problem}"
 
 
 def _waiting(row: TitledWait) -> WaitView:
