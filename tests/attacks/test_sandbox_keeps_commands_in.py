@@ -157,7 +157,7 @@ def test_where_there_is_none_it_is_refused_or_said() -> None:
     assert sandbox_for(mode="auto", network=True, **where) == "bwrap is not installed"  # type: ignore[arg-type]
     assert sandbox_for(mode="off", network=True, **where) == "the profile turns it off"  # type: ignore[arg-type]
     for demand in ({"mode": "on", "network": True}, {"mode": "auto", "network": False}):
-        with pytest.raises(Rejected, match=r"was not started: its profile says .* \(bwrap is not installed\)"):
+        with pytest.raises(Rejected, match=r"was not started: its profile has .* \(bwrap is not installed\)"):
             sandbox_for(**demand, **where)  # type: ignore[arg-type]
     strict = SandboxPolicy("off").limited_by("on", network=False)
     assert (strict.mode, strict.network) == ("on", False)

@@ -77,7 +77,7 @@ async def test_a_fresh_start_waits_for_a_command_that_does_not_want_to_end(home:
             await asyncio.sleep(0.01)
     why = await rig.dispatcher.startable.why_not(await rig.card(CARD))
     if alive(row.pid):  # it is given some seconds before it is killed
-        assert f"Its previous worker is still running: its command (task {row.id}) is being ended." in why
+        assert f"Its previous worker is still running: its command (task {row.id}) is being stopped." in why
     await rig.until(CARD, lambda card: len(card.runs) == 2)
     assert not alive(row.pid)
     await rig.tell(CARD, ArchiveCard())

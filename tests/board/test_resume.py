@@ -175,7 +175,7 @@ async def test_auto_goes_fresh_when_the_session_was_given_to_another_agent(rig: 
     await rig.say(hand.session, ChooseAgent(profile="other"))
     await rig.tell(CARD, UnblockCard())
     card, _ = await next_run(rig)
-    assert "was given the profile other" in why_fresh(card)
+    assert "now has the profile other" in why_fresh(card)
 
 
 async def test_retention_leaves_the_session_that_a_card_will_go_on_with(rig: BoardRig) -> None:
@@ -266,7 +266,7 @@ async def test_the_policy_resume_blocks_rather_than_to_begin_anew(rig: BoardRig)
     await rig.look()
     card = await rig.card(CARD)
     assert card.status == "blocked"
-    assert f"its policy is `resume`, and that cannot be: session {hand.session}" in card.reason
+    assert f"its policy is `resume`, but its session cannot be resumed: session {hand.session}" in card.reason
 
 
 async def test_the_card_decides_before_its_profile_and_that_before_the_board(rig: BoardRig) -> None:

@@ -96,7 +96,7 @@ async def test_a_call_that_is_made_again_after_a_crash_finds_what_it_did(rig: Bo
     assert (await hand.carry_out(call)).outcome == "done"
     made.unlink()
     again = await hand.carry_out(call)  # killed before its outcome was written
-    assert (again.outcome, again.output) == ("done", "It was written down; your run is over.")
+    assert (again.outcome, again.output) == ("done", "This was already stored; your run is over.")
     assert sum(isinstance(event, CardCompleted) for event in await rig.events(CARD)) == 1
     told = await rig.store.load(session_stream(follower), after=0)
     assert sum(isinstance(record.event, NoteReceived) for record in told) == 1

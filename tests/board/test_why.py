@@ -158,7 +158,7 @@ async def test_a_parent_that_was_never_done_says_how_to_go_on_without_it(rig: Bo
     await rig.create(OTHER, profile=None)
     await rig.create(CARD, parents=[OTHER])
     await rig.tell(OTHER, ArchiveCard())
-    assert f"(archived, never done) (`holdfast card unlink {CARD} {OTHER}`)" in await why(rig)
+    assert f"(archived before it was done; `holdfast card unlink {CARD} {OTHER}` removes the link)" in await why(rig)
 
 
 async def test_a_circle_is_refused_with_its_path(rig: BoardRig) -> None:

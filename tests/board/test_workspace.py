@@ -77,7 +77,7 @@ async def test_a_worktree_on_a_branch_of_its_own(rig: BoardRig, repository: Path
     await block(hand)
     assert await found(rig) == (
         f"{own}, a worktree of {repository} on branch holdfast/{CARD}, branch holdfast/{CARD}, "
-        "1 file changed and not committed"
+        "1 file with uncommitted changes"
     )
 
 
@@ -111,7 +111,7 @@ async def test_a_worktree_that_is_gone_is_made_again_and_that_is_said(rig: Board
     await block(hand)
     own = rig.home / "workspaces" / CARD
     git(repository, "worktree", "remove", "--force", str(own))
-    assert "it was gone and was made again; what was not committed is lost" in await found(rig)
+    assert "recreated because it was missing; uncommitted changes are lost" in await found(rig)
     assert own.is_dir()
 
 
@@ -167,7 +167,7 @@ async def test_an_archived_card_keeps_what_would_be_lost(rig: BoardRig, reposito
     own = Path(hand.run.workspace)
     (own / "b.txt").write_text("x")
     await block(hand)
-    assert "1 file changed and not committed" in await task_log(rig)
+    assert "1 file with uncommitted changes" in await task_log(rig)
     git(own, "add", ".")
     git(own, "commit", "-qm", "work")
     assert "neither merged nor pushed" in await rig.cards.clean_workspace(await rig.card(CARD))
@@ -203,13 +203,13 @@ async def test_scratch_is_removed_when_it_is_empty_and_made_again_when_the_card_
     await rig.tell(CARD, RetryCard())
     await rig.look()
     card = await rig.card(CARD)
-    assert card.run is not None and "a new and empty scratch directory" in card.run.started.workspace_state
+    assert card.run is not None and "a new, empty scratch directory" in card.run.started.workspace_state
 
 
 async def test_nothing_is_removed_under_the_hands_of_a_worker(rig: BoardRig) -> None:
     hand = await run_once(rig)
     own = Path(hand.run.workspace)
-    assert "its worker has not left yet" in await task_log(rig)
+    assert "its worker is still active" in await task_log(rig)
     assert own.is_dir()
     await hand.end("stopped")
     await rig.look()

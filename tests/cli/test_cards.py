@@ -208,7 +208,7 @@ def test_links_profiles_and_followers(cli: CommandLine) -> None:
     assert cli.json("card", "show", second)["card"]["profile"] == "demo"  # the default one
     cli.ok("card", "link", second, first[:6])
     circle = cli("card", "link", first, second)
-    assert (circle.returncode, "That would be a circle" in circle.stderr) == (5, True)
+    assert (circle.returncode, "These links would form a cycle" in circle.stderr) == (5, True)
     assert f"waits for card {first}" in cli.ok("card", "list")
     session = cli.json("run", "say hello")["session"]
     assert "is notified of its blocks" in cli.ok("card", "follow", second, session)

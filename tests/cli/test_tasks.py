@@ -284,7 +284,7 @@ def test_stop_and_kill_say_how_it_ended(cli: CommandLine) -> None:
     until(lambda: cli.ok("tasks", "log", stubborn) == "ready\n", "it is ready")
     assert "stopped by cli (by force): killed by SIGKILL" in cli.ok("tasks", "kill", stubborn)
     again = cli("tasks", "kill", stubborn)
-    assert (again.returncode, "ended already: stopped" in again.stderr) == (5, True)
+    assert (again.returncode, "has already ended: stopped" in again.stderr) == (5, True)
     assert "at the request of cli (by force)" in cli.ok("tasks", "show", stubborn)
 
 
@@ -326,7 +326,7 @@ def test_prune_shows_first_and_never_takes_what_is_pinned_or_runs(cli: CommandLi
 def test_until_a_time_and_the_word_of_the_runtime(cli: CommandLine) -> None:
     task = start(cli, "sleep", "300", options=("--until", "1s"))
     cli("tasks", "wait", task)
-    assert "its time was over" in cli.ok("tasks", "show", task)
+    assert "its time limit had passed" in cli.ok("tasks", "show", task)
     assert "asked for its end" in cli.ok("why", task)
 
 

@@ -233,7 +233,7 @@ def test_a_tree_is_ended_as_a_whole_and_told_of_once(gateway: GatewayProcess, tm
     (note,) = of_kind(gateway.events(session), "NoteReceived")
     assert note["task"] == running["id"] and "ended as stopped: stopped by api (by force)" in note["text"]
     again = gateway.request("POST", f"/v1/tasks/{running['id']}/stop", json={})
-    assert (again.status_code, "ended already" in again.text) == (409, True)
+    assert (again.status_code, "has already ended" in again.text) == (409, True)
     gateway.send(session, "count")
     gateway.until_event(session, "TurnFinished", count=2)
     context = gateway.get(f"/v1/sessions/{session}/context")["messages"]
@@ -291,7 +291,7 @@ def test_a_command_ends_when_its_time_is_over_also_after_a_restart(gateway: Gate
     gateway.kill9()
     gateway.start()
     ended = until_over(gateway, id)
-    assert (ended["state"], ended["ended_by"]) == ("stopped", "the runtime (its time was over)")
+    assert (ended["state"], ended["ended_by"]) == ("stopped", "the runtime (its time limit had passed)")
     assert ended["finished_at"] >= soon
 
 

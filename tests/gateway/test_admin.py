@@ -51,7 +51,7 @@ def test_the_doctor_says_through_the_door_what_it_says_in_a_terminal(gateway: Ga
     found = gateway.get("/v1/doctor")
     assert found["ok"] and {one["name"] for one in found["findings"]} >= {"home", "config", "gateway", "disk", "events"}
     assert (
-        next(one for one in found["findings"] if one["name"] == "gateway")["detail"] == f"runs with pid {gateway.pid}"
+        next(one for one in found["findings"] if one["name"] == "gateway")["detail"] == f"running (pid {gateway.pid})"
     )
     (gateway.home / "config.toml").write_text("[gateway]\nport = 'x'\n")
     (gateway.home / "config.toml").chmod(0o600)

@@ -157,7 +157,7 @@ async def test_an_agent_ends_an_agent_that_it_started(tmp_path: Path) -> None:
     kills = [record.event for record in records if isinstance(record.event, ToolCallFinished)][1:]
     assert [(event.outcome, event.output.partition(":")[0]) for event in kills] == [
         ("done", "stopped"),
-        ("failed", f"Task {worker} ended already"),
+        ("failed", f"Task {worker} has already ended"),
     ]
     row = await rig.store.task(worker)
     assert row.state == "stopped" and f"the agent of session {ID}" in row.reason

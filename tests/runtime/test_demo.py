@@ -72,7 +72,7 @@ async def test_it_goes_on_after_each_tool_call_where_it_stood() -> None:
 
 async def test_it_says_how_a_command_ended() -> None:
     """Also behind an output that is too long to be repeated."""
-    remarks = "[failed: exit code 3]\n[It left processes behind, which run on as task 1, pid 2.]"
+    remarks = "[failed: exit code 3]\n[It left processes behind, which keep running as task 1, pid 2.]"
     for output, says in (
         (remarks, f"terminal failed: {remarks}"),
         ("x" * 1000 + "\n" + remarks, remarks),

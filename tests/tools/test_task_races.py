@@ -188,7 +188,7 @@ async def test_a_time_that_passed_while_the_machine_slept_is_noticed_soon_after(
     assert (await desk.task_queries.find(started.task)).stop_by == ""
     monkeypatch.setattr(SystemClock, "now", lambda _: now + DAY_MS)
     row = await desk.task_queries.wait_ended(started.task)
-    assert (row.state, row.stop_reason) == ("stopped", "its time was over")
+    assert (row.state, row.stop_reason) == ("stopped", "its time limit had passed")
 
 
 async def test_the_timer_of_a_command_that_has_ended_is_dropped(desk: Desk) -> None:
@@ -475,7 +475,7 @@ async def test_an_accepted_command_whose_time_is_over_is_not_started(desk: Desk,
     await killed.accepts(desk.tasks.start_command(started))
     await killed.follow(not_before=until)
     row = await desk.tasks.wait_ended(started.task)
-    assert (row.state, row.reason) == ("stopped", "never started: its time was over")
+    assert (row.state, row.reason) == ("stopped", "never started: its time limit had passed")
 
 
 @pytest.mark.parametrize("background", [False, True])
@@ -536,7 +536,7 @@ async def test_promise_6_a_prune_that_is_sent_twice_takes_nothing_the_second_tim
     assert [one.ended.id for one in await pruning.prune(Rule(), by=person("me"), command=key)] == [first]
     second = (await desk.call("terminal", command="echo two", background=True)).task
     row = await desk.task_queries.wait_ended(second)
-    with pytest.raises(Conflict, match="carried out before"):
+    with pytest.raises(Conflict, match="already carried out"):
         await pruning.prune(Rule(), by=person("me"), command=key)
     assert (await desk.task_queries.window(row, offset=0, limit=100)).data == b"two\n"
 

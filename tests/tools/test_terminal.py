@@ -160,7 +160,7 @@ async def test_a_person_waits_reads_writes_and_kills_through_process(desk: Desk)
     assert (await desk.call("process", action="wait", task=started.task, timeout=1)).output.startswith("It still runs")
     killed = await desk.call("process", action="kill", task=started.task)
     assert killed.output.startswith(f"stopped: stopped by the agent of session {SESSION}")
-    assert (await desk.call("process", action="list")).output == "Nothing runs in the background."
+    assert (await desk.call("process", action="list")).output == "Nothing is running in the background."
     waited = await desk.call("process", action="wait", task=started.task)
     assert waited.output.startswith("got something\n[stopped: ")
 
@@ -290,7 +290,7 @@ async def test_promise_7_what_a_command_left_behind_is_a_task_that_outlives_the_
     started = await desk.call("terminal", command=f'{sys.executable} -c "{SERVER}" & sleep 0.1; echo over')
     assert started.end == CommandEnd(exit_code=0) and "over" in started.output
     view = await left_by(desk, started.task)
-    assert f"[It left processes behind, which run on as task {view.id}, pid {view.pid}.]" in started.output
+    assert f"[It left processes behind, which keep running as task {view.id}, pid {view.pid}.]" in started.output
     await desk.write_result("1.1.0", started)
     assert (view.kind, view.session, view.lifetime, view.foreground) == ("process", SESSION, "session", False)
     assert view.title.startswith("left by ") and alive(view.pid or 0)
@@ -380,10 +380,10 @@ async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_some
     """A look is shared for a while; what begins after it has not been seen."""
     first = await desk.call("terminal", command="sleep 60", background=True)
     view = await desk.task_queries.view(await desk.task_queries.find(first.task))
-    assert view.activity == "unknown" and "watched for only" in view.activity_evidence
+    assert view.activity == "unknown" and "observed for only" in view.activity_evidence
     second = await desk.call("terminal", command="sleep 60", background=True)
     view = await desk.task_queries.view(await desk.task_queries.find(second.task))
-    assert (view.activity, view.activity_evidence) == ("unknown", "it began after the last look")
+    assert (view.activity, view.activity_evidence) == ("unknown", "it started after the last sample")
     await desk.call("process", action="kill", task=second.task)
     assert (await desk.task_queries.view(await desk.task_queries.find(second.task))).activity == "", (
         "nor is it for what is over"

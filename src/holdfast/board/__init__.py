@@ -1,1 +1,1 @@
-"""The board: cards that agents work on, the dispatcher that starts them, and what a worker learns of earlier runs."""
+"""The board: cards, the dispatcher that starts their runs, and the tools of workers."""

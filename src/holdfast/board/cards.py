@@ -1,7 +1,7 @@
-"""Every card as folded state, and where commands about cards are carried out.
+"""Cards as folded state, and the commands about them.
 
-An event of a card, and what follows from it for the session, the task and the followers of its run, are one append. So
-a comment is delivered once, a notice comes once, and all of them see the end of a run at the same moment.
+An event of a card and its consequences for the session, the task and the followers of its run are one append. So a
+comment and a notice are delivered exactly once, and all of them see the end of a run at the same moment.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from holdfast.store.rows import TaskRow
 from holdfast.store.transact import transact
 from holdfast.tasks.log import run_finished
 
-KEPT = 1000
+CACHED_CARDS = 1000
 COMMENT = "comment-"
 
 
@@ -79,26 +79,26 @@ class Cards:
         self._sessions = sessions
         self._running = running
         self._clock = clock
-        self._kept: OrderedDict[str, Card] = OrderedDict()
+        self._cache: OrderedDict[str, Card] = OrderedDict()
         self._linking = asyncio.Lock()
         self.to_clean = {path.name for path in root.iterdir()} if root.is_dir() else set[str]()
-        """Cards whose workspace may be left over; at the start all, since the gateway may have been killed."""
+        """Cards whose workspace may have to be removed; at first all, since the last gateway may have been killed."""
 
     async def get(self, card: str) -> Card:
         """Return the card, caught up with the log."""
-        known = self._kept.get(card) or Card(card)
+        known = self._cache.get(card) or Card(card)
         now = fold_card(known, await self._store.load(card_stream(card), after=known.version))
-        if card not in self._kept or self._kept[card].version < now.version:
-            self._kept[card] = now
-        self._kept.move_to_end(card)
-        if len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
+        if card not in self._cache or self._cache[card].version < now.version:
+            self._cache[card] = now
+        self._cache.move_to_end(card)
+        if len(self._cache) > CACHED_CARDS:
+            self._cache.popitem(last=False)
         return now
 
     # --- commands -------------------------------------------------------------------------------
 
     async def create(self, command: CreateCard, *, card: str, caller: Caller, rights: Rights | None = None) -> Appended:
-        """Create a card, and its board if that does not exist. `rights` are those of an agent that asks."""
+        """Create a card, and the default board if it does not exist. `rights` are those of a calling agent."""
 
         async def writes() -> tuple[Write, ...]:
             return await self._created(command, card=card, by=caller.by, rights=rights)
@@ -109,7 +109,7 @@ class Cards:
         await self.mounts.run(lambda: workspace.check(command.workspace))
         now = self._clock.now()
         if command.at is not None and command.after_ms is not None:
-            raise Rejected("`at` and `after_ms` exclude each other.")
+            raise Rejected("Give either `at` or `after_ms`, not both.")
         at = command.at if command.after_ms is None else now + command.after_ms
         if at is not None and at <= now:
             raise Rejected("That time has passed.")
@@ -142,7 +142,7 @@ class Cards:
         if found is None and command.board != "default":
             raise Rejected(f"There is no board {command.board!r}.", hint=f"`holdfast board create {command.board}`")
         if found is not None and found.archived:
-            back = f"`holdfast board resume {command.board}` brings it back."
+            back = f"`holdfast board resume {command.board}` restores it."
             raise Conflict(f"The board {command.board} is archived.", hint=back)
         write = Write(card_stream(card), tuple(events), expect=0)
         if found is not None:
@@ -151,7 +151,7 @@ class Cards:
         return (write, Write(board_stream(command.board), (made,), expect=0))
 
     async def execute_board(self, name: str, command: BoardCommand, caller: Caller) -> Appended:
-        """Decide a command on the board as it is now, and append."""
+        """Carry out a command about a board."""
         name = command.board if isinstance(command, CreateBoard) else name
 
         async def writes() -> tuple[Write, ...]:
@@ -163,10 +163,10 @@ class Cards:
         return await transact(self._store, self._clock, writes, command=caller.key)
 
     async def execute(self, card: str, command: CardCommand, caller: Caller) -> Appended:
-        """Decide a command on the card as it is now, and append with all that follows from it."""
+        """Carry out a command about a card, with its consequences."""
         if isinstance(command, LinkCard):
             parent = (await self._store.cards.card(command.parent)).id
-            async with self._linking:  # of two links that together are a cycle, the second sees the first
+            async with self._linking:  # so that two links cannot form a cycle together
                 await self._no_cycle(card, parent)
                 return await self._execute(card, msgspec.structs.replace(command, parent=parent), caller)
         return await self._execute(card, command, caller)
@@ -183,7 +183,7 @@ class Cards:
         return await self.transact(change, command=caller.key)
 
     async def transact(self, decide: Callable[[], Awaitable[CardChange]], *, command: CommandKey) -> Appended:
-        """Append what `decide` returns and all that follows from it; decide again after a conflict."""
+        """Append what `decide` returns, with its consequences; decide again after a conflict."""
 
         async def writes() -> tuple[Write, ...]:
             return await self._writes(await decide())
@@ -191,7 +191,7 @@ class Cards:
         return self._written(await transact(self._store, self._clock, writes, command=command))
 
     async def write(self, change: CardChange, *also: Write) -> bool:
-        """Append the change and all that follows from it; return False after a conflict."""
+        """Append the change with its consequences; return False after a conflict."""
         writes = await self._writes(change)
         try:
             self._written(await self._store.append(Append((*writes, *also), self._clock.now())))
@@ -217,60 +217,52 @@ class Cards:
         return appended
 
     def _completed(self, card: Card, event: CardEvent, session: Session | None) -> CardEvent:
-        """Return the end of a run completed from its session: whether there was progress, and unread comments."""
+        """Return the event; the end of a run with its progress and unread comments, taken from the session."""
         run = card.run
         if not isinstance(event, RunFinished) or session is None or run is None:
             return event
         after = run.started.after_turn
-        # an answer that does not report on the card, even after a reminder, is no progress
+        # a text without a report on the card, even after a reminder, is no progress
         real = ToolResult if event.failure == "left_without_a_word" else AgentMessage | ToolResult
         progress = any(m.turn > after for m in session.messages[-200:] if isinstance(m, real))
-        unheard = [q.event.ref for q in session.queue if q.event.source == "comment"]
-        return msgspec.structs.replace(event, progress=progress, until_turn=session.turns, unread_comments=unheard)
+        unread = [q.event.ref for q in session.queue if q.event.source == "comment"]
+        return msgspec.structs.replace(event, progress=progress, until_turn=session.turns, unread_comments=unread)
 
     def _to_worker(self, card: Card, events: list[CardEvent], session: Session, by: Actor) -> list[Write]:
-        """Return what is written to the session and the task of its run: a comment, or the end."""
+        """Return the writes to the session and the task of its run: comments, and the end of the run."""
         run = card.run
         assert run is not None
-        said: list[AnyEvent] = []
+        added: list[AnyEvent] = []
         for event in events:
             match event:
                 case CardCommented(comment=comment, text=text):
-                    words = comment_input(str(event.by), text)
-                    said.append(
-                        InputReceived(
-                            input=COMMENT + comment,
-                            text=words,
-                            mode="steer",
-                            by=event.by,
-                            source="comment",
-                            ref=comment,
-                        )
+                    text = comment_input(str(event.by), text)
+                    id = COMMENT + comment
+                    added.append(
+                        InputReceived(input=id, text=text, mode="steer", by=event.by, source="comment", ref=comment)
                     )
                 case RunFinished() as ended:
-                    said += [InputWithdrawn(input=q.event.input, by=by) for q in session.queue if _is_from_board(q)]
-                    own_word = ended.outcome in (
-                        "done",
-                        "blocked",
-                    )  # then the turn of its worker ends after a closing message
-                    if session.turn is not None and session.turn.stop is None and not own_word:
-                        said.append(StopRequested(turn=session.turn.number, by=by))
-                    said.append(RunReleased(card=card.id, run=run.number))
+                    added += [InputWithdrawn(input=q.event.input, by=by) for q in session.queue if _is_from_board(q)]
+                    # a worker that reported `done` or `blocked` may still write a closing message
+                    reported = ended.outcome in ("done", "blocked")
+                    if session.turn is not None and session.turn.stop is None and not reported:
+                        added.append(StopRequested(turn=session.turn.number, by=by))
+                    added.append(RunReleased(card=card.id, run=run.number))
                 case _:
                     pass
-        if not said:
+        if not added:
             return []
         ends = next((event for event in events if isinstance(event, RunFinished)), None)
-        writes = [Write(session_stream(session.id), tuple(said), expect=session.version if ends is not None else None)]
+        writes = [Write(session_stream(session.id), tuple(added), expect=session.version if ends is not None else None)]
         if ends is not None:
             summary = next((event.summary for event in events if isinstance(event, CardCompleted)), ends.reason)
             writes.append(run_finished(run, ends, summary=summary))
         return writes
 
     async def _notices(self, card: Card, events: list[CardEvent], worker: str | None) -> list[Write]:
-        """Return one note per block, completion and failure for each session that follows the card."""
-        told = [text for event in events if (text := _follower_note(card, event))]
-        if not told:
+        """Return the notes for the sessions that follow the card: about a block, a completion or a failure."""
+        notes = [text for event in events if (text := _follower_note(card, event))]
+        if not notes:
             return []
         found = []
         for session in card.followers:
@@ -279,7 +271,7 @@ class Cards:
             except HoldfastError:
                 continue
             if row.id == session and session != worker:
-                found.append(Write(session_stream(session), (NoteReceived(text="\n".join(told), task=""),)))
+                found.append(Write(session_stream(session), (NoteReceived(text="\n".join(notes), task=""),)))
         return found
 
     async def _processes(self, card: Card, events: list[CardEvent], by: Actor) -> tuple[Write, ...]:
@@ -298,12 +290,12 @@ class Cards:
         return [row for row in running if row.kind == "process" and row.session in sessions]
 
     async def _stop_processes(self, card: Card, *, by: Actor, reason: str) -> tuple[Write, ...]:
-        """Return the stops of its workers' commands, which outlive a block and a crash, but not the card."""
+        """Return the writes that stop the commands of its workers, which survive a block but not the card."""
         left = [row for row in await self._processes_of(card) if not (row.stop_by or row.foreground)]
         return await self._running.stop_writes({row.id: reason for row in left}, [], by=by)
 
     async def end_processes(self, card: Card, *, reason: str) -> bool:
-        """Stop the commands of its workers; return whether none is left."""
+        """Stop the commands of its workers; return whether all have ended."""
         writes = await self._stop_processes(card, by=THE_BOARD, reason=reason)
         if writes:
             with contextlib.suppress(VersionConflict):  # one of them has just ended
@@ -311,26 +303,26 @@ class Cards:
         return not await self._processes_of(card)
 
     async def previous_worker(self, card: Card) -> str:
-        """Return what an earlier worker still does, or which of its commands is being stopped; empty if nothing."""
-        last = resumable(card)  # between runs a person may have a turn in its session
+        """Return what keeps an earlier worker active: a turn, or a command that is being stopped; empty if nothing."""
+        last = resumable(card)  # between runs a person may use its session
         for session in {run.started.session for run in [*card.runs[-3:], *([last] if last else [])]}:
             turn = (await self._sessions.get(session)).turn
             if turn is not None:
                 return f"turn {turn.number} of session {session} has not ended"
         ends = [row.id for row in await self._processes_of(card) if row.stop_by]
-        return f"its command (task {ends[0]}) is being ended" if ends else ""
+        return f"its command (task {ends[0]}) is being stopped" if ends else ""
 
     async def _user_of_workspace(self, card: Card) -> str:
-        """Return what may still write into its workspace."""
+        """Return what may still write to its workspace."""
         left = await self._processes_of(card)
-        return f"task {left[0].id} runs" if left else await self.previous_worker(card)
+        return f"task {left[0].id} is running" if left else await self.previous_worker(card)
 
     async def clean_workspace(self, card: Card) -> str:
-        """Remove the workspace of an archived card, unless unsaved work would be lost; return that work."""
+        """Remove the workspace of an archived card unless it has unsaved work; return why it was kept."""
         busy = await self._user_of_workspace(card)
         if busy:
             self.to_clean.add(card.id)
-            return f"its worker has not left yet ({busy}); it is looked at again then"
+            return f"its worker is still active ({busy}); it is removed later if nothing would be lost"
         self.to_clean.discard(card.id)
         try:
             lost = await self.mounts.run_within(None, lambda: workspace.unsaved_work(card, self.root))
@@ -349,7 +341,7 @@ class Cards:
             self.to_clean.discard(id)
 
     async def unsaved_work(self, card: Card) -> str:
-        """Return what would be lost with its workspace; empty when there is no workspace."""
+        """Return the unsaved work in its workspace; empty when there is none."""
         try:
             return await self.mounts.run_within(None, lambda: workspace.unsaved_work(card, self.root))
         except (workspace.Unusable, OSError) as error:
@@ -361,11 +353,11 @@ class Cards:
             above.setdefault(child, []).append(one)
         path = _path(above, parent, card)
         if path:
-            raise Conflict(f"That would be a circle: {' → '.join([card, *path])}.")
+            raise Conflict(f"These links would form a cycle: {' → '.join([card, *path])}.")
 
 
 def _is_from_board(queued: QueuedInput) -> bool:
-    """Return whether an input came from the board or is a comment: these end with the run."""
+    """Return whether an input came from the board. Such inputs are withdrawn when the run ends."""
     return queued.event.source in ("comment", "run", "reminder")
 
 

@@ -1,7 +1,7 @@
-"""The dispatcher: which cards are looked at, and when. Starting and ending a run is in `run.py`.
+"""Decides which cards to check, and when. Starting and ending a run is in `run.py`.
 
-Woken by events, with a slow sweep as a belt.
-No run starts while an old worker may still be there: its turn must have ended.
+It reacts to events, and checks everything every 15 seconds in case it missed one. No run starts while an earlier worker
+may still be active: its turn must have ended.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Has every card looked at that something may have happened to."""
+    """Checks open runs, makes waiting cards ready, and starts ready ones."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Dispatcher:
         await self._follower.start()
 
     async def stop(self) -> None:
-        """Stop starting and settling runs; the runner stops the workers."""
+        """Stop starting and checking runs; the runner stops the workers."""
         await self._rounds.stop()
         await self._cleaning.stop()
         await self._follower.stop()
@@ -79,23 +79,22 @@ class Dispatcher:
             self._rounds.wake()
         else:
             session = stream.removeprefix("session/")
-            if (
-                session == stream or (await self._sessions.get(session)).card
-            ):  # a session without a card does not concern the board
+            # a session without a card does not concern the board
+            if session == stream or (await self._sessions.get(session)).card:
                 self._rounds.wake()
 
     async def _wake(self) -> None:
         self._rounds.wake()
 
     async def run_once(self) -> None:
-        """One round: settle what has ended, promote what became ready, start what can be started."""
-        async with self._looking:  # the limits count the runs that are open
+        """Run one round: check open runs, make cards ready, start those that can be."""
+        async with self._looking:  # the limits count open runs
             running = await self._store.cards.open_runs()
             self.runs.only(running)
             for row in running:
-                await self._one(row.card, self.runs.check)
+                await self._guarded(row.card, self.runs.check)
             for card in await self._store.cards.to_promote(self._clock.now()):
-                await self._one(card, self.startable.promote)
+                await self._guarded(card, self.startable.promote)
             await self._start()
         if self._cards.to_clean:
             self._cleaning.wake()
@@ -109,7 +108,7 @@ class Dispatcher:
             if not ready:
                 return
             tried += ready
-            await asyncio.gather(*(self._one(card, partial(self._start_one, capacity=capacity)) for card in ready))
+            await asyncio.gather(*(self._guarded(card, partial(self._start_one, capacity=capacity)) for card in ready))
 
     async def _start_one(self, id: str, capacity: Capacity) -> None:
         card = await self._cards.get(id)
@@ -117,24 +116,24 @@ class Dispatcher:
             try:
                 await self.runs.start(card)
             except VersionConflict as error:
-                log.info("card %s is not started now: %s", id, error)
+                log.info("card %s was not started: %s", id, error)
                 self._rounds.wake()
 
     async def clean_workspaces(self) -> None:
-        """Remove workspaces that were kept because a worker was still there. Beside the rounds: git takes its time."""
+        """Remove workspaces that were kept while a worker was active. Not part of a round, since git may be slow."""
         for card in sorted(self._cards.to_clean):
-            await self._one(card, self._cards.clean_later)
+            await self._guarded(card, self._cards.clean_later)
 
-    async def _one(self, card: str, look: Callable[[str], Awaitable[None]]) -> None:
-        """Log an error about one card, so that the round goes on with the others."""
+    async def _guarded(self, card: str, check: Callable[[str], Awaitable[None]]) -> None:
+        """Log an error about one card, so that the round continues with the others."""
         try:
-            await look(card)
+            await check(card)
         except (HoldfastError, OSError) as error:
-            log.warning("card %s is looked at again later: %s", card, error)
+            log.warning("card %s could not be checked; it is checked again later: %s", card, error)
         except Exception:
-            log.exception("a bug about card %s; it is looked at again later", card)
+            log.exception("card %s could not be checked because of a bug; it is checked again later", card)
 
 
 def _concerns(stream: str, kind: str) -> bool:
-    """Return whether an event may have ended a run, or made another one possible."""
+    """Return whether an event may end a run or allow another to start."""
     return kind in ENDS or stream.startswith(("card/", "board/"))

@@ -1,8 +1,7 @@
-"""The inbox: everything that waits for a person, as one list of rows that every client shows.
+"""The inbox: one list of everything that waits for a person.
 
-An entry stays while its cause does: a wait until it is answered, a card until it is moved.
-A failed turn leaves with the next turn of its session, or when a person takes the turn back, resets or archives the
-session, or dismisses it (`FailureDismissed`).
+An entry stays until its cause is gone: a wait until it is answered, a card until it is moved, a failed turn until the
+next turn of its session, or until a person undoes the turn, resets or archives the session, or dismisses the entry.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from holdfast.store.rows import CardRow, FailedTurn, TitledWait
 
 
 class InboxReader:
-    """Reads what waits for a person."""
+    """Reads the inbox."""
 
     def __init__(
         self, store: Store, *, cards: Cards, startable: StartableCards, profiles: Profiles, clock: Clock
@@ -52,8 +51,8 @@ class InboxReader:
 
     @property
     def tool(self) -> AnyTool:
-        """The tool by which an agent reads the list."""
-        text = "List everything that waits for a person, in all sessions and on all boards, with what to do about it."
+        """The tool with which an agent reads the inbox."""
+        text = "List everything that waits for a person, in all sessions and on all boards, and how to settle it."
         return Tool(
             "inbox",
             text,
@@ -68,12 +67,12 @@ class InboxReader:
     async def _call(self, _: ToolContext, __: NoArguments) -> ToolOutput:
         entries, now = await self.entries(), self._clock.now()
         if not entries:
-            return ToolOutput("Nothing waits for a person.")
+            return ToolOutput("Nothing is waiting for a person.")
         return ToolOutput(bounded("\n".join([f"{len(entries)} in all:", *(in_words(one, now=now) for one in entries)])))
 
 
 class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing to say."""
+    """No arguments."""
 
 
 WORDS = {
@@ -89,7 +88,7 @@ WORDS = {
 
 
 def in_words(entry: InboxEntry, *, now: int) -> str:
-    """Return one sentence and the commands, for `why` and for agents."""
+    """Return an entry as a sentence with its commands, for `why` and for agents."""
     what = entry.what if entry.what.endswith((".", "!", "?")) else f"{entry.what}."
     commands = " or ".join(f"`{command}`" for command in entry.commands)
     return f"{WORDS[entry.kind].capitalize()}, for {duration(now - entry.since)}: {_subject(entry)}: {what} {commands}"

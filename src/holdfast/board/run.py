@@ -1,11 +1,11 @@
 """The life of a run: one attempt of a worker at a card.
 
     start   choose the session, prepare the workspace, begin: run, session, task and first input are one append
-    check   its turn goes on, or it takes too long, or it has ended: what that means for the card
+    check   does its turn continue, does it take too long, or has it ended? Then what happens to the card?
     end     by the board; workers and people end a run with a command about its card (`worker_tools.py`, `cards.py`)
 
-It keeps nothing in memory that the log does not say, apart from how long a run has worked (`RunTimer`): a run that
-was open when the gateway died is open, its session's turn goes on by itself, and it is the same run.
+Apart from how long a run has worked (`RunTimer`), nothing is kept in memory that is not in the log: a run that was open
+when the gateway was killed is still open, and its session's turn resumes.
 """
 
 from __future__ import annotations
@@ -83,17 +83,17 @@ class Runs:
         self._profiles = profiles
         self._clock = clock
         self._timer = timer
-        self._preparing = asyncio.Lock()  # two work trees of one repository are not made at once
+        self._preparing = asyncio.Lock()  # git cannot add two worktrees of a repository at once
 
     # --- start ----------------------------------------------------------------------------------
 
     async def start(self, card: Card) -> None:
-        """Begin a run of a card that may be started; block the card where that is not possible."""
+        """Start a run of a card; block the card if that is not possible."""
         choice, hand_over = await self._choose(card)
         if choice.refused:
-            await self._block(card, f"its policy is `resume`, and that cannot be: {choice.refused}")
+            await self._block(card, f"its policy is `resume`, but its session cannot be resumed: {choice.refused}")
             return
-        if choice.resumes is None and not await self._cards.end_processes(card, reason="a fresh start of its card"):
+        if choice.resumes is None and not await self._cards.end_processes(card, reason="its card starts a new session"):
             return  # the end of the last of them wakes the dispatcher
         try:
             async with self._preparing:
@@ -111,9 +111,9 @@ class Runs:
         await self.begin(card, choice, found, said)
 
     async def begin(self, card: Card, choice: SessionChoice, found: workspace.WorkspaceState, said: FirstInput) -> bool:
-        """Start a run with its session, task and first input in one append, and return whether it began.
+        """Append a run with its session, task and first input; return whether it began.
 
-        VersionConflict: somebody wrote to the card or to the session meanwhile.
+        VersionConflict if the card or the session changed meanwhile.
         """
         if card.run is not None:
             return False
@@ -121,7 +121,7 @@ class Runs:
         session = secrets.token_hex(8) if choice.resumes is None else choice.resumes.started.session
         state = Session(session) if choice.resumes is None else await self._sessions.get(session)
         if state.turn is not None:
-            return False  # a turn has just begun in it; its end wakes the dispatcher
+            return False  # a turn has just begun there; its end wakes the dispatcher
         task = secrets.token_hex(8)
         run = RunStarted(
             card=card.id,
@@ -143,7 +143,7 @@ class Runs:
             run_started(card, task=task, session=session, cwd=str(found.path)),
         )
         await self._store.append(Append(writes, self._clock.now()))
-        how = f"resumes run {run.resumed_run}" if run.resumed_run else "a fresh session"
+        how = f"continues run {run.resumed_run}" if run.resumed_run else "new session"
         log.info("card %s: run %d in session %s, %s", card.id, number, session, how)
         return True
 
@@ -156,7 +156,7 @@ class Runs:
     async def preview(self, card: Card) -> tuple[SessionChoice, FirstInput]:
         """Return which session the next run would continue, and its first input."""
         choice, hand_over = await self._choose(card)
-        said = first_input(card, choice, found="not looked at yet", hand_over=hand_over, now=self._clock.now())
+        said = first_input(card, choice, found="not prepared yet", hand_over=hand_over, now=self._clock.now())
         return choice, said
 
     async def _choose(self, card: Card) -> tuple[SessionChoice, str]:
@@ -168,11 +168,11 @@ class Runs:
         return choice, "\n".join(filter(None, (earlier_runs(card), said)))
 
     def resume_policy(self, card: Card) -> ResumePolicy:
-        """Return the effective policy: the card's own, else its profile's, else that of the settings."""
+        """Return the card's own policy, else its profile's, else the general one."""
         return card.resume or self._profiles.resume_policy(card.profile)
 
     async def why_resume_is_refused(self, card: Card) -> str:
-        """Return why the policy `resume` would block a blocked card again; empty if it would not."""
+        """Return why a blocked card with the policy `resume` would be blocked again; empty if it would not."""
         if card.status != "blocked":
             return ""
         return choose_session(
@@ -187,7 +187,7 @@ class Runs:
         if not state.exists:
             return f"session {run.started.session} of run {run.number} was deleted"
         if state.profile != run.started.profile:
-            return f"session {state.id} was given the profile {state.profile}, and run {run.number} had another"
+            return f"session {state.id} now has the profile {state.profile}; run {run.number} had another"
         if (
             run.finished is not None
             and state.chapter.number > 1
@@ -199,11 +199,11 @@ class Runs:
     # --- check and end --------------------------------------------------------------------------
 
     def only(self, running: list[OpenRun]) -> None:
-        """Forget the times of runs that are not open any more."""
+        """Forget the times of runs that have ended."""
         self._timer.only({(row.card, row.run) for row in running})
 
     async def check(self, id: str) -> None:
-        """End the run of a card if its turn has ended, or if it takes too long; or remind its worker once."""
+        """End the run of a card if its turn has ended or takes too long; or remind its worker once."""
         card, now = await self._cards.get(id), self._clock.now()
         run = card.run
         if run is None:
@@ -239,15 +239,15 @@ class Runs:
         partial = await self._store.partial(session_stream(session.id))
         sign = (session.version, 0 if partial is None else partial.at)
         waits = turn is None or wait is not None or bool(turn.suspended)
-        worked, still = self._timer.look((card.id, seen.run.number), sign, waits=waits)
+        worked, idle = self._timer.sample((card.id, seen.run.number), sign, waits=waits)
         most = card.max_runtime_ms or span_ms(rules.max_runtime) or 0
         if most and worked > most:
             reason = f"it worked for {duration(worked)}, longer than max_runtime ({duration(most)})"
             await self._end(seen, timed_out(card, "timeout", reason, limit=limit, now=now), outcome="failed")
             return
         frozen = span_ms(rules.frozen_after) or 0
-        if frozen and still > frozen and turn is not None and not turn.open_calls:
-            reason = f"nothing moved for {duration(still)} (frozen_after)"
+        if frozen and idle > frozen and turn is not None and not turn.open_calls:
+            reason = f"no progress for {duration(idle)} (frozen_after)"
             await self._end(seen, timed_out(card, "frozen", reason, limit=limit, now=now), outcome="failed")
 
     async def _remind(self, seen: _Open, session: Session) -> None:
@@ -257,8 +257,8 @@ class Runs:
             input=f"nudge-{card}-{run}", text=REMINDER, mode="queue", by=THE_BOARD, source="reminder", ref=card
         )
         also = Write(session_stream(session.id), (asked,), expect=session.version)
-        nudged = RunReminded(card=card, run=run)
-        await self._cards.write(CardChange(seen.card, [nudged], THE_BOARD), also)
+        reminded = RunReminded(card=card, run=run)
+        await self._cards.write(CardChange(seen.card, [reminded], THE_BOARD), also)
 
     async def _end(self, seen: _Open, found: RunVerdict, *, outcome: RunOutcome) -> None:
         card, run = seen.card.id, seen.run.number
@@ -280,7 +280,7 @@ class Runs:
 
 
 def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput) -> list[AnyEvent]:
-    """Return the events with which a run begins or continues its session."""
+    """Return the events with which a run creates or continues its session."""
     events: list[AnyEvent] = []
     if not run.resumed_run:
         born = SessionCreated(
@@ -310,9 +310,10 @@ class _Timed:
     """One run, up to the last sample."""
 
     sign: object
-    looked: float
+    """Changes whenever the run makes progress."""
+    sampled_at: float
     worked: float = 0.0
-    still: float = 0.0
+    idle: float = 0.0
 
 
 class RunTimer:
@@ -326,14 +327,14 @@ class RunTimer:
         self._monotonic = monotonic
         self._seen: dict[tuple[str, int], _Timed] = {}
 
-    def look(self, run: tuple[str, int], sign: object, *, waits: bool) -> tuple[int, int]:
-        """Return for how many ms a run worked, and how long its sign of life was the same. Waiting does not count."""
+    def sample(self, run: tuple[str, int], sign: object, *, waits: bool) -> tuple[int, int]:
+        """Return for how many ms a run has worked, and for how many without progress. Waiting does not count."""
         now = self._monotonic()
         before = self._seen.get(run) or _Timed(sign, now)
-        passed = 0.0 if waits else min(MOST_SECONDS, now - before.looked)
-        still = before.still + passed if before.sign == sign else 0.0
-        seen = self._seen[run] = _Timed(sign, now, before.worked + passed, still)
-        return int(seen.worked * 1000), int(seen.still * 1000)
+        passed = 0.0 if waits else min(MOST_SECONDS, now - before.sampled_at)
+        idle = before.idle + passed if before.sign == sign else 0.0
+        seen = self._seen[run] = _Timed(sign, now, before.worked + passed, idle)
+        return int(seen.worked * 1000), int(seen.idle * 1000)
 
     def only(self, runs: set[tuple[str, int]]) -> None:
         """Forget all other runs, which have ended."""

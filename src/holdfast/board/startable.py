@@ -1,6 +1,6 @@
-"""Which cards may be started now, and why the others may not.
+"""Which cards can be started now, and why others cannot.
 
-`not_startable_reason` decides; the query before it only leaves out cards whose row already rules them out.
+`not_startable_reason` decides; the query before it only skips cards that their row already excludes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from holdfast.store.rows import CardRow, OpenRun, StartableCard
 
 
 class Capacity:
-    """How many cards run and how many more may; computed once for all cards of a round."""
+    """How many cards are running and how many more may; computed once per round."""
 
     def __init__(self, running: list[OpenRun], boards: list[Board], profiles: Profiles) -> None:
         self._rules = profiles.settings.board
@@ -34,7 +34,7 @@ class Capacity:
     def conditions_for(
         self, card: Card, *, waits_for: list[str], previous_worker: str, policy: ResumePolicy, refused: str
     ) -> StartConditions:
-        """Return what decides, besides the card itself, whether it is started."""
+        """Return the conditions, besides the card itself, that decide whether it is started."""
         board = self._boards.get(card.board)
         return StartConditions(
             paused_by="" if board is None else board.paused_by,
@@ -67,7 +67,7 @@ class Capacity:
         return StartQuery(boards=boards, profiles=profiles, limit=left, exclude=exclude)
 
     def that_fit(self, found: list[StartableCard]) -> list[str]:
-        """Return those cards that can be started together; always the first."""
+        """Return the cards that can be started together; always the first one."""
         on_board, with_profile = self._on_board.copy(), self._with_profile.copy()
         fit: list[str] = []
         for row in found:
@@ -82,7 +82,7 @@ class Capacity:
 
 
 class StartableCards:
-    """Finds the cards that may be started, and says why the others may not."""
+    """Finds cards that can be started, and explains why others cannot."""
 
     def __init__(self, store: Store, *, cards: Cards, runs: Runs, profiles: Profiles, clock: Clock) -> None:
         self._store = store
@@ -96,14 +96,14 @@ class StartableCards:
         return Capacity(await self._store.cards.open_runs(), await self._store.cards.boards(), self._profiles)
 
     async def most_urgent(self, capacity: Capacity, *, exclude: list[str]) -> list[str]:
-        """Return the most urgent cards that may be started together."""
+        """Return the most urgent cards that can be started together."""
         wanted = capacity.wanted(exclude=exclude)
         return (
             [] if wanted is None else capacity.that_fit(await self._store.cards.to_start(wanted, now=self._clock.now()))
         )
 
     async def why_not_with(self, card: Card, capacity: Capacity) -> str:
-        """Return why a card is not started while this is the capacity; empty when it can be."""
+        """Return why a card is not started with this capacity; empty when it can be."""
         waits, previous_worker = await self._waits_for(card), await self._cards.previous_worker(card)
         refused = await self._runs.why_resume_is_refused(card)
         conditions = capacity.conditions_for(
@@ -136,21 +136,21 @@ class StartableCards:
         return {card.id: await self.why_not_with(card, capacity) for card in cards if capacity is not None}
 
     async def promote(self, id: str) -> None:
-        """Make a card ready whose parents are done, or whose time has come."""
+        """Make a card ready when its parents are done or its scheduled time has come."""
         card, now = await self._cards.get(id), self._clock.now()
         if card.scheduled_at is not None and card.scheduled_at <= now:
-            reason = "its time has come"
+            reason = "its scheduled time has come"
         elif card.status == "todo" and not await self._waits_for(card):
-            reason = "all that it waited for is done"
+            reason = "all cards that it waited for are done"
         else:
-            return  # it was changed just now
+            return  # it has just changed
         moved = CardMoved(card=id, status="ready", reason=reason, by=THE_BOARD)
         await self._cards.write(CardChange(card, [moved], THE_BOARD))
 
 
 def _named(parent: CardRow, card: Card) -> str:
-    """Return the name of a card that another one waits for, with what to do if it will never be done."""
+    """Return the name of a parent card, with what to do if it will never be done."""
     named = f"card {parent.id} “{parent.title}”"
     if parent.status == "archived":
-        return f"{named} (archived, never done) (`holdfast card unlink {card.id} {parent.id}`)"
+        return f"{named} (archived before it was done; `holdfast card unlink {card.id} {parent.id}` removes the link)"
     return f"{named} ({parent.status})"

@@ -1,7 +1,7 @@
-"""The tools `kanban_*`, by which a worker changes its own card and others.
+"""The tools `kanban_*`, with which a worker changes its own card and others.
 
-A worker may end only its own card, and only while its run is open: the run is looked up with every call, and what
-is written carries the version of the card that it was decided on. Claims about what does not exist are refused.
+A worker can end only its own card, and only while its run is open: each call checks the run and writes only if the card
+has not changed meanwhile. Artifacts that do not exist are refused.
 """
 
 from __future__ import annotations
@@ -36,52 +36,52 @@ A = TypeVar("A", bound=msgspec.Struct)
 
 
 class OneCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which card; by default your own."""
+    """A card; by default your own."""
 
     card: Annotated[str, msgspec.Meta(max_length=32, description="Its id; by default your own card.")] = ""
 
 
 class CompleteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was done."""
+    """The result of the work."""
 
-    summary: Annotated[str, msgspec.Meta(min_length=1, max_length=20_000, description="What was done, in words.")]
-    metadata: Annotated[dict[str, str], msgspec.Meta(description="Facts by name, if any.")] = {}
+    summary: Annotated[str, msgspec.Meta(min_length=1, max_length=20_000, description="What was done.")]
+    metadata: Annotated[dict[str, str], msgspec.Meta(description="Optional facts by name.")] = {}
     artifacts: Annotated[
-        list[str], msgspec.Meta(max_length=200, description="Files that were made, by their path in the workspace.")
+        list[str], msgspec.Meta(max_length=200, description="Files that were created, by their path in the workspace.")
     ] = []
 
 
 class BlockArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why it cannot go on."""
+    """Why the work cannot continue."""
 
-    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=20_000, description="What you need, from whom.")]
+    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=20_000, description="What you need, and from whom.")]
     kind: Annotated[BlockKind, msgspec.Meta(description="needs_input, dependency, capability or transient.")] = (
         "needs_input"
     )
 
 
 class NoteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A sign of life."""
+    """A progress note."""
 
     note: Annotated[str, msgspec.Meta(max_length=2_000, description="What you are doing.")] = ""
 
 
 class CommentArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A word about a card."""
+    """A comment on a card."""
 
     text: Text
     card: Annotated[str, msgspec.Meta(max_length=32, description="Its id; by default your own card.")] = ""
 
 
 class UnblockArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which card may go on, and what its worker is told."""
+    """A blocked card, and the answer for its worker."""
 
     card: Annotated[str, msgspec.Meta(min_length=4, max_length=32, description="Its id.")]
-    text: Annotated[str, msgspec.Meta(max_length=100_000, description="Your answer to what it asked.")] = ""
+    text: Annotated[str, msgspec.Meta(max_length=100_000, description="Your answer to its question.")] = ""
 
 
 class CreateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """More work."""
+    """A new card."""
 
     title: Title
     body: Body = ""
@@ -91,14 +91,14 @@ class CreateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which card waits for which."""
+    """A link between two cards."""
 
     parent: Annotated[str, msgspec.Meta(min_length=4, max_length=32)]
-    card: Annotated[str, msgspec.Meta(max_length=32, description="The one that waits; by default your own.")] = ""
+    card: Annotated[str, msgspec.Meta(max_length=32, description="The card that waits; by default your own.")] = ""
 
 
 class ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which cards of your board."""
+    """A filter for the cards of your board."""
 
     status: Annotated[str, msgspec.Meta(max_length=20)] = ""
 
@@ -121,12 +121,12 @@ class WorkerTools:
 
     @property
     def tools(self) -> list[AnyTool]:
-        """The tools. A repeated call after a crash finds what it did, or changes nothing."""
+        """The tools. A call that is repeated after a crash has no second effect."""
         return [
-            _tool("kanban_show", "Show a card: what it says, its comments, its runs.", "pure", OneCard, self._show),
-            _tool("kanban_complete", "Your card is done.", "keyed", CompleteArguments, self._complete),
-            _tool("kanban_block", "Your card cannot go on without somebody.", "keyed", BlockArguments, self._block),
-            _tool("kanban_heartbeat", "Say that you are alive and at what.", "keyed", NoteArguments, self._heartbeat),
+            _tool("kanban_show", "Show a card with its comments and runs.", "pure", OneCard, self._show),
+            _tool("kanban_complete", "Report that your card is done.", "keyed", CompleteArguments, self._complete),
+            _tool("kanban_block", "Report that your card needs help.", "keyed", BlockArguments, self._block),
+            _tool("kanban_heartbeat", "Report what you are doing.", "keyed", NoteArguments, self._heartbeat),
             _tool(
                 "kanban_comment",
                 "Comment on a card.",
@@ -137,7 +137,7 @@ class WorkerTools:
             ),
             _tool(
                 "kanban_unblock",
-                "Let a blocked card go on, with what you answer.",
+                "Unblock a card, with your answer.",
                 "keyed",
                 UnblockArguments,
                 self._unblock,
@@ -145,42 +145,42 @@ class WorkerTools:
             ),
             _tool(
                 "kanban_create",
-                "Write more work down on your board.",
+                "Create a card on your board.",
                 "keyed",
                 CreateArguments,
                 self._create,
                 other_profile=self._profile_of_new_card,
             ),
-            _tool("kanban_link", "Let one card wait for another.", "keyed", LinkArguments, self._link),
-            _tool("kanban_list", "The cards of your board.", "pure", ListArguments, self._list),
+            _tool("kanban_link", "Make one card wait for another.", "keyed", LinkArguments, self._link),
+            _tool("kanban_list", "List the cards of your board.", "pure", ListArguments, self._list),
         ]
 
     async def _own(self, context: ToolContext) -> _Own:
         """Return the caller's card and its open run.
 
-        The call itself must be open, in a turn of that run: what a worker of an earlier run asked for is not, though
-        it worked in the same session.
+        The call itself must be open in a turn of that run: a late call of an earlier run is refused, even in the same
+        session.
         """
         session = await self._sessions.get(context.session)
         if not session.card or not session.run:
-            raise ToolFailed("You work on no card now: your run is over. Whatever you do here changes no card.")
+            raise ToolFailed("You are not working on a card: your run is over. Nothing was changed.")
         card = await self._cards.get(session.card)
         run, turn = card.run, session.turn
         if run is None or run.number != session.run or run.started.session != session.id:
-            raise ToolFailed(f"Run {session.run} of card {card.id} is over; another one may be at it.")
+            raise ToolFailed(f"Run {session.run} of card {card.id} is over. Nothing was changed.")
         if turn is None or turn.number <= run.started.after_turn or session.open_call(context.call) is None:
             raise ToolFailed(
-                f"This was asked for before run {run.number} of card {card.id} began; nothing was changed."
+                f"This call was made before run {run.number} of card {card.id} began. Nothing was changed."
             )
         return _Own(session, card, run)
 
     async def _finish(
         self, context: ToolContext, arguments: msgspec.Struct, ends: Callable[[_Own], list[CardEvent]]
     ) -> ToolOutput:
-        """End the run and move the card, once: a repeated call finds what it did."""
+        """End the run and move the card. A repeated call has no second effect."""
         key = _key(context, arguments)
         if await self._store.find_command(key) is not None:
-            return ToolOutput("It was written down; your run is over.")
+            return ToolOutput("This was already stored; your run is over.")
         appended = await self._write(context, ends, key)
         card = await self._cards.get(appended.stream.removeprefix("card/"))
         return ToolOutput(f"Card {card.id} is {card.status}. Your run has ended. You may add a closing message.")
@@ -201,7 +201,7 @@ class WorkerTools:
         def ends(own: _Own) -> list[CardEvent]:
             card, run, summary = own.card.id, own.run.number, context.mask(arguments.summary)
             if not_there:
-                raise ToolFailed(f"There is no file {not_there[0]} in the workspace; name only what exists.")
+                raise ToolFailed(f"There is no file {not_there[0]} in the workspace; list only files that exist.")
             return [
                 RunFinished(card=card, run=run, outcome="done", reason=summary),
                 CardCompleted(
@@ -238,7 +238,7 @@ class WorkerTools:
         own = await self._own(context)
         card = await self._named(arguments.card, own)
         if card == own.card.id:
-            raise ToolFailed("A comment on your own card would come back to you; say it in your summary.")
+            raise ToolFailed("A comment on your own card would be sent back to you; put it into your summary.")
         await self._execute(card, CommentCard(text=context.mask(arguments.text)), context, arguments, own)
         return ToolOutput(f"Commented on card {card}.")
 
@@ -246,10 +246,10 @@ class WorkerTools:
         own = await self._own(context)
         card = await self._named(arguments.card, own)
         await self._execute(card, UnblockCard(text=context.mask(arguments.text) or None), context, arguments, own)
-        return ToolOutput(f"Card {card} goes on.")
+        return ToolOutput(f"Card {card} is unblocked.")
 
     async def _profile_of_card(self, context: ToolContext, arguments: CommentArguments | UnblockArguments) -> str:
-        """Return the profile of the worker that would act on this text; empty if it may do no more than the caller."""
+        """Return the profile of the worker that would get this text; empty if it may do no more than the caller."""
         if not arguments.card:
             return ""
         try:
@@ -262,7 +262,7 @@ class WorkerTools:
 
     async def _profile_of_new_card(self, context: ToolContext, arguments: CreateArguments) -> str:
         profile = arguments.profile or context.profile
-        self._creation.check_profile(profile, creator=context.profile)  # refused before a person is asked
+        self._creation.check_profile(profile, creator=context.profile)  # refuse before asking a person
         return "" if profile == context.profile else profile
 
     async def _create(self, context: ToolContext, arguments: CreateArguments) -> ToolOutput:
@@ -329,7 +329,7 @@ class WorkerTools:
         own = await self._own(context)
         wanted = CardFilter(board=own.card.board, status=arguments.status)
         rows = await self._store.cards.cards(wanted, offset=0, limit=LISTED)
-        return ToolOutput("\n".join(f"{row.id} [{row.status}] {row.title}" for row in rows) or "No such card.")
+        return ToolOutput("\n".join(f"{row.id} [{row.status}] {row.title}" for row in rows) or "No cards found.")
 
 
 def _tool(
@@ -340,7 +340,7 @@ def _tool(
     run: Callable[[ToolContext, A], Coroutine[None, None, ToolOutput]],
     other_profile: Callable[[ToolContext, A], Coroutine[None, None, str]] | None = None,
 ) -> Tool[A]:
-    """Return a tool whose subject is a card; workers use it without approval."""
+    """Return a tool about a card; workers use it without approval."""
     return Tool(
         name,
         description,
@@ -359,6 +359,6 @@ def _worker(own: _Own) -> RunActor:
 
 
 def _key(context: ToolContext, arguments: msgspec.Struct) -> CommandKey:
-    """Return the command id of a call, the same when it is repeated after a crash."""
+    """Return the command id of a call, which stays the same when the call is repeated after a crash."""
     name = hashlib.blake2s(f"{context.session}/{context.call}".encode(), digest_size=12).hexdigest()
     return CommandKey(f"call-{name}", hashlib.sha256(msgspec.json.encode(arguments)).hexdigest())

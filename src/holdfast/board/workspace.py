@@ -1,6 +1,6 @@
-"""Workspaces of cards: a scratch directory, a directory of the user's, or a git worktree on a branch of its own.
+"""Workspaces of cards: a scratch directory, a directory of the user, or a git worktree on a branch of its own.
 
-Each is checked before every run, and the worker learns its state. None is removed while it has unsaved work.
+A workspace is checked before every run, and the worker is told its state. Unsaved work is never removed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Unusable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """A workspace and its state."""
+    """A workspace, and its state as a phrase for the worker."""
 
     path: Path
     words: str
@@ -32,15 +32,18 @@ def branch_of(card: str) -> str:
 
 
 def check(workspace: str) -> None:
-    """Refuse a workspace that could never be used, when the card is created."""
+    """Reject a workspace that cannot be used, when the card is created."""
     kind, _, path = workspace.partition(":")
     if kind == "scratch":
         return
     place = Path(path).expanduser()
     if not place.is_absolute() or not place.is_dir():
-        raise Rejected(f"{path!r} is not the absolute path of a directory.", hint="scratch, dir:PATH or worktree:REPO.")
+        raise Rejected(
+            f"{path!r} is not the absolute path of a directory.",
+            hint="A workspace is `scratch`, `dir:PATH` or `worktree:REPO`.",
+        )
     if kind == "worktree" and not _is_repository(place):
-        raise Rejected(f"{path} is not a git repository.", hint="Make it one (`git init`), or use dir:PATH.")
+        raise Rejected(f"{path} is not a git repository.", hint="Run `git init` there, or use `dir:PATH`.")
 
 
 def _is_repository(place: Path) -> bool:
@@ -51,12 +54,12 @@ def _is_repository(place: Path) -> bool:
 
 
 def prepare(card: Card, root: Path, *, anew: bool) -> WorkspaceState:
-    """Return the workspace and its state. It is created for a first run or with `anew`; else it must exist."""
+    """Return the workspace. It is created for a first run or with `anew`; otherwise it must exist."""
     kind, _, path = card.workspace.partition(":")
     if kind == "dir":
         place = Path(path).expanduser()
         if not place.is_dir():
-            raise Unusable(f"the directory {path} is gone")
+            raise Unusable(f"the directory {path} no longer exists")
         return WorkspaceState(place, f"{place}, {_state(place)}")
     own, anew = root / card.id, anew or not card.runs
     if kind == "worktree":
@@ -65,17 +68,17 @@ def prepare(card: Card, root: Path, *, anew: bool) -> WorkspaceState:
         count = sum(1 for _ in own.iterdir())
         return WorkspaceState(own, f"{own}, a scratch directory with {_some(count, 'entry', 'entries')}")
     if not anew:
-        raise Unusable(f"the scratch directory {own} is gone")
+        raise Unusable(f"the scratch directory {own} no longer exists")
     own.mkdir(parents=True)
-    return WorkspaceState(own, f"{own}, a new and empty scratch directory")
+    return WorkspaceState(own, f"{own}, a new, empty scratch directory")
 
 
 def _worktree(card: Card, repository: Path, own: Path, *, anew: bool) -> WorkspaceState:
     branch = branch_of(card.id)
     if not repository.is_dir():
-        raise Unusable(f"the repository {repository} is gone")
+        raise Unusable(f"the repository {repository} no longer exists")
     origin = _repository(repository)
-    if own.is_dir() and not card.runs:  # the gateway was killed while it was created: it may be incomplete
+    if own.is_dir() and not card.runs:  # a killed gateway may have left it incomplete
         _manage(origin, "prune")
         with suppress(Unusable):
             _manage(origin, "remove", str(own))
@@ -86,13 +89,13 @@ def _worktree(card: Card, repository: Path, own: Path, *, anew: bool) -> Workspa
         return WorkspaceState(own, f"{own}, a worktree of {repository} on branch {branch}, {_state(own)}")
     own.parent.mkdir(parents=True, exist_ok=True)
     _manage(origin, "prune")
-    known = _git_says(origin, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
+    known = _git_succeeds(origin, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
     if not known and not anew:
-        raise Unusable(f"the worktree {own} and its branch {branch} are gone")
+        raise Unusable(f"the worktree {own} and its branch {branch} no longer exist")
     _manage(origin, "add", str(own), *([branch] if known else ["-b", branch]))
     _git(_repository(own), "read-tree", "--reset", "-u", "HEAD")
-    gone = "it was gone and was made again; what was not committed is lost"
-    made = "new" if not card.runs else gone if not anew else "made again"
+    gone = "recreated because it was missing; uncommitted changes are lost"
+    made = "new" if not card.runs else gone if not anew else "recreated"
     return WorkspaceState(own, f"{own}, a worktree of {repository} on branch {branch} ({made})")
 
 
@@ -100,14 +103,14 @@ def _state(place: Path) -> str:
     try:
         repository = find_repository(place)
         if repository is None:
-            return "not under git"
-        committed = _git_says(repository, "rev-parse", "HEAD")
+            return "not a git repository"
+        committed = _git_succeeds(repository, "rev-parse", "HEAD")
         on = _git(repository, "rev-parse", "--abbrev-ref", "HEAD") if committed else "no commit yet"
         changed = _uncommitted(repository)
     except (GitFailed, Unusable) as error:
-        return f"under git, but not looked at: {error}"
+        return f"a git repository that could not be read: {error}"
     return f"branch {on}, " + (
-        "clean" if not changed else f"{_some(changed, 'file', 'files')} changed and not committed"
+        "clean" if not changed else f"{_some(changed, 'file', 'files')} with uncommitted changes"
     )
 
 
@@ -116,13 +119,13 @@ def _some(count: int, one: str, many: str) -> str:
 
 
 def diff(card: Card, root: Path, limit: int) -> str:
-    """Return the diff since its beginning, if it is a git repository."""
+    """Return the changes since the workspace was created; empty if it is not a git repository."""
     kind, _, path = card.workspace.partition(":")
     place = Path(path).expanduser() if kind == "dir" else root / card.id
     if not place.is_dir() or not _is_repository(place):
         return ""
     repository = _repository(place)
-    if not _git_says(repository, "rev-parse", "HEAD"):
+    if not _git_succeeds(repository, "rev-parse", "HEAD"):
         return ""
     base = "HEAD"
     if kind == "worktree":
@@ -136,7 +139,7 @@ def diff(card: Card, root: Path, limit: int) -> str:
 
 
 def unsaved_work(card: Card, root: Path) -> str:
-    """Return what would be lost with the workspace; empty when it can be removed."""
+    """Return the unsaved work in the workspace; empty when it can be removed."""
     kind = card.workspace.partition(":")[0]
     own = root / card.id
     if kind == "dir" or not own.is_dir():
@@ -147,7 +150,7 @@ def unsaved_work(card: Card, root: Path) -> str:
         return f"{', '.join(names[:5])}{more} in {own}" if names else ""
     repository = _repository(own)
     if changed := _uncommitted(repository):
-        return f"{_some(changed, 'file', 'files')} changed and not committed in {own}"
+        return f"{_some(changed, 'file', 'files')} with uncommitted changes in {own}"
     branch, head = branch_of(card.id), _git(repository, "rev-parse", "HEAD")
     places = ("refs/heads", "refs/remotes", "refs/tags")
     elsewhere = _git(repository, "for-each-ref", "--contains", head, "--format=%(refname)", *places).splitlines()
@@ -157,14 +160,14 @@ def unsaved_work(card: Card, root: Path) -> str:
 
 
 def remove(card: Card, root: Path) -> None:
-    """Remove a workspace for which `unsaved_work` found nothing; it stays if there is work in it after all."""
+    """Remove a workspace without unsaved work. It is kept if work was added meanwhile."""
     kind, _, path = card.workspace.partition(":")
     own = root / card.id
     if kind == "scratch" and own.is_dir():
         own.rmdir()  # fails if a file was added since
     elif kind == "worktree" and own.is_dir():
         if changed := _uncommitted(_repository(own)):
-            raise Unusable(f"{_some(changed, 'file', 'files')} changed and not committed in {own}")
+            raise Unusable(f"{_some(changed, 'file', 'files')} with uncommitted changes in {own}")
         _manage(_repository(Path(path).expanduser()), "remove", str(own))
 
 
@@ -193,7 +196,7 @@ def _git(repository: Repository, *words: str) -> str:
         raise Unusable(str(error)) from error
 
 
-def _git_says(repository: Repository, *words: str) -> bool:
+def _git_succeeds(repository: Repository, *words: str) -> bool:
     try:
         _git(repository, *words)
     except Unusable:

@@ -87,7 +87,7 @@ class Server(uvicorn.Server):
 
 
 def listen(port: int, *, unread_seconds: float) -> socket.socket:
-    """A socket on loopback. The kernel cuts whoever leaves what was sent unread for too long.
+    """Return a socket on loopback. The kernel disconnects clients that do not read for too long.
 
     The protocol is named because only then does asyncio turn off Nagle's algorithm (40 ms per response).
     """

@@ -1,7 +1,7 @@
-"""Ages in time that the machine was awake, and whether it slept.
+"""Ages that count only the time the machine was awake.
 
-The monotonic clock stands still while a laptop sleeps and does not care when somebody sets the wall clock; so
-what is counted by it does not expire because of either. Only across a restart the wall clock is believed.
+The monotonic clock stops while a laptop sleeps and ignores changes of the wall clock, so what is counted by it does not
+expire because of either. Only across a restart of the gateway is the wall clock used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def since_boot() -> float:
 
 
 class AwakeClock:
-    """Awake ages by key. `tick` begins a round; a key that is not used in a whole round is forgotten."""
+    """Awake ages by key. `tick` starts a round; a key that is not used in a round is forgotten."""
 
     def __init__(
         self, monotonic: Callable[[], float] = time.monotonic, since_boot: Callable[[], float] = since_boot
@@ -35,10 +35,10 @@ class AwakeClock:
         self._now = 0
         self._most: int | None = None
         self._gaps: list[tuple[int, int]] = []
-        """When the machine had slept or its clock was set, and by how many milliseconds the wall clock jumped."""
+        """When the machine woke up or its clock was set, and by how many milliseconds the wall clock jumped."""
 
     def tick(self, now: int) -> bool:
-        """Begin a round at this wall time; return whether the machine slept since the last one."""
+        """Start a round at this wall time; return whether the machine slept since the last one."""
         self._at, self._now = self._monotonic(), now
         boot = self._since_boot()
         self._first, self._asked = self._asked, {}
@@ -47,10 +47,10 @@ class AwakeClock:
             awake, passed = self._at - self._looked[0], boot - self._looked[1]
             slept = passed - awake > SLEPT_SECONDS
             if slept:
-                log.info("the machine slept for %.0f s; nothing expires because of that", passed - awake)
+                log.info("the machine slept for %.0f s; this does not count as idle time", passed - awake)
             jumped = now - self._looked[2] - int(passed * 1000)
             if abs(jumped) > JUMPED_MS:
-                log.warning("the clock was set by %+.0f s; nothing expires because of that", jumped / 1000)
+                log.warning("the clock was set by %+.0f s; this does not count as idle time", jumped / 1000)
             self._most = int(awake * 1000)
             if slept or abs(jumped) > JUMPED_MS:
                 self._gaps.append((now, now - self._looked[2] - self._most))
@@ -62,7 +62,7 @@ class AwakeClock:
         return sum(lost for at, lost in self._gaps if at > since)
 
     def age(self, key: object, since: int) -> int:
-        """Return the milliseconds awake since this wall time. A key that is new in a round is at most one round old."""
+        """Return the awake milliseconds since this wall time. A new key is at most one round old."""
         known = self._asked.get(key) or self._first.get(key)
         if known is None:
             age = max(0, self._now - since)
@@ -71,7 +71,7 @@ class AwakeClock:
         return known[1] + int((self._at - known[0]) * 1000)
 
     def about(self, key: object, since: int, now: int) -> int:
-        """Return the milliseconds awake since this wall time, without remembering the key."""
+        """Return the awake milliseconds since this wall time, without remembering the key."""
         known = self._asked.get(key) or self._first.get(key)
         if known is None:
             return max(0, now - since)

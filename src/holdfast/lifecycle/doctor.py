@@ -1,6 +1,6 @@
-"""The doctor: looks at a home without changing it, and rebuilds the projections on request.
+"""The doctor: checks a home without changing it, and rebuilds the projections on request.
 
-It reads beside a running gateway (through SQLite, read-only). A rebuild needs the home for itself.
+Checks work while a gateway is running (read-only, through SQLite). A rebuild needs the home for itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ANSWER_SECONDS = 3.0
 
 
 def examine(home: Home) -> list[Finding]:
-    """Check everything; each finding that is not fine says what to do."""
+    """Run all checks; a finding that is not ok says what to do."""
     findings = [
         _home(home),
         _settings(home),
@@ -46,9 +46,9 @@ def rebuild(home: Home) -> str:
         count, stopped = rebuild_database(home.database)
     finally:
         lock.release()
-    made = f"The projections were made anew from {count} events."
+    made = f"The projections were rebuilt from {count} events."
     if stopped:
-        made += f" What follows an event that cannot be read was left out of: {', '.join(sorted(stopped))}."
+        made += f" An event cannot be read, so it and later events were skipped in: {', '.join(sorted(stopped))}."
     return made
 
 
@@ -58,14 +58,14 @@ def _home(home: Home) -> Finding:
     except ConfigError as error:
         return Finding("home", False, str(error))
     except OSError as error:
-        return Finding("home", False, f"{home.path} cannot be looked at: {error.strerror}")
+        return Finding("home", False, f"{home.path} cannot be read: {error.strerror}")
     if opened := home.readable_by_others():
         listed = ", ".join(map(str, opened))
         close = f"`chmod go= {' '.join(map(str, opened))}`"
-        return Finding("home", False, f"others can read {listed}", f"The next start closes it; or do it now: {close}")
+        return Finding("home", False, f"others can read {listed}", f"The next start fixes this; to fix it now: {close}")
     if problem := _not_writable(home.path):
         return Finding("home", False, problem, "Use another: --home DIR or HOLDFAST_HOME.")
-    return Finding("home", True, str(home.path) if home.path.exists() else f"{home.path} (it will be made)")
+    return Finding("home", True, str(home.path) if home.path.exists() else f"{home.path} (will be created)")
 
 
 def _not_writable(path: Path) -> str:
@@ -75,9 +75,9 @@ def _not_writable(path: Path) -> str:
     while not nearest.exists() and nearest != nearest.parent:
         nearest = nearest.parent
     if not nearest.is_dir():
-        return f"{path} cannot be made: {nearest} is no directory" if not exists else f"{path} is no directory"
+        return f"{path} cannot be created: {nearest} is not a directory" if not exists else f"{path} is not a directory"
     if os.statvfs(nearest).f_flag & os.ST_RDONLY or not os.access(nearest, os.W_OK | os.X_OK):
-        return f"{path} is read-only" if exists else f"{path} cannot be made: {nearest} cannot be written to"
+        return f"{path} is read-only" if exists else f"{path} cannot be created: {nearest} is not writable"
     return ""
 
 
@@ -93,18 +93,14 @@ def _models(home: Home) -> list[Finding]:
         if provider is not None and provider.api_key_env and provider.key() is None:
             missing.append(f"{name} uses {profile.model}, and {provider.api_key_env} is not set")
     if missing:
-        hint = (
-            "Set it in the environment of the gateway, then `holdfast restart`; `holdfast models` shows what there is."
-        )
+        hint = "Set the key in your environment, then `holdfast restart`; `holdfast models` shows what is available."
         return [Finding("models", False, "; ".join(missing), hint)]
     keys = [provider.api_key_env for provider in settings.providers.values() if provider.api_key_env]
     present = [name for name in dict.fromkeys(keys) if environment(name) is not None]
     if present or any(profile.model != DEMO for profile in settings.profiles.values()):
-        return [Finding("models", True, f"keys that are set: {', '.join(present) or 'none'}")]
-    detail = "no key is set and no profile names a model: a local model server or the demo agent answers"
-    return [
-        Finding("models", True, detail, f"Set one of {', '.join(dict.fromkeys(keys))}; `holdfast models` says more.")
-    ]
+        return [Finding("models", True, f"keys set: {', '.join(present) or 'none'}")]
+    detail = "no key is set and no profile names a model, so a local model server or the demo agent is used"
+    return [Finding("models", True, detail, f"Set one of {', '.join(dict.fromkeys(keys))}; see `holdfast models`.")]
 
 
 def _settings(home: Home) -> Finding:
@@ -120,10 +116,10 @@ def _owner(home: Home) -> Finding:
     pid = owner(home.lock)
     if pid is not None:
         problems = _problems(home)
-        hint = "It tries again by itself; `holdfast logs` has the details." if problems else ""
-        return Finding("gateway", not problems, "; ".join([f"runs with pid {pid}", *problems]), hint)
-    left = " (it left its address behind: it was killed)" if home.address.exists() else ""
-    return Finding("gateway", True, f"none runs{left}")
+        hint = "It retries automatically; `holdfast logs` has the details." if problems else ""
+        return Finding("gateway", not problems, "; ".join([f"running (pid {pid})", *problems]), hint)
+    left = " (the last one was killed: it left its address file)" if home.address.exists() else ""
+    return Finding("gateway", True, f"not running{left}")
 
 
 def _problems(home: Home) -> list[str]:
@@ -139,7 +135,7 @@ def _problems(home: Home) -> list[str]:
         parts = [f"{part['name']}: {part['problem']}" for part in found["parts"] if part["problem"]]
         return [*filter(None, [str(found["problem"]) if not parts else ""]), *parts]
     except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
-        return [f"it does not answer: {error}"]
+        return [f"it does not respond: {error}"]
     finally:
         connection.close()
 
@@ -161,7 +157,7 @@ def _sandbox(home: Home) -> Finding:
     off = sorted(name for name, profile in profiles.items() if profile.sandbox == "off")
     without = f"; turned off for: {', '.join(off)}" if off else ""
     if not problem:
-        return Finding("sandbox", True, f"commands of agents run in one (bubblewrap){without}")
+        return Finding("sandbox", True, f"commands of agents run in bubblewrap{without}")
     demand = sorted(name for name, one in profiles.items() if one.sandbox == "on" or not one.network)
     detail, hint = f"none: {problem}", "Install bubblewrap to keep commands of agents in their workspace."
     if demand:

@@ -1,7 +1,7 @@
-"""The reset scheduler: resets sessions when their rules say so.
+"""Resets sessions automatically, by their rules.
 
-It reads rows, not folded sessions, so that thousands of idle sessions cost little; with mode `none` in config.toml
-only at those of sessions that have a policy of their own.
+It reads rows, not folded sessions, so that thousands of idle sessions cost little. If config.toml has mode `none`, it
+reads only sessions with a policy of their own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class ResetScheduler:
-    """Resets sessions by their rules."""
+    """Checks every few seconds which sessions are due."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class ResetScheduler:
         self._few = asyncio.Semaphore(AT_ONCE)
 
     async def start(self) -> None:
-        """Run a round at once, which catches up on resets that fell due while no gateway was running."""
+        """Run a round at once, which includes resets that fell due while no gateway was running."""
         self._rounds.start()
 
     async def stop(self) -> None:
@@ -72,7 +72,7 @@ class ResetScheduler:
 
     def _any_rule(self) -> bool:
         """Return whether config.toml resets any session that has no policy of its own."""
-        profiles = ["", *self._profiles.names]  # a session whose profile was removed has the rules for all
+        profiles = ["", *self._profiles.names]  # a session whose profile was removed uses the general rules
         return any(self._profiles.reset_rules(profile, ResetPolicy()).mode != "none" for profile in profiles)
 
     async def _one(self, session: str, rules: ResetRules, moment: ResetClockReading) -> None:
@@ -80,14 +80,14 @@ class ResetScheduler:
             try:
                 await self._reset_service.by_rule(session, rules, moment)
             except HoldfastError as error:  # deleted just now, or the disk is full
-                log.warning("session %s is not reset now: %s", session, error)
-            except Exception:  # a bug must not stop the resets of all others
-                log.exception("session %s could not be reset", session)
+                log.warning("session %s could not be reset: %s", session, error)
+            except Exception:  # a bug must not stop the resets of other sessions
+                log.exception("session %s could not be reset because of a bug", session)
 
     def _moment(
         self, rules: ResetRules, session: str, fresh_at: int, age: Callable[[object, int], int]
     ) -> ResetClockReading:
-        """Return the current time by both clocks, for this session."""
+        """Return the current time by both clocks for a session."""
         now = self._clock.now()
         passed, coming = daily_hour(now, rules.at_hour, rules.timezone)
         return ResetClockReading(
@@ -121,9 +121,9 @@ class ResetScheduler:
 
 
 def daily_hour(now: int, at_hour: int, timezone: str) -> tuple[int, int]:
-    """Return the last daily hour that has passed, and the next, in milliseconds.
+    """Return the last daily hour and the next one, in milliseconds. Each day has exactly one.
 
-    An hour that a night leaves out comes when the clock has passed it; one that comes twice counts the first time.
+    When daylight saving time skips the hour, it falls on the time change; when it repeats the hour, the first counts.
     """
     zone: tzinfo | None = ZoneInfo(timezone) if timezone else None
     here = datetime.fromtimestamp(now / 1000, UTC).astimezone(zone)
@@ -133,5 +133,5 @@ def daily_hour(now: int, at_hour: int, timezone: str) -> tuple[int, int]:
 
 
 def _at(local: datetime, zone: tzinfo | None) -> int:
-    """A naive local time without a zone is the machine's own."""
+    """Return a local time in milliseconds. Without a zone it is the time of this machine."""
     return int((local.replace(tzinfo=zone) if zone is not None else local).timestamp() * 1000)

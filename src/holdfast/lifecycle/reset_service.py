@@ -1,10 +1,10 @@
-"""Resets: a new chapter, and the stops of running tasks that go with it, in one append.
+"""Resets: a new chapter and the stops of running tasks, in one append.
 
-The note for the next chapter is written before; the chapter is opened only if there was no input meanwhile. So a
-message is either before the boundary or after it.
+The hand-over note is written first; the chapter is opened only if there was no input meanwhile. So a message is either
+in the old chapter or in the new one.
 
-The note is asked for in the log (`SummaryRequested` with the purpose `hand_over`), and the session's worker writes it
-like any other summary. A reset that was cut off finds it there and does not ask twice.
+The note is requested in the log (`SummaryRequested` with the purpose `hand_over`), and the session's worker writes it
+like any other summary. A reset that was interrupted finds the note there and does not request it twice.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from holdfast.store.contract import Append, Appended, Store, Write
 from holdfast.store.transact import transact
 
 PATIENCE_SECONDS = 30.0
-"""How long to wait for the note, besides the time limit of the model."""
+"""How long to wait for the note, on top of the model's time limit."""
 log = logging.getLogger(__name__)
 
 
 class ResetService:
-    """Opens chapters."""
+    """Resets sessions."""
 
     def __init__(
         self, store: Store, *, sessions: Sessions, running: RunningTasks, profiles: Profiles, clock: Clock
@@ -58,7 +58,7 @@ class ResetService:
         self._clock = clock
 
     async def by_person(self, session: str, command: ResetSession, caller: Caller) -> Appended:
-        """Reset a session because a person asked for it."""
+        """Reset a session at the request of a person."""
 
         async def writes() -> tuple[Write, ...]:
             state, note = await self._sessions.get(session), None
@@ -78,13 +78,13 @@ class ResetService:
             opened = open_chapter(state, reset, by=caller.by, now=self._clock.now(), hand_over=note)
             return await self._writes(state, opened, by=caller.by)
 
-        known = await self._store.find_command(caller.key)  # else the note would be useless
+        known = await self._store.find_command(caller.key)  # otherwise a note would be written for nothing
         return known or self._opened(await transact(self._store, self._clock, writes, command=caller.key))
 
     async def by_rule(
         self, session: str, rules: ResetRules, moment: ResetClockReading
     ) -> NotDue | ResetPostponed | Reset:
-        """Decide about a session whose reset is due, and do it; return the decision."""
+        """Decide whether to reset a session that is due, and do it; return the decision."""
         state = await self._sessions.get(session)
         while True:
             if rules.hand_over_note and state.chapter.hand_over_requested:
@@ -107,17 +107,17 @@ class ResetService:
         return decision
 
     def _note(self, session: Session) -> tuple[str, NoteFrom] | None:
-        """Return the note for the next chapter; None when none was tried since the last turn."""
+        """Return the hand-over note; None if there was no attempt to write one since the last turn."""
         chapter = session.chapter
         if chapter.hand_over is not None:
             return chapter.hand_over.summary, "model"
         if not chapter.hand_over_failures:
             return None
-        log.warning("session %s is handed over with a digest", session.id)
+        log.warning("session %s: the hand-over note is a digest, since the model could not write one", session.id)
         return self._profiles.mask(digest(session.visible_messages())), "digest"
 
     async def _ask_for_note(self, session: Session, *, by: Actor) -> Session:
-        """Request the note from the session's worker, unless there was an input meanwhile."""
+        """Request the note from the session's worker, unless there was input meanwhile."""
         asked = SummaryRequested(instructions="", by=by, purpose="hand_over")
         write = Write(session_stream(session.id), (asked,), expect=session.version)
         with suppress(VersionConflict):
@@ -125,7 +125,7 @@ class ResetService:
         return await self._sessions.get(session.id)
 
     async def _wait_for_note(self, session: Session) -> Session:
-        """Wait until the worker has written the note, or will not."""
+        """Wait until the worker has written the note or has given up."""
         seconds = HAND_OVER_ATTEMPTS * self._profiles.settings.compaction.summary_timeout + PATIENCE_SECONDS
         try:
             async with asyncio.timeout(seconds):
@@ -135,22 +135,22 @@ class ResetService:
                         changes.drain()
                     return session
         except TimeoutError:
-            hint = "Try again: the note is used as soon as it is there. Or reset it without a note."
-            raise Unavailable("The note for the next chapter has not been written yet.", hint=hint) from None
+            hint = "Try again later: the note is used once it is written. Or reset without a note."
+            raise Unavailable("The hand-over note has not been written yet.", hint=hint) from None
 
     async def _postpone(self, session: Session, postponed: ResetPostponed) -> None:
         write = Write(session_stream(session.id), (postponed,), expect=session.version)
         try:
             appended = await self._store.append(Append((write,), self._clock.now()))
         except VersionConflict:
-            return  # there was an input: the next round decides again
+            return  # there was input: the next round decides again
         self._sessions.apply(appended.records)
         left = "" if postponed.until is None else f" until {_local(postponed.until)}"
         reasons = "; ".join(blocker.reason for blocker in postponed.blockers)
         log.info("reset of %s postponed%s: %s", session.id, left, reasons)
 
     async def _writes(self, session: Session, opened: ChapterOpened, *, by: Actor) -> tuple[Write, ...]:
-        """Return the opening of the chapter, and the stops or new lifetimes of running tasks."""
+        """Return the new chapter, and the stops or new lifetimes of running tasks."""
         also = await self._running.stop_writes(
             {one.task: f"a reset of session {session.id}: {one.rule}" for one in opened.stopped},
             [one.task for one in opened.kept] if opened.rule == "person" else [],
@@ -164,7 +164,7 @@ class ResetService:
         for record in appended.records:
             if isinstance(opened := record.event, ChapterOpened):
                 log.info(
-                    "%s: chapter %d, %s; %d handed over, %d stopped",
+                    "%s: chapter %d, %s; %d tasks kept, %d stopped",
                     record.stream,
                     opened.chapter,
                     opened.reason,

@@ -13,10 +13,7 @@ CHECK_SECONDS = 30.0
 
 
 def check_restart(home: Home) -> None:
-    """Load the program and the settings as they are on disk now, in a process of their own.
-
-    ConfigError says what is wrong.
-    """
+    """Load the program and the settings from disk in another process. ConfigError says what is wrong."""
     command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home.path), "config", "check"]
     try:
         done = subprocess.run(  # noqa: S603
@@ -30,7 +27,7 @@ def check_restart(home: Home) -> None:
 
 
 def restart_program(home: Home, *, port: int, background: bool, environment: dict[str, str]) -> NoReturn:
-    """Replace the program of this process. Its parent and terminal stay, and the commands that it started."""
+    """Replace the program of this process. Its parent, its terminal and the running commands stay."""
     command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home.path), "serve", "--port", str(port)]
     arguments = [*command, *(["--background"] if background else [])]
     os.execve(sys.executable, arguments, own_environment() | environment)  # noqa: S606

@@ -1,6 +1,6 @@
 """Retention: deletes by the rules in `[retention]`, every hour. Without a rule everything is kept.
 
-Pinned and running tasks are never touched. Each deletion is an event that names its rule.
+Pinned and running tasks are never deleted. Each deletion is an event that names its rule.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def outlived(tasks: list[Prunable], rules: RetentionSettings, *, now: int) -> dict[str, list[Prunable]]:
-    """Return which of the ended tasks, given newest first, are to be deleted, by the first rule that applies."""
+    """Return the tasks to delete, by the first rule that applies. `tasks` have ended and are given newest first."""
     gone: dict[str, list[Prunable]] = {}
     size = 0
     for place, task in enumerate(tasks):
@@ -93,13 +93,13 @@ class Retention:
         """Delete tasks by the rules; return what was deleted, by rule."""
         gone: dict[str, list[Prunable]] = {}
         for rule, rows in (await self.preview()).items():
-            log.info("retention: %s lets %d tasks go", rule, len(rows))
+            log.info("retention: %s deletes %d tasks", rule, len(rows))
             by = ServiceActor(name="retention", rule=rule, asked_by=asked_by)
             gone[rule] = await self._pruning.remove(rows, by=by)
         return gone
 
     async def sessions(self) -> dict[str, list[SessionRow]]:
-        """Return which sessions would be archived or deleted, by rule: none active, pinned or with running tasks."""
+        """Return the sessions that would be archived or deleted, by rule. Active and pinned ones are never."""
         rules, now = self.rules, self._clock.now()
         found: dict[str, list[SessionRow]] = {}
         for name, archived in ((ARCHIVE, False), (DELETE, True)):
@@ -110,11 +110,11 @@ class Retention:
         return found
 
     async def apply_to_sessions(self, *, asked_by: PersonActor | None = None) -> dict[str, list[SessionRow]]:
-        """Archive and delete sessions by the rules; return which, by rule. Those in use stay."""
+        """Archive and delete sessions by the rules; return which, by rule. Sessions in use are kept."""
         gone: dict[str, list[SessionRow]] = {}
         for rule, rows in (await self.sessions()).items():
             by = ServiceActor(name="retention", rule=rule, asked_by=asked_by)
-            log.info("retention: %s lets %d sessions go", rule, len(rows))
+            log.info("retention: %s applies to %d sessions", rule, len(rows))
             for row in rows:
                 id = row.id
                 caller = Caller(CommandKey(f"retention-{secrets.token_hex(12)}", ""), by)
@@ -124,7 +124,7 @@ class Retention:
                     else:
                         await self._sessions.execute(id, ArchiveSession(), caller)
                 except Rejected as error:
-                    log.info("session %s stays: %s", id, error)
+                    log.info("session %s is kept: %s", id, error)
                 else:
                     gone.setdefault(rule, []).append(row)
         return gone

@@ -1,8 +1,8 @@
 """The files of a running gateway in `run/`: the lock, the owner's token and the address.
 
-They are checked every second and written again when somebody deleted them (a cleaner of temporary directories does), so
-that clients find the gateway again. When the home itself is gone or was replaced, the gateway ends, since all that
-it writes would be lost. On a full disk a file is overwritten in place.
+They are checked every second and restored if they were deleted (as cleaners of temporary directories do), so that
+clients find the gateway. If the home itself was removed or replaced, the gateway shuts down, since everything that it
+writes would be lost. On a full disk a file is overwritten in place.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from holdfast.store.home_lock import HomeLock
 
 CHECK_SECONDS = 1.0
 TOKEN = re.compile(r"[\w-]{43,}", re.ASCII)
-"""Characters of 256 bits."""
+"""At least 256 bits."""
 log = logging.getLogger(__name__)
 
 
@@ -39,7 +39,7 @@ class RunFiles:
         self.token = _token(home)
 
     def announce(self, address: dict[str, object]) -> None:
-        """Write the address, and check all files from now on."""
+        """Write the address, and start checking the files."""
         self._address = json.dumps(address) + "\n"
         self._database = _found(self._home.database)
         self._restore()
@@ -47,16 +47,16 @@ class RunFiles:
         self._checks.start()
 
     async def stop(self) -> None:
-        """Stop checking, and withdraw the address. Its file keeps its space under another name."""
+        """Stop checking, and remove the address. Its file is renamed, so that the space stays reserved."""
         await self._checks.stop()
         if self._address and self._lock.home_is_there and self._home.address.exists():
             self._home.address.replace(_spare(self._home.address))
 
     async def _check(self) -> None:
         if not self._lock.home_is_there:
-            self._end(f"the home {self._home.path} is gone or was replaced by another")
+            self._end(f"the home {self._home.path} was removed or replaced")
         elif not self._is_database(_found(self._home.database)):
-            self._end(f"{self._home.database} is gone or was replaced by another file")
+            self._end(f"{self._home.database} was removed or replaced")
         else:
             try:
                 self._restore()
@@ -64,18 +64,18 @@ class RunFiles:
                 self._end(error.message)
 
     def _is_database(self, found: os.stat_result | None) -> bool:
-        if self._database is None:  # it is no file
+        if self._database is None:  # it is not a file
             return True
         return found is not None and os.path.samestat(found, self._database)
 
     def _end(self, why: str) -> None:
-        log.error("the gateway ends: %s", why)
+        log.error("the gateway shuts down: %s", why)
         self._shutdown.set()
 
     def _restore(self) -> None:
         self._home.run.mkdir(mode=0o700, exist_ok=True)
         restored = ["lock"] if self._lock.restore() else []
-        if not TOKEN.fullmatch(_text(self._home.token).strip()):  # a changed token counts from the next start on
+        if not TOKEN.fullmatch(_text(self._home.token).strip()):  # a changed token takes effect at the next start
             _write(self._home.token, self.token + "\n")
             restored.append("token")
         if _text(self._home.address) != self._address:
@@ -86,7 +86,7 @@ class RunFiles:
 
 
 def _token(home: Home) -> str:
-    """Return the owner's token, which stays the same over restarts so that clients stay signed in."""
+    """Return the owner's token, which survives restarts so that clients stay signed in."""
     token = _text(home.token).strip()
     return token if TOKEN.fullmatch(token) else secrets.token_urlsafe(32)
 
@@ -110,7 +110,7 @@ def _spare(path: Path) -> Path:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file atomically; without space for a second file, overwrite the first in place."""
+    """Write a file atomically; if there is no space for a second file, overwrite it in place."""
     try:
         _write_over(_spare(path), text)
         _spare(path).replace(path)

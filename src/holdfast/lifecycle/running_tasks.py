@@ -19,7 +19,7 @@ from holdfast.tasks.views import age
 
 
 class RunningTasks:
-    """The running tasks of sessions, as people and agents see them."""
+    """Lists, stops and keeps the running tasks of sessions."""
 
     def __init__(self, store: Store, task_queries: TaskQueries, tasks: CommandTasks, awake: AwakeClock) -> None:
         self._store = store
@@ -47,9 +47,9 @@ class RunningTasks:
         )
 
     async def stop_writes(self, stop: dict[str, str], keep: list[str], *, by: Actor) -> tuple[Write, ...]:
-        """Return what is written to tasks: stops with their rule, and new lifetimes of those that are kept.
+        """Return the writes that stop tasks, each with its reason, and that extend the lifetime of kept ones.
 
-        Only if nothing happened to them since: one that has just ended is not stopped.
+        They hold only if a task has not changed: one that has just ended is not stopped.
         """
         found: list[Write] = []
         for task, rule in stop.items():
@@ -67,13 +67,13 @@ class RunningTasks:
         return [Write(task_stream(row.id), (event,), expect=row.version)]
 
     def signal(self, records: tuple[Record, ...]) -> None:
-        """Signal the tasks whose stops were written."""
+        """Send signals to the tasks whose stops were committed."""
         for record in records:
             if isinstance(record.event, TaskStopRequested):
                 self._tasks.signal(record.event.task)
 
     async def chosen_writes(self, session: str, choice: WhatRuns | None, *, by: Actor, what: str) -> tuple[Write, ...]:
-        """Return what a person's choice writes into running tasks; without a choice, refuse while there are some."""
+        """Return the writes for a person's choice about running tasks; refuse if there are some and no choice."""
         running = await self.of_session(session)
         if not running:
             return ()
@@ -85,12 +85,12 @@ class RunningTasks:
 
 
 def running_tasks(running: list[RunningTask]) -> Conflict:
-    """Return the refusal that lists the running tasks; the next request must choose what happens to them."""
+    """Return an error that lists the running tasks; the next request must say what happens to them."""
     lines = [f"{one.task} {one.title} ({_seen(one)}, {age(one.age_ms)})" for one in running]
     message = f"{len(running)} still running in the background: {'; '.join(lines)}."
-    return Conflict(message, hint="Say what becomes of them: `keep` or `stop` (--running on the command line).")
+    return Conflict(message, hint="Choose what happens to them: `--running keep` or `--running stop`.")
 
 
 def _seen(one: RunningTask) -> str:
-    """Return a task's activity; none for a command that has just begun."""
+    """Return a task's activity; a command that has just started has none yet."""
     return one.doing or ("activity unknown" if one.process else "an agent")

@@ -1,6 +1,6 @@
-"""The stale report: once a day, the running commands that are no longer needed.
+"""Reports once a day which running commands are no longer needed.
 
-It stops nothing: people can, with `holdfast tasks stale --stop` or a click.
+It stops nothing; `holdfast tasks stale --stop` or the dashboard can.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class StaleReport:
-    """Writes the report at the daily hour while it is started."""
+    """Writes the report at the daily hour."""
 
     def __init__(
         self,
@@ -66,5 +66,5 @@ class StaleReport:
             self._listed = before
             raise
         for view in found:
-            log.info("stale: %s '%s' is %s; `holdfast tasks stale --stop` ends it", view.id, view.title, view.stale)
+            log.info("stale: %s '%s': %s; `holdfast tasks stale --stop` stops it", view.id, view.title, view.stale)
         return True

@@ -1,7 +1,7 @@
-"""Agent tasks: a prompt that a session of its own works on, and a turn that becomes a task where it is.
+"""Agent tasks: a prompt with a session of its own, or a running turn that is moved to the background.
 
-The task and the session that does its work are created in one append; a turn that is detached stays where it
-is and only gets an entry in the archive. Their ends are written with the end of the turn (`log.py`).
+A task and its session are created in one append. A turn that is moved to the background stays in its session and only
+gets a task. The end of a task is written together with the end of its turn (`log.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from holdfast.store.transact import transact
 from holdfast.tasks.log import TaskLog, turn_backgrounded
 
 MOST_AGENTS = 32
-"""How many agents may run at once: agents can start agents."""
+"""How many agents may run at once; a limit is needed since agents can start agents."""
 
 
 class AgentTasks:
@@ -43,13 +43,13 @@ class AgentTasks:
     async def start(
         self, started: TaskStarted, *, profile: str, caller: Caller, rights: Rights | None = None
     ) -> Appended:
-        """Start an agent in a session of its own, with the id of the task. `rights` are those of an asking agent."""
+        """Start an agent in a session with the id of the task. `rights` are those of a calling agent."""
         known = await self._store.find_command(caller.key)
-        if known is not None:  # it is running already: a snapshot of its directory would come too late
+        if known is not None:  # it is already running, so a snapshot would come too late
             return known
         running = [row for row in await self._store.running_tasks() if row.kind == "agent"]
         if len(running) >= self._most:
-            raise Unavailable(f"{len(running)} agents work in the background, which is the limit.")
+            raise Unavailable(f"{len(running)} agents are running in the background, which is the limit.")
         command = CreateSession(text=started.command, title=started.title)
         events = create(
             command, session=started.worker, profile=profile, cwd=started.cwd, id=caller.key.id, by=caller.by
@@ -62,22 +62,22 @@ class AgentTasks:
         return await self._task_log.start(started, command=caller.key, also=(session,))
 
     async def was_started(self, key: CommandKey) -> bool:
-        """Return whether this command has created its session before."""
+        """Return whether this command has already created its session."""
         return await self._store.find_command(key) is not None
 
     async def background(self, session: str, *, task: str, caller: Caller) -> Appended:
-        """Make the running turn a task; nothing else changes for it."""
+        """Turn the running turn of a session into a background task."""
 
         async def writes() -> tuple[Write, ...]:
             await self._task_log.changes.take(task, Path((await self._sessions.get(session)).cwd))
             state = await self._sessions.get(session)
             turn = state.turn
             if state.run:
-                raise Conflict(f"It works on card {state.card}, and that is a task already.")
+                raise Conflict(f"The session works on card {state.card}, so it already is a task.")
             if turn is None:
                 raise Conflict("No turn is running.")
             if turn.task:
-                raise Conflict(f"It is a task already: {turn.task}.")
+                raise Conflict(f"The turn already is a task: {turn.task}.")
             started = turn_backgrounded(state, turn, task=task, by=caller.by)
             backgrounded = TurnBackgrounded(turn=turn.number, task=task, by=caller.by)
             return (

@@ -1,4 +1,4 @@
-"""Clean-up at a start: files that the last gateway could not delete before it ended."""
+"""Deletes files that the last gateway could not delete before it ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def clear_left_over(
     remembered: set[str],
     root: Path,
 ) -> None:
-    """Delete outputs of pruned tasks, outputs that the log has too, and files needed only until a start or an end."""
+    """Delete outputs of pruned tasks, outputs that are also in the log, snapshots and environments of ended tasks."""
     running = {row.id: row for row in await store.running_tasks()}
     for task in remembered - running.keys():
         task_log.changes.forget(task)
@@ -38,24 +38,24 @@ async def clear_left_over(
     needed = {row.left_by for row in running.values()}
     for name in await asyncio.to_thread(_names, root):
         if name in needed:
-            continue  # its keepers still use it for the processes it left behind
-        if name not in known or (known[name] and await _is_in_the_log(task_log, supervisor, name)):
-            log.info("removing what was left behind: %s", name)
+            continue  # its keepers still use it for the processes that the command left behind
+        if name not in known or (known[name] and await _is_in_log(task_log, supervisor, name)):
+            log.info("deleting leftover files of task %s", name)
             try:
                 await supervisor.remove(name)
-            except (HoldfastError, OSError) as error:  # it runs, or is not one of ours; that must not prevent the start
-                log.error("%s stays in %s, and no task is known for it: %s", name, root, error)
+            except (HoldfastError, OSError) as error:  # it runs, or is not a task; that must not prevent the start
+                log.error("%s in %s belongs to no known task and could not be deleted: %s", name, root, error)
 
 
-async def remove_if_in_the_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> None:
+async def remove_if_in_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> None:
     """Delete the directory of an ended command if its output is also in the log."""
     with suppress(HoldfastError):
-        if await _is_in_the_log(task_log, supervisor, task):
+        if await _is_in_log(task_log, supervisor, task):
             await supervisor.remove(task)
 
 
-async def _is_in_the_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> bool:
-    """Return whether the log has all of the file: not if that is longer, has escapes or a secret, or was stopped."""
+async def _is_in_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> bool:
+    """Return whether the log has all of the output: not if it is long, has control characters, or was stopped."""
     row = await task_log.find(task)
     data = await asyncio.to_thread(lambda: supervisor.output(task).read(0, INLINE + 1).data)
     if row is None or row.state == "stopped" or len(data) > INLINE or plain(data).encode() != data:

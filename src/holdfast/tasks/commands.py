@@ -35,7 +35,7 @@ from holdfast.sessions import Sessions
 from holdfast.store.contract import Appended, CommandKey, Store, Write
 from holdfast.store.log_follower import LogFollower
 from holdfast.store.rows import TaskRow
-from holdfast.tasks.cleanup import clear_left_over, remove_if_in_the_log
+from holdfast.tasks.cleanup import clear_left_over, remove_if_in_log
 from holdfast.tasks.defaults import CommandDefaults, Environments
 from holdfast.tasks.lifetimes import TaskLifetimes, may_end_commands
 from holdfast.tasks.log import (
@@ -239,7 +239,7 @@ class CommandTasks:
                 task_of_left(task)
             )  # the processes that it left behind are a task of their own
             if left is None or left.state != "running":
-                raise Conflict(f"Task {task} ended already: {row.state}, {row.reason}.")
+                raise Conflict(f"Task {task} has already ended: {row.state}, {row.reason}.")
             task, row = left.id, left
         event = stop_requested(task, by=by, reason=reason, force=force)
         appended = await self.task_log.add(event, command=command)
@@ -283,7 +283,7 @@ class CommandTasks:
         while (now := self._clock.now()) < until:
             left = (until - now) / 1000
             await asyncio.sleep(min(left, self._timings.clock))
-        await self._end_by_rule(task, "its time was over")
+        await self._end_by_rule(task, "its time limit had passed")
 
     async def _end_by_rule(self, task: str, reason: str) -> None:
         async def end() -> None:
@@ -338,7 +338,7 @@ class CommandTasks:
         elif row.foreground:
             self._ended_in_turn.setdefault(row.session, []).append(task)
         if row.left_by:
-            await remove_if_in_the_log(self.task_log, self.supervisor, row.left_by)
+            await remove_if_in_log(self.task_log, self.supervisor, row.left_by)
 
     def _process_started(self, row: TaskRow, found: CommandState) -> list[ProcessStarted]:
         """Return the event that a command began, unless the log has it."""
@@ -381,7 +381,7 @@ class CommandTasks:
         session = stream.removeprefix("session/")
         await self._stop_orphans(session if kinds == {"TurnFinished"} else "")
         for task in self._ended_in_turn.pop(session, ()):
-            await remove_if_in_the_log(self.task_log, self.supervisor, task)
+            await remove_if_in_log(self.task_log, self.supervisor, task)
 
     async def _stop_orphans(self, session: str = "") -> None:
         """Stop the commands of one session, or of all sessions, whose lifetime is over."""

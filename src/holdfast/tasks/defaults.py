@@ -1,4 +1,4 @@
-"""What the commands of a home have in common, and the `CommandSpec` of each."""
+"""How a task becomes a `CommandSpec`: directory, environment, umask and sandbox."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy
 
 @dataclass(frozen=True, slots=True)
 class CommandDefaults:
-    """What the commands of a home have in common."""
+    """Settings that all commands of a home share."""
 
     root: Path
-    """The directory that has the directories of tasks."""
+    """The directory with one directory per task."""
     profiles: Profiles
     umask: int
     """The user's own umask, for files that commands create."""
     sandbox: SandboxBuilder | None = None
-    """Builds the sandboxes of agents' commands; with None they have none."""
+    """Builds the sandboxes of agents' commands; None for no sandboxes."""
 
     def spec(self, started: TaskStarted, env: Mapping[str, str] | None) -> CommandSpec:
-        """Return what is to be run, from the intent and the environment."""
+        """Return what to run."""
         return CommandSpec(
             id=started.task,
             run=tuple(started.argv) or started.command,
@@ -48,12 +48,12 @@ class CommandDefaults:
         if started.sandbox is None:
             return ()
         if self.sandbox is None or self.sandbox.problem:
-            why = "none can be built here" if self.sandbox is None else self.sandbox.problem
-            raise Rejected(f"The command belongs into a sandbox, and there is none now: {why}.")
+            why = "sandboxes are not available" if self.sandbox is None else self.sandbox.problem
+            raise Rejected(f"The command must run in a sandbox, which is not possible now: {why}.")
         return self.sandbox.arguments(started.sandbox)
 
     def confine(self, started: TaskStarted, policy: SandboxPolicy, *, workspace: Path, own: Path | None) -> TaskStarted:
-        """Return the intent with its sandbox, or with why it has none; `Rejected` if it must have one. Blocks."""
+        """Add the sandbox, or the reason why there is none. `Rejected` if there must be one. Blocks."""
         if self.sandbox is None:
             return started
         found = self.sandbox.spec(policy, workspace=workspace, own=own, session=started.session)
@@ -88,7 +88,7 @@ class Environments:
         sync_directory(str(self._root))
 
     def read(self, task: str) -> dict[str, str] | None:
-        """Return an environment; `None` if it is not there or cannot be read."""
+        """Return an environment; None if there is none or it cannot be read."""
         try:
             with os.fdopen(os.open(self._root / task, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 return _decode(file.read())
@@ -96,7 +96,7 @@ class Environments:
             return None
 
     def drop(self, task: str) -> None:
-        """Delete an environment that is not needed any more."""
+        """Delete an environment."""
         (self._root / task).unlink(missing_ok=True)
 
     def kept(self) -> set[str]:

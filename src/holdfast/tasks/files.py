@@ -1,8 +1,8 @@
-"""Agent tasks as files: `tasks/<id>/log.jsonl` has their answers and their tool calls with all arguments and results,
-`summary.txt` what they said last.
+"""Exports agent tasks as files for people: answers and tool calls in `tasks/<id>/log.jsonl`, the last answer in
+`summary.txt`.
 
-The files follow the log, with the version of their last line as cursor: what a crash left out is added
-at the next start. Nothing reads them but people.
+The files follow the log, with the version of the last line as cursor: lines that are missing after a crash are added at
+the next start. No part of Holdfast reads them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Line(msgspec.Struct):
 
 
 class TaskFileExporter:
-    """Writes the files of agent tasks while it is started."""
+    """Writes the files of agent tasks."""
 
     def __init__(self, store: Store, *, sessions: Sessions, changes: GitSnapshots, profiles: Profiles) -> None:
         self._store = store
@@ -51,7 +51,7 @@ class TaskFileExporter:
         self._profiles = profiles
         self._workers: dict[str, str] = {}
         self._written: dict[str, int] = {}
-        """By task: the version of the last line that was written; else it is read from the file."""
+        """By task: the version of the last written line; if missing, it is read from the file."""
         self._follower = LogFollower(
             store,
             self._react,
@@ -71,7 +71,7 @@ class TaskFileExporter:
         await self._follower.start()
 
     async def stop(self) -> None:
-        """Stop following; what is missing is added at the next start."""
+        """Stop following; missing lines are added at the next start."""
         await self._follower.stop()
 
     def _is_written(self, stream: str, kind: str) -> bool:
@@ -80,7 +80,7 @@ class TaskFileExporter:
     async def _react(self, stream: str, _kinds: set[str]) -> None:
         noun, _, id = stream.partition("/")
         if noun == "task":
-            await self._look(await self._store.task(id))
+            await self._update(await self._store.task(id))
         elif id in self._workers:
             await self._write(self._workers[id], id)
 
@@ -89,9 +89,9 @@ class TaskFileExporter:
         for row in {row.id: row for row in (*recent, *await self._store.running_tasks())}.values():
             if row.kind == "agent" and (row.state == "running" or not (self._root / row.id / SUMMARY).exists()):
                 with _log_errors(row.id):
-                    await self._look(row)
+                    await self._update(row)
 
-    async def _look(self, row: TaskRow) -> None:
+    async def _update(self, row: TaskRow) -> None:
         task, worker = row.id, row.worker
         if row.kind != "agent":
             return
@@ -106,7 +106,7 @@ class TaskFileExporter:
 
     async def _write(self, task: str, worker: str) -> None:
         file = self._root / task / LOG
-        after = self._written.pop(task, None)  # if this fails, the version is read from the file again
+        after = self._written.pop(task, None)  # after a failure, the version is read from the file again
         if after is None:
             after = await asyncio.to_thread(_last_version, file)
         if after is None:
@@ -121,17 +121,17 @@ class TaskFileExporter:
 
 
 @contextlib.contextmanager
-def _log_errors(what: str) -> Iterator[None]:
-    """Log an error about one file, and go on with the others."""
+def _log_errors(task: str) -> Iterator[None]:
+    """Log an error about one task, so that the others are still written."""
     try:
         with contextlib.suppress(HoldfastError):  # deleted or pruned meanwhile
             yield
     except (OSError, msgspec.MsgspecError) as error:
-        log.error("the files of %s are not up to date: %s", what, error)
+        log.error("the files of task %s are not up to date: %s", task, error)
 
 
 def _last_version(file: Path) -> int | None:
-    """Return the version of the last whole line; cut off half a line that a crash left."""
+    """Return the version of the last complete line; remove an incomplete line that a crash left."""
     try:
         with file.open("r+b") as stream:
             data = stream.read()

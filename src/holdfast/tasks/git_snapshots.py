@@ -1,4 +1,4 @@
-"""The files that a command changed, by `git status` before and after it; unknown where there is no git."""
+"""The files that a task changed, by `git status` before and after it; unknown outside of a git repository."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class GitSnapshots:
         self.mounts = NetworkMounts()
 
     async def take(self, task: str, cwd: Path) -> None:
-        """Store the status before a command starts; nothing where there is no git or no space."""
+        """Store the status before a task starts, if there is a git repository and enough space."""
         state = await self._look(lambda: _read_status(cwd), cwd)
         if state is not None:
             try:
                 self._file(task).write_text(json.dumps(state))
             except OSError as error:
-                log.warning("what task %s changes will not be known: %s", task, error)
+                log.warning("the files that task %s changes will not be known: %s", task, error)
                 self.forget(task)  # an incomplete snapshot is useless
 
     async def changes_since(self, task: str, cwd: Path) -> list[str] | None:
-        """Return the files that changed since; None if that is not known. Other programs may have changed them."""
+        """Return the files that changed since `take`, by whatever program; None if that is not known."""
         return await self._look(lambda: self._compare(task, cwd), cwd)
 
     async def _look(self, work: Callable[[], T | None], cwd: Path) -> T | None:
@@ -60,7 +60,7 @@ class GitSnapshots:
             return None
         changed = {name for name in {*before, *after} if name and before.get(name) != after.get(name)}
         if before.get("") != after.get(""):
-            changed |= _between(cwd, str(before[""][0]), str(after[""][0]))
+            changed |= _changed_between(cwd, str(before[""][0]), str(after[""][0]))
         return [as_text(name) for name in sorted(changed)[:MANY]]
 
     def forget(self, task: str) -> None:
@@ -68,7 +68,7 @@ class GitSnapshots:
         self._file(task).unlink(missing_ok=True)
 
     def remembered(self) -> set[str]:
-        """Return the tasks that have a snapshot; a gateway that was killed leaves some behind."""
+        """Return the tasks that have a snapshot; a killed gateway leaves some behind."""
         return {path.name.removeprefix(BEFORE) for path in self.root.glob(f"{BEFORE}*")}
 
     def _file(self, task: str) -> Path:
@@ -76,7 +76,7 @@ class GitSnapshots:
 
 
 def _read_status(cwd: Path) -> State | None:
-    """Return every file that differs from the last commit, with its size and time; under '' the commit itself."""
+    """Return the files that differ from the last commit, with size and time; the commit itself is under ''."""
     try:
         repository = find_repository(cwd)
         if repository is None:
@@ -84,7 +84,7 @@ def _read_status(cwd: Path) -> State | None:
         text = status(repository, "-z", "--untracked-files=all", cwd=cwd, seconds=GIT_SECONDS)
         found: State = {"": [_commit(repository)]}
     except (GitFailed, OSError) as error:
-        log.info("%s is not looked at: %s", cwd, error)
+        log.info("the git status of %s cannot be read: %s", cwd, error)
         return None
     for entry in filter(None, text.split("\0")):
         name = entry[3:]
@@ -103,7 +103,7 @@ def _commit(repository: Repository) -> str:
         return ""  # there is none yet
 
 
-def _between(cwd: Path, old: str, new: str) -> set[str]:
+def _changed_between(cwd: Path, old: str, new: str) -> set[str]:
     if not old or not new:
         return set()
     try:

@@ -15,29 +15,29 @@ log = logging.getLogger(__name__)
 
 
 class TaskLifetimes:
-    """Compares commands with the sessions and calls that they belong to."""
+    """Checks whether a command must end with its session or call."""
 
     def __init__(self, sessions: Sessions, clock: Clock) -> None:
         self._sessions = sessions
         self._clock = clock
 
     async def why_over(self, row: TaskRow, *, begun: bool) -> str:
-        """Return why a command must end or never begin; empty while it may run."""
+        """Return why a command must end, or must not start; empty while it may run."""
         if not row.session:
             return ""
         try:
             session = await self._sessions.get(row.session)
-        except Corrupt as error:  # its session cannot be read, which is no reason to stop it
-            log.warning("task %s runs on: %s", row.id, error)
+        except Corrupt as error:  # a session that cannot be read is no reason to stop its commands
+            log.warning("task %s keeps running, since its session cannot be read: %s", row.id, error)
             return ""
         return why_over(session, call=row.call, foreground=row.foreground, lifetime=row.lifetime, begun=begun)
 
     async def why_not_begin(self, row: TaskRow) -> str:
-        """Return why a command that has not begun never should; empty if it was not cancelled."""
+        """Return why a command that has not started must not start; empty if it may."""
         if row.stop_by:
             return f"stopped by {stopper(row)}"
         if row.until is not None and self._clock.now() >= row.until:
-            return "its time was over"
+            return "its time limit had passed"
         return await self.why_over(row, begun=False)
 
 

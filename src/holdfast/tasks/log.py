@@ -1,8 +1,8 @@
-"""The task log: all events of tasks are built here, and so is the note about a task's end for its session.
+"""Builds and writes all events of tasks, and the notes about their ends for the sessions that started them.
 
-The end of a task, the end of its turn, and the note to the session that started it are one append: so the note comes
-exactly once, also when the gateway is killed in between.
-Not here: commands and how they are kept alive (`commands.py`), how the end of one is judged (`results.py`).
+The end of a task, the end of its turn and the note are one append, so the note is delivered exactly once, even if the
+gateway is killed in between.
+Not here: running commands (`commands.py`) and how the end of one is judged (`results.py`).
 """
 
 from __future__ import annotations
@@ -71,9 +71,11 @@ class TaskLog:
             return None
 
     async def output(self, row: TaskRow) -> bytes | None:
-        """Return the output of an ended command, if the log has it as the result of the call that waited for it."""
+        """Return the output of an ended command if it is in the log, as the result of the call that waited for it."""
         for record in reversed(await self._store.load(task_stream(row.id), after=0)):
-            if isinstance(record.event, TaskFinished) and record.event.output is not None:  # of an older version
+            if (
+                isinstance(record.event, TaskFinished) and record.event.output is not None
+            ):  # of an older version
                 return record.event.output.encode()
         session = await self._store.load(session_stream(row.session), after=0) if row.call else []
         for record in reversed(session):
@@ -82,7 +84,7 @@ class TaskLog:
         return None
 
     async def started(self, task: str) -> TaskStarted:
-        """Return the intent of a task."""
+        """Return the first event of a task."""
         first = (await self._store.load(task_stream(task), after=0))[0].event
         assert isinstance(first, TaskStarted)
         return first
@@ -90,17 +92,17 @@ class TaskLog:
     async def start(
         self, started: TaskStarted, *, command: CommandKey | None = None, also: tuple[Write, ...] = ()
     ) -> Appended:
-        """Append the intent. `Conflict` if the task exists already."""
+        """Append the first event of a task. `Conflict` if the task exists."""
         write = Write(task_stream(started.task), (started,), expect=0)
         return await self._store.append(Append((write, *also), self._clock.now(), command=command))
 
     async def add(self, *events: TaskEvent, command: CommandKey | None = None, expect: int | None = None) -> Appended:
-        """Append an event to a task."""
+        """Append events to a task."""
         write = Write(task_stream(events[0].task), events, expect=expect)
         return await self._store.append(Append((write,), self._clock.now(), command=command))
 
     async def background(self, task: str, reason: str) -> TaskRow:
-        """Move a task into the background and return it; nothing changes if it has just ended."""
+        """Move a task to the background and return it; nothing changes if it has just ended."""
         while (row := await self._store.task(task)).state == "running" and row.foreground:
             with suppress(Conflict):  # it has changed: read it again
                 event = TaskBackgrounded(task=task, reason=reason)
@@ -112,15 +114,15 @@ class TaskLog:
         return await self.add(TaskPinned(task=task, pinned=pinned, by=by), command=command)
 
     async def finish(self, finished: TaskFinished, *also: Write, began: Sequence[ProcessStarted] = ()) -> None:
-        """Append the end, with the note to the session that started it. Once: a commit in doubt may have happened.
+        """Append the end of a task with the note about it, unless the task has already ended.
 
-        `began` is the beginning, if that is not in the log yet.
+        `began` is the start of its command, if that is not in the log yet.
         """
         while True:
             row = await self.find(finished.task)
             if row is None or row.state != "running":
                 return
-            with suppress(Conflict):  # it was detached or its session was deleted just now: read it again
+            with suppress(Conflict):  # it was detached, or its session was deleted: read it again
                 writes = (*await self._ending(finished, row, began), *also)
                 await self._store.append(Append(writes, self._clock.now()))
                 return
@@ -128,7 +130,7 @@ class TaskLog:
     # --- tasks that are turns -------------------------------------------------------------------
 
     async def turn_started(self, session: Session, event: TurnStarted) -> list[Write]:
-        """Return what is written with the start of a turn: the session's task is resumed, if it had ended."""
+        """Return the writes for the start of a turn: the session's task is resumed if it had ended."""
         row = await self.find(session.task) if session.task else None
         if row is None or row.state == "running":
             return []
@@ -136,9 +138,9 @@ class TaskLog:
         return [Write(task_stream(session.task), (TaskResumed(task=session.task, turn=event.turn),))]
 
     async def turn_finished(self, session: Session, finish: Finish, *, watched: Collection[str] = ()) -> list[Write]:
-        """Return what is written with the end of a turn that is a task: the end of that task, and the note about it.
+        """Return the writes for the end of a turn that is a task: the end of the task, and the note about it.
 
-        `watched` are the tools that change no files or report which.
+        `watched` are the tools that change no files, or that report which files they changed.
         """
         turn = session.turn
         row = await self.find(turn.task) if turn is not None and turn.task else None
@@ -157,7 +159,7 @@ class TaskLog:
         return [*await self._ending(finished, row)]
 
     async def _files(self, session: Session, turn: Turn, watched: Collection[str]) -> list[str] | None:
-        """Return the changed files, by the tools and by git; None if a tool ran whose changes are not known."""
+        """Return the changed files according to tools and git; None if a tool ran whose changes are not known."""
         seen = await self.changes.changes_since(turn.task, Path(session.cwd))
         used = {m.tool for m in session.messages if isinstance(m, ToolResult) and m.turn == turn.number}
         if seen is None and not turn.files and not used <= {*watched}:
@@ -167,7 +169,7 @@ class TaskLog:
     async def _ending(
         self, finished: TaskFinished, row: TaskRow, began: Sequence[ProcessStarted] = ()
     ) -> tuple[Write, ...]:
-        """Return the end and the note, valid only while the task has not changed: that decides who gets the note."""
+        """Return the end and the note; they are written only if the task has not changed, since it decides the note."""
         end = Write(task_stream(finished.task), (*began, finished), expect=row.version)
         session = row.session
         parent = await self._session(session) if session and not row.foreground else None
@@ -175,14 +177,14 @@ class TaskLog:
             return (end,)
         kind: TaskKind = "agent" if row.kind == "agent" else "process"
         text = end_note(finished.task, row.title, finished, of=kind)
-        told: AnyEvent = NoteReceived(text=text, task=finished.task)
+        note: AnyEvent = NoteReceived(text=text, task=finished.task)
         room = parent.queued < QUEUE_LIMIT
         if row.notify and room and not parent.archived:  # an archived session is not woken
             input = f"task-{finished.task}-{row.version + len(end.events)}"
-            told = InputReceived(
+            note = InputReceived(
                 input=input, text=text, mode="queue", by=TaskActor(task=finished.task), source="task", ref=finished.task
             )
-        return (end, Write(session_stream(session), (told,)))
+        return (end, Write(session_stream(session), (note,)))
 
     async def _session(self, session: str) -> SessionRow | None:
         try:
@@ -192,7 +194,7 @@ class TaskLog:
         return row if row.id == session else None
 
 
-# --- beginnings -----------------------------------------------------------------------------------
+# --- starts -----------------------------------------------------------------------------------
 
 
 def command_started(
@@ -205,7 +207,7 @@ def command_started(
     foreground: bool = False,
     kept: tuple[int, int] | None = None,
 ) -> TaskStarted:
-    """Return the intent of a command. `kept` is how many bytes of the beginning and the end of its output are kept."""
+    """Return the first event of a command. `kept` is how many bytes of the head and tail of its output are kept."""
     shown = command.shell if command.shell is not None else " ".join(command.argv or [])
     head, tail = (None, None) if kept is None else kept
     return TaskStarted(
@@ -229,7 +231,7 @@ def command_started(
 
 
 def agent_started(command: StartAgent, *, task: str, cwd: str, by: Actor, session: str) -> TaskStarted:
-    """Return the intent of an agent that works in a session of its own, which has the id of the task."""
+    """Return the first event of an agent task. Its session has the id of the task."""
     return TaskStarted(
         task=task,
         task_kind="agent",
@@ -245,7 +247,7 @@ def agent_started(command: StartAgent, *, task: str, cwd: str, by: Actor, sessio
 
 
 def turn_backgrounded(session: Session, turn: Turn, *, task: str, by: Actor) -> TaskStarted:
-    """Return the beginning of the task that the running turn of a session becomes."""
+    """Return the first event of the task that a running turn becomes."""
     said = [m.text for m in session.messages if isinstance(m, UserMessage) and m.turn == turn.number]
     asked = "\n".join(said)
     return TaskStarted(
@@ -260,7 +262,7 @@ def turn_backgrounded(session: Session, turn: Turn, *, task: str, by: Actor) -> 
 
 
 def run_started(card: Card, *, task: str, session: str, cwd: str) -> Write:
-    """A run of a card begins in a session."""
+    """Return the first event of the task of a card's run."""
     started = TaskStarted(
         task=task,
         task_kind="card",
@@ -298,7 +300,7 @@ def left_behind(row: TaskRow, left: tuple[Member, ...], *, by: Actor) -> tuple[W
 
 
 def process_started(task: str, pid: int) -> ProcessStarted:
-    """Its command runs."""
+    """Return the start of a command's process."""
     return ProcessStarted(task=task, pid=pid)
 
 
@@ -313,7 +315,7 @@ def lifetime_set(task: str, lifetime: Lifetime, *, by: Actor) -> TaskLifetimeSet
 
 
 def pruned(row: EndedTask, *, bytes: int, by: Actor) -> TaskPruned:
-    """Return what stays of a pruned task."""
+    """Return the deletion of a task."""
     return TaskPruned(task=row.id, title=row.title, state=row.state, bytes=bytes, by=by)
 
 
@@ -349,18 +351,18 @@ def process_finished(
 
 
 def never_started(task: str, cause: str, *, outcome: TaskOutcome = "failed", hint: str = "") -> TaskFinished:
-    """Return the end of a command that did not run at all."""
+    """Return the end of a command that never ran."""
     end = CommandNeverStarted(cause=cause, hint=hint)
     return TaskFinished(task=task, outcome=outcome, reason=f"{NEVER_STARTED}: {cause}", end=end, files=[])
 
 
 def lost(task: str, evidence: str) -> TaskFinished:
-    """Return the end of a command that ended nobody knows how."""
+    """Return the end of a command whose result is not known."""
     return TaskFinished(task=task, outcome="lost", reason=evidence, end=CommandLost(evidence=evidence), files=None)
 
 
 def run_finished(run: Run, ended: RunFinished, *, summary: str) -> Write:
-    """A run of a card is over."""
+    """Return the end of the task of a card's run."""
     outcomes: dict[str, TaskOutcome] = {"done": "done", "failed": "failed", "lost": "lost"}
     finished = TaskFinished(
         task=run.started.task,

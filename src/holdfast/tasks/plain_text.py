@@ -1,4 +1,4 @@
-"""Output of commands as plain text: stored raw, shown clean."""
+"""Output of commands without control characters. It is stored raw."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)?"  # titles, links, clipboard
-    r"|\x1b[ -/]*[0-~]?"  # anything else that begins so
+    r"|\x1b[ -/]*[0-~]?"  # other sequences
 )
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
@@ -15,7 +15,7 @@ _CONTROL = re.compile(
 
 
 def plain(data: bytes) -> str:
-    """Return a text without escape sequences and control characters; of overwritten lines, the last state."""
+    """Return a text without escape sequences and control characters; lines that were overwritten as last shown."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     return _without(text)
 
@@ -25,7 +25,7 @@ _UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,4096})?\
 
 
 def coloured(data: bytes) -> str:
-    """Return a text for a terminal: without escape sequences other than colours."""
+    """Return a text for a terminal, with colours but no other escape sequences."""
     pieces, at = [], 0
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     for colour in _COLOUR.finditer(text):
@@ -52,5 +52,5 @@ def _without(text: str) -> str:
 
 
 def _last_written(line: str) -> str:
-    """Return what a terminal would show of an overwritten line. Line by line: an output may be one endless line."""
+    """Return what a terminal shows of a line that was overwritten after carriage returns."""
     return line.rstrip("\r").rpartition("\r")[2] if "\r" in line else line

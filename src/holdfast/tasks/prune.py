@@ -1,6 +1,7 @@
-"""Pruning: the only way in which a task leaves the archive. It previews, then deletes events, rows and files.
+"""Pruning deletes tasks with their events, rows and files.
 
-The event comes first, then the files: if the gateway is killed in between, the next start deletes them.
+The deletion is first written as an event, then the files are removed; if the gateway is killed in between, the next
+start removes them.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from holdfast.tasks.log import pruned
 
 AT_ONCE = 100
 SHOWN = 500
-"""How many tasks a preview shows one by one."""
+"""How many tasks a preview lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Which ended tasks are deleted: those that are not pinned and meet all conditions. Age counts from the end."""
+    """Conditions for ended, unpinned tasks; those that meet all of them are deleted. Age counts from the end."""
 
     older_than_ms: int | None = None
     larger_than: int | None = None
@@ -44,11 +45,11 @@ class Prunable:
     bytes: int
     """The size of its files and events, without the search index."""
     row: TaskRow | None = None
-    """Its row, for those that are shown."""
+    """Its row, if it is listed."""
 
 
 def chosen(tasks: list[Prunable], rule: Rule, *, now: int) -> list[Prunable]:
-    """Return which of the ended tasks, given newest first, a rule deletes."""
+    """Return the tasks that a rule deletes. `tasks` have ended and are given newest first."""
     found = []
     for place, task in enumerate(tasks):
         ended = task.ended
@@ -71,7 +72,7 @@ class Pruning:
         self._clock = clock
 
     async def preview(self, rule: Rule) -> list[Prunable]:
-        """Return what would be deleted; the first ones with their rows."""
+        """Return the tasks that a rule would delete, the first ones with their rows."""
         return await self.detailed(chosen(await self.ended(), rule, now=self._clock.now()))
 
     async def detailed(self, tasks: list[Prunable]) -> list[Prunable]:
@@ -81,7 +82,7 @@ class Pruning:
         return first + tasks[self._shown :]
 
     async def ended(self) -> list[Prunable]:
-        """Return what may be pruned, newest first."""
+        """Return the tasks that may be pruned, newest first."""
         rows = await self._store.ended_tasks()
         tasks = [row.id for row in rows]
         events = await self._store.task_event_bytes(tasks)
@@ -89,13 +90,13 @@ class Pruning:
         return [Prunable(row, events[row.id] + files[row.id]) for row in rows]
 
     async def prune(self, rule: Rule, *, by: Actor, command: CommandKey | None = None) -> list[Prunable]:
-        """Delete by a rule; return what was deleted."""
+        """Delete tasks by a rule and return them."""
         if command is not None and await self._store.find_command(command) is not None:
-            raise _before()
+            raise _already_done()
         return await self.remove(await self.preview(rule), by=by, command=command)
 
     async def remove(self, tasks: list[Prunable], *, by: Actor, command: CommandKey | None = None) -> list[Prunable]:
-        """Delete these tasks in batches; return those that were deleted. One pinned or continued meanwhile stays."""
+        """Delete tasks in batches and return them. A task that was pinned or resumed meanwhile is kept."""
         gone: list[Prunable] = []
         for start in range(0, len(tasks), AT_ONCE):
             some = await self._take(tasks[start : start + AT_ONCE], by=by, command=None if gone else command)
@@ -106,7 +107,7 @@ class Pruning:
         return gone
 
     async def _take(self, tasks: list[Prunable], *, by: Actor, command: CommandKey | None) -> list[Prunable]:
-        """Write that they are deleted, if they have not changed; return which."""
+        """Append the deletion of the tasks that have not changed, and return them."""
         while tasks:
             guards = [Write(task_stream(task.ended.id), (), expect=task.ended.version) for task in tasks]
             write = Write(SYSTEM, tuple(pruned(task.ended, bytes=task.bytes, by=by) for task in tasks))
@@ -115,8 +116,8 @@ class Pruning:
             except VersionConflict:
                 tasks = [task for task in tasks if await self._unchanged(task.ended)]
                 continue
-            if appended.duplicate:  # the same command id has deleted others before
-                raise _before()
+            if appended.duplicate:  # the command id was used before, for other tasks
+                raise _already_done()
             return tasks
         return []
 
@@ -128,7 +129,7 @@ class Pruning:
 
 
 def _on_disk(directory: Path) -> int:
-    """Return the size of its files on disk; holes do not count."""
+    """Return the size of the files on disk without holes."""
     try:
         found = [entry.stat(follow_symlinks=False) for entry in os.scandir(directory)]
     except OSError:  # it never had an output
@@ -136,6 +137,6 @@ def _on_disk(directory: Path) -> int:
     return sum(min(one.st_size, one.st_blocks * 512) for one in found)
 
 
-def _before() -> Conflict:
-    hint = "What it took then is gone; what a new one would take is shown without `confirm`."
-    return Conflict("This prune was carried out before.", hint=hint)
+def _already_done() -> Conflict:
+    hint = "Without `confirm`, a new request lists what would be deleted now."
+    return Conflict("This prune was already carried out.", hint=hint)

@@ -1,6 +1,6 @@
-"""What people and agents can ask of tasks, commands and agents alike: list, read, wait, stop.
+"""Lists tasks of every kind, reads their output, waits for them and stops them.
 
-Not here: commands (`commands.py`), what is written (`log.py`), pruning (`prune.py`).
+Not here: running commands (`commands.py`), writing events (`log.py`), pruning (`prune.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FOLLOW_SECONDS = 0.1
 BEGIN_SECONDS = 10.0
 SEARCHED_BYTES = 1 << 20
 HALF = INLINE // 2
-"""How many bytes from the beginning, and from the end, of an output a model sees."""
+"""How many bytes of the head, and of the tail, of an output a model sees."""
 
 
 class TaskQueries:
@@ -55,14 +55,14 @@ class TaskQueries:
         self._sessions = sessions
         self._clock = clock
         self._profiles = profiles
-        self._seen: dict[str, Activity | NotYet] = {}
-        self._seen_at: float | None = None
-        self._looking = asyncio.Lock()
+        self._samples: dict[str, Activity | NotYet] = {}
+        self._sampled_at: float | None = None
+        self._sampling = asyncio.Lock()
 
-    # --- looking --------------------------------------------------------------------------------
+    # --- lists --------------------------------------------------------------------------------
 
     async def find(self, prefix: str) -> TaskRow:
-        """Return a task by its id or a unique prefix of it."""
+        """Return the task with this id or unique prefix."""
         return await self._store.task(prefix)
 
     async def running(self, *, foreground: bool = False, within: str = "") -> list[TaskView]:
@@ -81,7 +81,7 @@ class TaskQueries:
         return False
 
     async def page(self, wanted: TaskFilter, *, before: SessionCursor, limit: int) -> list[TaskView]:
-        """Return a page of the archive, newest first."""
+        """Return a page of tasks, newest first."""
         return await self.views(await self._store.tasks(wanted, before=before, limit=limit))
 
     async def view(self, row: TaskRow) -> TaskView:
@@ -111,24 +111,24 @@ class TaskQueries:
         return Owner(archived=row.archived, chapter_at=row.chapter_at, max_age_ms=max_age_ms)
 
     def _sizes(self, rows: list[TaskRow]) -> dict[str, int]:
-        """Return how much each running command has written so far."""
+        """Return the size of the output of each running command."""
         running = [row.id for row in rows if row.state == "running" and row.kind == "process"]
         return {task: self._tasks.supervisor.output(task).size() for task in running}
 
     async def _activities(self) -> dict[str, Activity | NotYet]:
-        """Return the activity of all commands; sampled once for all calls within a moment."""
-        async with self._looking:
+        """Return the activity of all commands, sampled at most every `SAMPLE_SECONDS`."""
+        async with self._sampling:
             loop = asyncio.get_running_loop()
-            age = math.inf if self._seen_at is None else loop.time() - self._seen_at
+            age = math.inf if self._sampled_at is None else loop.time() - self._sampled_at
             if age > self._sample_age:
-                self._seen = await self._tasks.supervisor.activities()
-                self._seen_at = loop.time()
-            return self._seen
+                self._samples = await self._tasks.supervisor.activities()
+                self._sampled_at = loop.time()
+            return self._samples
 
-    # --- reading --------------------------------------------------------------------------------
+    # --- output --------------------------------------------------------------------------------
 
     async def window(self, row: TaskRow, *, offset: int, limit: int) -> Window:
-        """Return a piece of its output, as it was written."""
+        """Return a piece of the raw output."""
         if row.kind == "process":
             found = await asyncio.to_thread(lambda: self._readable(row).read(offset, limit))
             if found.size or not _has_output(row):
@@ -137,7 +137,7 @@ class TaskQueries:
         return Window(offset, 0, kept[offset : offset + limit], len(kept))
 
     async def wait_window(self, row: TaskRow, *, offset: int, limit: int, seconds: float) -> Window:
-        """Return a piece of its output; wait a while if there is nothing behind the offset yet."""
+        """Return a piece of the raw output; wait a while if there is nothing after the offset yet."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + seconds
         while True:
@@ -148,9 +148,7 @@ class TaskQueries:
             row = await self._store.task(row.id)
 
     async def search(self, text: str, *, limit: int) -> list[OutputFound]:
-        """Where a text occurs in an output, of what runs in its last bytes, of what ended in what is indexed; or in
-        what the agent of a task said.
-        """
+        """Search outputs (of running commands only the last bytes) and the answers of agent tasks."""
         running = [row.id for row in await self._store.running_tasks() if row.kind == "process"]
         found = await asyncio.to_thread(self._search_running, running[::-1], text.casefold())
         indexed = await self._store.search_outputs(text, limit=limit)
@@ -159,7 +157,7 @@ class TaskQueries:
         return list(reversed(every.values()))[:limit]
 
     async def _agent_answers(self, text: str, *, limit: int) -> list[OutputFound]:
-        """Return the tasks whose agents answered with a text."""
+        """Return the agent tasks with a text in their answers."""
         hits = [hit for hit in await self._store.search(text, limit=limit) if hit.role in ("agent", "partial")]
         by_session = await self._store.tasks_of_workers([hit.session for hit in hits])
         return [OutputFound(by_session[hit.session], hit.snippet) for hit in hits if hit.session in by_session]
@@ -174,7 +172,7 @@ class TaskQueries:
         return found
 
     async def tail(self, row: TaskRow, *, lines: int, limit: int) -> Window:
-        """Return its last lines."""
+        """Return the last lines of the output."""
         if row.kind == "process":
             found = await asyncio.to_thread(lambda: self._readable(row).tail(lines, limit))
             if found.size or not _has_output(row):
@@ -184,23 +182,23 @@ class TaskQueries:
         return Window(len(kept) - len(last), 0, last, len(kept))
 
     def _readable(self, row: TaskRow) -> OutputFile:
-        """Return the file of its output. `Corrupt` if a command has replaced it by something else."""
+        """Return the output file. `Corrupt` if a command has replaced it."""
         output = self._tasks.supervisor.output(row.id)
         if output.problem:
             raise Corrupt(f"The output of task {row.id} is lost: {output.problem}.")
         return output
 
     async def _kept(self, row: TaskRow) -> bytes:
-        """Return the output from the log; for an agent, its last text."""
+        """Return the output from the log; for an agent, its last answer."""
         if row.kind != "process":
             return b"" if row.state == "running" else row.summary.encode()
         output = await self._tasks.task_log.output(row)
         if output is None:
-            raise Gone(f"The output of task {row.id} is gone: its session was deleted, or its file by hand.")
+            raise Gone(f"The output of task {row.id} no longer exists: its session or its file was deleted.")
         return output
 
     async def excerpt(self, row: TaskRow, *, offset: int | None = None, lines: int = 0) -> str:
-        """Return its output for a model: bounded, plain, with the total stated."""
+        """Return the output for a model: shortened, without control characters, with the total size."""
         try:
             return await self._text(row, offset=offset, lines=lines)
         except (Corrupt, Gone) as error:
@@ -224,11 +222,11 @@ class TaskQueries:
         return mark + self._shown(window)
 
     def _shown(self, window: Window) -> str:
-        """Return a text without keys, also without half a key at a cut."""
+        """Return a text without secrets, and without a part of a secret at a cut."""
         return self._profiles.mask(plain(window.data))
 
     async def result_text(self, row: TaskRow) -> str:
-        """Return how it ended and what it printed, for a model."""
+        """Return the result and the output of a task for a model."""
         text = await self.excerpt(row)
         lead = text if text.endswith("\n") or not text else text + "\n"
         left, hint = await self._left_by(row), await self._sandbox_hint(row, text)
@@ -238,7 +236,7 @@ class TaskQueries:
         left = await self._tasks.task_log.find(task_of_left(row.id))
         if left is None or left.state != "running":
             return ""
-        return f"\n[It left processes behind, which run on as task {left.id}, pid {left.pid}.]"
+        return f"\n[It left processes behind, which keep running as task {left.id}, pid {left.pid}.]"
 
     async def _sandbox_hint(self, row: TaskRow, text: str) -> str:
         if row.state != "failed" or row.kind != "process":
@@ -247,7 +245,7 @@ class TaskQueries:
         hint = "" if spec is None else explain_failure(text, spec)
         return f"\n{hint}" if hint else ""
 
-    # --- waiting and ending ---------------------------------------------------------------------
+    # --- waiting and stopping ---------------------------------------------------------------------
 
     async def wait_ended(self, task: str) -> TaskRow:
         """Wait until a task has ended; return it."""
@@ -263,18 +261,18 @@ class TaskQueries:
     async def stop(
         self, row: TaskRow, *, by: Actor, reason: str, force: bool, command: CommandKey | None = None
     ) -> Appended:
-        """Stop a task. An agent's turn is stopped; what it had started in the background goes on."""
+        """Stop a task. For an agent this stops its turn; its own background tasks keep running."""
         if row.kind == "process":
             return await self._tasks.request_stop(row, by=by, reason=reason, force=force, command=command)
         if row.state != "running":
-            raise Conflict(f"Task {row.id} ended already: {row.state}, {row.reason}.")
-        if command is None:  # an agent ends one that it started; asked again, it is the same stop
+            raise Conflict(f"Task {row.id} has already ended: {row.state}, {row.reason}.")
+        if command is None:  # an agent stops it; a repeated stop is the same command
             command = CommandKey(f"stop-{row.id}-{row.version}", row.id)
         await self._begun(row.worker)
         return await self._sessions.execute(row.worker, StopTurn(), Caller(command, by))
 
     async def _begun(self, session: str) -> None:
-        """Wait until the turn of an agent has begun: before that there is nothing to stop."""
+        """Wait until the turn of an agent has started: before that there is nothing to stop."""
         with suppress(TimeoutError), self._store.subscribe(session_stream(session)) as changes:
             async with asyncio.timeout(BEGIN_SECONDS):
                 while (state := await self._sessions.get(session)).turn is None and state.queue:
@@ -283,5 +281,5 @@ class TaskQueries:
 
 
 def _has_output(row: TaskRow) -> bool:
-    """Return whether an ended command has printed something: then the log has it when its file is gone."""
+    """Return whether an ended command had output: then the log has it if the file no longer exists."""
     return row.state != "running" and row.output_bytes > 0

@@ -1,4 +1,4 @@
-"""How a command ended, by its evidence, and what the end of its task says of its output."""
+"""The result of an ended command, and the summary of its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PREVIEW_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The outcome of a command, the reason in plain words, the evidence, and the time of its end."""
+    """How a command ended: outcome, reason, evidence and time."""
 
     outcome: TaskOutcome
     reason: str
@@ -29,7 +29,7 @@ class CommandResult:
 
 
 def command_result(row: TaskRow, end: Ended | Lost, *, output_problem: str) -> CommandResult:
-    """Return the result of a command that had begun."""
+    """Return the result of a command that had started."""
     stopped = f"stopped by {stopper(row)}" if row.stop_by else ""
     code, name, at, lost, evidence = None, "", None, "", ""
     match end:
@@ -55,7 +55,7 @@ def _end(code: int | None, signal: str, evidence: str) -> TaskEnd:
 
 @dataclass(frozen=True, slots=True)
 class OutputSummary:
-    """What the event of a task's end has of its output."""
+    """The part of an output that is stored with the end of its task."""
 
     size: int
     dropped: int

@@ -1,9 +1,9 @@
-"""The sandbox of agents' commands: the machine read-only but for the workspace, keys and the Holdfast home hidden.
+"""The sandbox of agents' commands: only the workspace is writable; keys and the Holdfast home are hidden.
 
-`sandbox_for` decides whether a command gets one and what it may write; that is written into the log with the intent.
-`Sandbox.arguments` turns it into a call of bubblewrap, which the keeper runs before the command. There is no namespace
-of pids: signals, activity and finding a command again after a restart are as without it. The namespace of users keeps
-a command from reading the memory and the environment of other processes, the gateway's among them.
+`sandbox_for` decides whether a command gets a sandbox and what it may write; the log has that with the start of the
+task. `SandboxBuilder.arguments` turns it into a call of bubblewrap, which runs the command. There is no PID
+namespace, so that signals, activity and re-attaching after a restart work as usual. The user namespace keeps a command
+from reading the memory and the environment of other processes, such as the gateway.
 """
 
 from __future__ import annotations
@@ -56,31 +56,31 @@ KEYS = (
     *(".config/microsoft-edge", ".config/opera", "snap/firefox", "snap/chromium", ".var/app", ".bitcoin", ".electrum"),
     *(".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".node_repl_history"),
 )
-"""Files and directories of the user's home that commonly hold keys, sessions of browsers, or what was typed."""
+"""Files and directories of the user's home that commonly contain keys, browser sessions or shell history."""
 STARTUP = (
     *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
     *(".config/fish", ".config/autostart", ".config/systemd", ".config/environment.d", ".config/git", ".gitconfig"),
     *(".inputrc", ".tmux.conf", ".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d", ".xprofile", ".xsessionrc"),
     *(".zlogin", ".pam_environment", ".local/bin", "bin"),
 )
-"""Files and directories of the user's home that are run, or name what is run, when the user does something else."""
+"""Files and directories of the user's home from which other programs start commands."""
 SYSTEM_KEYS = (Path("/etc/shadow"), Path("/etc/gshadow"), Path("/etc/sudoers"), Path("/run"))
-"""System files with keys; and `/run`, whose sockets reach services outside of the sandbox: Docker, D-Bus, ssh-agent."""
+"""System files with keys, and `/run` with the sockets of services outside of the sandbox, such as Docker and D-Bus."""
 OPEN_IN_RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "nscd", "current-system", "booted-system", "wrappers")
 DEVICES = ("dri", "kfd", "nvidia*")
-"""Graphics cards, which many programs compute on."""
+"""Graphics cards, which many programs use for computing."""
 SIGNS = ("Read-only file system", "EROFS", "Permission denied", "EACCES", "Operation not permitted")
 NETWORK_SIGNS = ("Could not resolve", "Temporary failure in name resolution", "Network is unreachable", "ENETUNREACH")
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxPolicy:
-    """What a profile says about the sandbox of its commands."""
+    """The sandbox settings of a profile."""
 
     mode: SandboxMode = "auto"
     network: bool = True
     writable: tuple[Path, ...] = ()
-    """What may be written besides the working directory."""
+    """Writable paths besides the working directory."""
 
     def limited_by(self, mode: SandboxMode, *, network: bool) -> SandboxPolicy:
         """Return the policy that is as strict as both."""
@@ -99,8 +99,8 @@ def sandbox_for(
             return problem
         demand = 'sandbox = "on"' if mode == "on" else "network = false"
         raise Rejected(
-            f"The command was not started: its profile says {demand}, and there is no sandbox here ({problem}).",
-            hint="Install bubblewrap, or change the profile; `holdfast doctor` says whether it works.",
+            f"The command was not started: its profile has {demand}, but there is no sandbox here ({problem}).",
+            hint="Install bubblewrap or change the profile; `holdfast doctor` checks whether it works.",
         )
     return SandboxSpec(
         writable=[str(path) for path in dict.fromkeys(writable)],
@@ -111,7 +111,7 @@ def sandbox_for(
 
 
 class SandboxBuilder:
-    """Builds the sandboxes of one home with bubblewrap, if that is installed and works."""
+    """Builds sandboxes with bubblewrap, if that is installed and works."""
 
     def __init__(self, home: Path, *, user_home: Path | None = None) -> None:
         self.home = home.resolve()
@@ -120,7 +120,7 @@ class SandboxBuilder:
 
     @cached_property
     def problem(self) -> str:
-        """Why there are no sandboxes here; empty when there are. Tried once; blocks, so call it in a thread first."""
+        """Why sandboxes do not work here; empty if they do. Tested once; blocks, so call it in a thread first."""
         program = shutil.which("bwrap")
         if program is None:
             return "bubblewrap (the program bwrap) is not installed"
@@ -161,11 +161,11 @@ class SandboxBuilder:
         )
 
     def _may_write(self, path: Path, own: Path | None) -> bool:
-        """Return whether a path may be writable: of the Holdfast home only a card's own workspace."""
+        """Return whether a path may be writable; in the Holdfast home, only the card's own workspace."""
         return not path.is_relative_to(self.home) or (own is not None and path == own.resolve())
 
     def arguments(self, spec: SandboxSpec) -> tuple[str, ...]:
-        """Return the call of bubblewrap, to be followed by the command."""
+        """Return the bubblewrap call, to which the command is appended."""
         if spec.tmp:
             Path(spec.tmp).mkdir(mode=0o700, parents=True, exist_ok=True)
         empty = self.tmp / ".empty"
@@ -188,7 +188,7 @@ class SandboxBuilder:
         mounts |= {path: ["--ro-bind", str(path), str(path)] for path in closed_to_writes}
         mounts |= {path: ["--bind", str(path), str(path)] for path in writable}
         mounts[self.home] = _hide(self.home, empty)
-        # what lies deeper is mounted later: a workspace in a hidden directory is there, a key in a workspace is not
+        # deeper paths are mounted later: a workspace in a hidden directory is visible, a key in a workspace is not
         ordered = [word for path in sorted(mounts, key=lambda path: len(path.parts)) for word in mounts[path]]
         emptied = [
             path for path, words in mounts.items() if words == ["--tmpfs", str(path)] and path in {*hidden, self.home}
@@ -202,7 +202,7 @@ class SandboxBuilder:
         return [path.resolve() for path in (*own, *SYSTEM_KEYS)]
 
     def _startup(self, writable: Sequence[Path]) -> list[Path]:
-        """Return what stays read-only when the whole home of the user is writable."""
+        """Return what stays read-only although the user's home is writable."""
         if not any(self._user_home.is_relative_to(path) for path in writable):
             return []
         names = (self._user_home / name for name in STARTUP)
@@ -216,10 +216,10 @@ def _lies_in(path: Path, roots: Sequence[Path]) -> bool:
 
 
 def _between(roots: Sequence[Path], closed: Iterable[Path]) -> list[Path]:
-    """The directories between what is open and what is closed in it.
+    """Return the directories between a writable path and a closed one in it.
 
-    Each is mounted on itself, because a mount cannot be renamed: whoever renames a directory above something that is
-    hidden finds it under the new name in the next command.
+    Each is mounted on itself, because a mount cannot be renamed: otherwise a command could rename a directory above a
+    hidden path, and the next command would see that path under its new name.
     """
     return [path for one in closed for path in one.parents if path not in roots and _lies_in(path, roots)]
 
@@ -238,10 +238,10 @@ def _hide(path: Path, empty: Path) -> list[str]:
 
 
 def git_paths(workspace: Path) -> tuple[list[Path], list[Path]]:
-    """What a commit in a linked worktree writes to outside of the worktree, and what of it stays read-only.
+    """Return what a commit in a linked worktree writes outside of it, and which part of that stays read-only.
 
-    The rest of the repository stays closed: `config`, `hooks` and `commondir` there name programs that git runs for
-    whoever uses it. A `.git` file may have been written by an agent, so the git directory must point back at it.
+    The rest of the repository is not writable: `config`, `hooks` and `commondir` name programs that git runs for its
+    users. An agent may have written the `.git` file, so the git directory must point back at it.
     """
     workspace = workspace.resolve()
     try:
@@ -262,15 +262,15 @@ def git_paths(workspace: Path) -> tuple[list[Path], list[Path]]:
 
 
 def explain_failure(output: str, spec: SandboxSpec) -> str:
-    """Return how the sandbox may have made a command fail; empty if nothing indicates that."""
+    """Return how the sandbox may have made a command fail; empty if there is no sign of that."""
     found: list[str] = []
     if any(sign in output for sign in SIGNS):
         found.append(
             f"it can write to {', '.join(spec.writable) or 'nothing'} and its own /tmp; everything else is read-only, "
-            "and files with keys are hidden. `sandbox_write` in the profile opens more"
+            "and files with keys are hidden. `sandbox_write` in the profile makes more writable"
         )
     if not spec.network and any(sign in output for sign in NETWORK_SIGNS):
-        found.append("it has no network: the profile says `network = false`")
+        found.append("it has no network: the profile has `network = false`")
     return f"[This command ran in a sandbox: {'; '.join(found)}.]" if found else ""
 
 

@@ -1,4 +1,4 @@
-"""A task as agents, the command line and the API show it."""
+"""Tasks as agents, the command line and the API show them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from holdfast.schemas.tasks import TaskView
 from holdfast.store.rows import TaskRow
 
 BLOCKED = "blocked ("
-"""How the reason begins when a run ended by blocking its card."""
-NOT_SEEN = ("unknown", "", "it began after the last look")
-STARTING = ("starting", "", "it is about to begin, or began less than a moment ago")
+"""How the reason of a run starts that ended by blocking its card."""
+NOT_SEEN = ("unknown", "", "it started after the last sample")
+STARTING = ("starting", "", "it is about to start, or has just started")
 
 
 def view(
@@ -49,7 +49,7 @@ def view(
 
 
 def stopper(row: TaskRow) -> str:
-    """Return at whose request it was stopped, and why if that is known; empty when it ended by itself."""
+    """Return who stopped the task, with the reason if known; empty when it ended by itself."""
     return f"{row.stop_by} ({row.stop_reason})" if row.stop_reason else row.stop_by
 
 
@@ -61,7 +61,7 @@ def _activity(activity: Activity | NotYet | None, *, starting: bool) -> tuple[st
         case None:
             return NOT_SEEN
         case NotYet(seconds=seconds):
-            return "unknown", "", f"watched for only {seconds:.0f} s so far, and it did nothing in that time"
+            return "unknown", "", f"no activity so far, but observed for only {seconds:.0f} s"
         case Activity(word="idle", quiet_seconds=seconds):
             return "idle", "", f"no output, CPU or network for {duration(int(seconds * 1000))}"
         case Activity(word=word, detail=detail, evidence=found):
@@ -72,7 +72,7 @@ def _activity(activity: Activity | NotYet | None, *, starting: bool) -> tuple[st
 def table(views: list[TaskView], *, session: str) -> str:
     """Return the list for an agent: tasks of its own session first, others marked."""
     if not views:
-        return "Nothing runs in the background."
+        return "Nothing is running in the background."
     own = [view for view in views if view.session == session]
     others = [view for view in views if view.session != session]
     return "\n".join([*(_line(view, "") for view in own), *(_line(view, " (of another session)") for view in others)])
