@@ -73,9 +73,7 @@ class TaskLog:
     async def output(self, row: TaskRow) -> bytes | None:
         """Return the output of an ended command if it is in the log, as the result of the call that waited for it."""
         for record in reversed(await self._store.load(task_stream(row.id), after=0)):
-            if (
-                isinstance(record.event, TaskFinished) and record.event.output is not None
-            ):  # of an older version
+            if isinstance(record.event, TaskFinished) and record.event.output is not None:  # of an older version
                 return record.event.output.encode()
         session = await self._store.load(session_stream(row.session), after=0) if row.call else []
         for record in reversed(session):
