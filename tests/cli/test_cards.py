@@ -362,7 +362,7 @@ def test_a_message_to_a_worker_is_a_comment_and_is_said_to_be(cli: CommandLine, 
     card = add(cli, "listener", body=f"sh {wait_for(gate)}\nsay end\ncomplete heard")
     session = status(cli, card, "running")["runs"][0]["session"]
     done = cli("send", session, "say heard you")
-    assert f"a comment on card {card}: its worker hears it" in done.stderr
+    assert f"a comment on card {card}: its worker gets it" in done.stderr
     gate.touch()
     found = status(cli, card, "done")
     assert [one["text"] for one in found["comments"]] == ["say heard you"]

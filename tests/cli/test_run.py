@@ -37,6 +37,7 @@ def test_detach_prints_the_id_and_how_to_look(shared: GatewayProcess, cli: Comma
     assert done.returncode == 0
     assert f"holdfast sessions log {session} --follow" in done.stderr
     assert shared.session(session)["message_count"] == 1
+    shared.until_event(session, "TurnStarted")
     assert cli.ok("stop", session).startswith(session)
     shared.until_rest(session)
 

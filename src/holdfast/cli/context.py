@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from holdfast import __version__
-from holdfast.cli.errors import USAGE, CliError
+from holdfast.cli.errors import INTERRUPTED, USAGE, CliError
 from holdfast.cli.hints import use_home, with_home
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+SEND_SECONDS = 30.0
 
 
 class Terminal:
@@ -93,6 +94,42 @@ class Cli:
         if running.is_new:
             self.note(f"started a gateway (pid {running.address.pid})")
         return running.address
+
+    def send_command(
+        self,
+        kind: type[T],
+        target: str,
+        /,
+        *,
+        id: str | None = None,
+        shown_by: str = "holdfast sessions",
+        **fields: object,
+    ) -> T:
+        """Give a command, starting a gateway when none runs; fields that are None are left out.
+
+        A retry carries the same id, so it is stored once.
+        """
+        from holdfast.client.http import new_id
+        from holdfast.client.lenient import convert
+        from holdfast.client.reconnect import UNREACHABLE, Reconnect
+
+        id = id or new_id()
+        body = {name: value for name, value in fields.items() if value is not None}
+        reconnect = Reconnect(patience=SEND_SECONDS)
+        try:
+            while True:
+                self.start_gateway()
+                try:
+                    return convert(self.client.command("POST", target, body, id=id), kind)
+                except UNREACHABLE as error:
+                    reconnect.failed()
+                    reconnect.wait(error)
+        except KeyboardInterrupt:
+            raise CliError(
+                "Interrupted before the gateway answered: whether it was stored is not known.",
+                hint=f"`{shown_by}` shows it if it was.",
+                code=INTERRUPTED,
+            ) from None
 
     def echo(self, text: str | bytes = "", *, nl: bool = True) -> None:
         """Print what was asked for."""

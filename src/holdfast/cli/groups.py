@@ -73,10 +73,7 @@ class RootGroup(CommandGroup):
         del ctx
         if cmd_name not in self._modules:
             return None
-        if not self._modules[cmd_name]:
-            found = import_module(f"holdfast.cli.verbs.{cmd_name}").command
-        else:
-            found = getattr(import_module(f"holdfast.cli.commands.{self._modules[cmd_name]}"), cmd_name)
+        found = getattr(import_module(f"holdfast.cli.commands.{self._modules[cmd_name]}"), cmd_name)
         assert isinstance(found, click.Command)
         return found
 

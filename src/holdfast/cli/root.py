@@ -34,9 +34,9 @@ def root(ctx: click.Context, home: str | None) -> object:
     if cli.plain:
         ctx.color = False
     if ctx.invoked_subcommand is None:
-        from holdfast.cli.verbs.chat import command
+        from holdfast.cli.commands.run import chat
 
-        return ctx.invoke(command)
+        return ctx.invoke(chat)
     return None
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 COMMANDS = {
     "Work": {
-        "chat": ("", "Talk to an agent; bare `holdfast` is the same."),
+        "chat": ("run", "Talk to an agent; bare `holdfast` is the same."),
         "open": ("gateway", "Open the dashboard in a browser, signed in."),
-        "run": ("", "Begin a session with a prompt and print the answer."),
-        "send": ("", "Send a message to a session."),
+        "run": ("run", "Begin a session with a prompt and print the answer."),
+        "send": ("run", "Send a message to a session."),
         "stop": ("sessions", "Stop the running turn of a session."),
         "start": ("tasks", "Run a command that outlives this terminal and the gateway."),
         "board": ("boards", "Show, watch, pause and resume a board."),

@@ -11,7 +11,6 @@ from contextlib import nullcontext
 import click
 
 from holdfast.cli.context import Cli
-from holdfast.cli.conversation import say
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.groups import NounGroup
 from holdfast.cli.hints import program
@@ -20,7 +19,6 @@ from holdfast.cli.render.cards import EXAMPLE
 from holdfast.cli.screen import Column, ago, clock, table, terminal_width
 from holdfast.cli.values import BOARD, patience_option
 from holdfast.client.http import Json
-from holdfast.client.lenient import convert
 from holdfast.config import environment
 from holdfast.schemas.cards import BoardAccepted, BoardList, BoardView
 
@@ -133,10 +131,10 @@ def create(cli: Cli, name: str, title: str | None) -> None:
             hint=f"holdfast board create {known} --title {shlex.quote(name)}",
             code=USAGE,
         )
-    body = {"board": name} | ({"title": title} if title is not None else {})
-    accepted = say(cli, "/v1/boards", body, shown_by=f"{program()} board list")
+    shown_by = f"{program()} board list"
+    accepted = cli.send_command(BoardAccepted, "/v1/boards", shown_by=shown_by, board=name, title=title)
     done = f"created; add a card to it: {program()} card add TITLE --board {name}"
-    cli.accepted(convert(accepted, BoardAccepted), done)
+    cli.accepted(accepted, done)
 
 
 @board.verb("Change")

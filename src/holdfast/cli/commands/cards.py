@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from holdfast.cli.context import Cli
-from holdfast.cli.conversation import say
 from holdfast.cli.errors import FAILED, NOT_FOUND, USAGE, CliError
 from holdfast.cli.groups import NounGroup
 from holdfast.cli.hints import program
@@ -204,7 +203,7 @@ def add(cli: Cli, /, key: str | None, triage: bool, parents: tuple[str, ...], st
     if triage and start is not None:
         raise CliError("--triage and --at exclude each other.", hint="Promote it, then schedule it.", code=USAGE)
     body = _named(given) | {"triage": triage, "parents": list(parents)} | (start or {})
-    accepted = convert(say(cli, "/v1/cards", body, id=key, shown_by=f"{program()} card list"), CardAccepted)
+    accepted = cli.send_command(CardAccepted, "/v1/cards", id=key, shown_by=f"{program()} card list", **body)
     if cli.json:
         cli.print_json({name: getattr(accepted, name) for name in ("card", "version", "seq", "duplicate")})
         return

@@ -351,8 +351,6 @@ def start(
     Several words are the command and its arguments, as they are. A single word is a text for the shell:
     holdfast start -- 'make && make test'. Starts a gateway in the background when none runs.
     """
-    from holdfast.cli.conversation import say
-
     if not words or not words[0].strip():
         raise CliError("There is no command.", hint="holdfast start -- sleep 60", code=USAGE)
     if until is not None and lifetime is not None:
@@ -362,9 +360,7 @@ def start(
     body: Json = {"shell": words[0]} if len(words) == 1 and not PLAIN.match(words[0]) else {"argv": list(words)}
     body |= {"cwd": cwd or str(Path.cwd()), "env": _environment(cli), "until": until} | options
     body["lifetime"] = "until" if until is not None else lifetime or "persist"
-    accepted = convert(
-        say(cli, "/v1/tasks", {name: value for name, value in body.items() if value is not None}), TaskAccepted
-    )
+    accepted = cli.send_command(TaskAccepted, "/v1/tasks", **body)
     task = accepted.task
     cli.result(task, task=task, version=accepted.version, seq=accepted.seq)
     found = cli.client.tasks.get(task)

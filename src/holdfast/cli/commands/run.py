@@ -1,0 +1,257 @@
+"""`holdfast run`, `send` and `chat`: say something to an agent, and read the answer."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
+
+import click
+
+from holdfast.cli.context import Cli, home_option, pass_cli
+from holdfast.cli.errors import CONFLICT, FAILED, INTERRUPTED, USAGE, CliError
+from holdfast.cli.groups import verb
+from holdfast.cli.hints import program
+from holdfast.cli.render.inbox import GRANTS, is_cut, shown_lines
+from holdfast.cli.screen import clean, clock
+from holdfast.cli.unquoted import TextCommand
+from holdfast.cli.values import SESSION, TEXT, patience_option
+from holdfast.client.client import Client
+from holdfast.client.errors import ApiError
+from holdfast.client.events import RecordReceived, TextDelta, follow_records, stored_records
+from holdfast.client.http import Json, quote
+from holdfast.config import environment
+from holdfast.schemas.sessions import Accepted
+from holdfast.schemas.tasks import TaskAccepted
+
+if TYPE_CHECKING:  # only who waits for an answer pays for the events
+    from holdfast.cli.render.answer import AnswerPrinter, AnswerWatch
+    from holdfast.domain.transcript_items import WaitItem
+
+BEFORE = 2
+"""So many records before the accepted version the message itself is among those that are read."""
+profile_option = click.option("--profile", metavar="NAME", help="Which agent; by default the one in the settings.")
+cwd_option = click.option(
+    "--cwd",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    help="Where it works; by default here.",
+)
+
+
+@verb(cls=TextCommand)
+@click.argument("prompt", type=TEXT)
+@profile_option
+@cwd_option
+@click.option("--detach", is_flag=True, help="Make it a task: print the id of its session and leave; the work goes on.")
+@patience_option
+def run(cli: Cli, prompt: str, profile: str | None, cwd: str | None, detach: bool, patience: float) -> int:
+    """Begin a session with PROMPT and print the answer. `-` reads it from standard input.
+
+    Starts a gateway in the background when none runs. Ctrl-C detaches: the work goes on.
+    """
+    agent: Json = {"profile": profile, "cwd": cwd or str(Path.cwd())}
+    if not detach:
+        accepted = cli.send_command(Accepted, "/v1/sessions", text=prompt, **agent)
+        return wait_for_answer(cli, accepted, patience=patience)
+    task = cli.send_command(TaskAccepted, "/v1/tasks/agents", prompt=prompt, **agent)
+    session = task.session  # it has the id of the task
+    if cli.json:
+        records = stored_records(cli.client, session, after=0, page=10)
+        first = next(item for item in records if item.event["kind"] == "InputReceived")
+        message = {"input": first.event["input"], "version": first.record["version"]}
+        cli.print_json({"session": session, "task": task.task, "seq": task.seq} | message)
+    else:
+        cli.echo(session)
+        cli.note(f"the answer: {program()} sessions log {session} --follow")
+        cli.note(f"its end:    {program()} tasks wait {session}")
+    return 0
+
+
+@verb(cls=TextCommand)
+@click.argument("session", type=SESSION)
+@click.argument("text", type=TEXT)
+@click.option(
+    "--mode",
+    type=click.Choice(["queue", "steer", "interrupt"]),
+    default="queue",
+    show_default=True,
+    help="While a turn runs: wait for its end, join it between two steps, or stop it.",
+)
+@click.option("--wait", is_flag=True, help="Wait for the answer and print it, like `run`.")
+@patience_option
+def send(cli: Cli, session: str, text: str, mode: str, wait: bool, patience: float) -> int:
+    """Say TEXT in SESSION, or to the agent of a task. `-` reads it from standard input.
+
+    Starts a gateway in the background when none runs. With --wait, Ctrl-C detaches: the work goes on.
+    """
+    try:
+        accepted = cli.send_command(Accepted, f"/v1/sessions/{quote(session)}/messages", text=text, mode=mode)
+    except ApiError as error:
+        if not error.is_not_found:
+            raise
+        worker = session_of_task(cli.client, session, otherwise=error)
+        accepted = cli.send_command(Accepted, f"/v1/sessions/{worker}/messages", text=text, mode=mode)
+    if wait:
+        return wait_for_answer(cli, accepted, patience=patience)
+    fields = {"input": accepted.input, "version": accepted.version, "seq": accepted.seq}
+    cli.result(accepted.session, session=accepted.session, **fields)
+    if not cli.json:
+        if card := _card_of(accepted):
+            cli.note(f"a comment on card {card}: its worker gets it at its next step")
+        cli.note(f"the answer: {program()} sessions log {accepted.session} --follow")
+    return 0
+
+
+def session_of_task(client: Client, id: str, *, otherwise: ApiError) -> str:
+    """The session that works on a task; `otherwise` is raised where there is no such task either."""
+    try:
+        task = client.tasks.get(id)
+    except ApiError as error:
+        raise otherwise if error.is_not_found else error from None
+    if not task.worker:
+        raise CliError(
+            f"Task {task.id} is a command, and nobody is there to be told something.",
+            hint=f"`holdfast tasks write {task.id} TEXT` types into it, if its input is open.",
+            code=CONFLICT,
+        )
+    return task.worker
+
+
+@click.command
+@click.argument("session", type=SESSION, required=False)
+@click.option("--new", is_flag=True, help="Begin a new session.")
+@click.option("--profile", metavar="NAME", help="Begin a new session with this agent.")
+@cwd_option
+@home_option
+@pass_cli
+def chat(cli: Cli, session: str | None, new: bool, profile: str | None, cwd: str | None) -> int:
+    """Talk to an agent: attach to SESSION, else to the last one of this directory, else begin one.
+
+    Starts a gateway in the background when none runs. Ctrl-C stops the turn. Ctrl-D, or closing the
+    terminal, detaches: the work goes on. /help shows what can be typed.
+    """
+    problem = hint = ""
+    if session is not None and (new or profile is not None or cwd is not None):
+        problem = "An existing session has its agent and its directory already."
+        hint = "Leave SESSION out to begin one; /profile changes the agent of a session."
+    elif not (sys.stdin.isatty() and sys.stdout.isatty()):
+        problem = "The chat needs a terminal on both sides."
+        hint = '`holdfast run "…"` asks one thing and prints the answer; `holdfast --help` shows the rest.'
+    elif environment("TERM") in (None, "dumb"):
+        problem = "The chat needs a terminal that can move its cursor; this one says that it cannot (TERM)."
+        hint = '`holdfast run "…"` begins a session and prints the answer, `holdfast send ID "…" --wait` goes on.'
+    if problem:
+        raise CliError(problem, hint=hint, code=USAGE)
+    from holdfast.cli.chat.main import run_chat
+
+    return run_chat(cli, session=session, new=new or profile is not None, profile=profile, cwd=cwd or str(Path.cwd()))
+
+
+# --- the answer -----------------------------------------------------------------------------------
+
+
+def wait_for_answer(cli: Cli, accepted: Accepted, *, patience: float) -> int:
+    """Follow the session until the turn of this message is over, and print its answer. The exit code."""
+    from holdfast.cli.render.answer import AnswerPrinter, AnswerWatch
+
+    session = accepted.session
+    watch = AnswerWatch(accepted.input or "")
+    printer = AnswerPrinter(cli) if sys.stdout.isatty() and not cli.json else None
+    after = 0 if _card_of(accepted) else max(0, accepted.version - BEFORE)
+    try:
+        _follow(cli, session, watch, printer, after=after, patience=patience)
+    except KeyboardInterrupt:
+        cli.note(f"\ndetached; the work goes on: {program()} sessions log {session} --follow")
+        if not cli.json:
+            return 0
+        watch.reason = "detached by Ctrl-C; the work goes on"
+        cli.print_json(_answer_json(session, watch))
+        return INTERRUPTED
+    if cli.json:
+        cli.print_json(_answer_json(session, watch))
+    elif printer is None and watch.text:
+        cli.echo(watch.text.encode())  # as it is: in a pipe click takes colours out of a text
+    if watch.outcome != "done":
+        raise _not_done(session, watch)
+    return 0
+
+
+def _follow(
+    cli: Cli, session: str, watch: AnswerWatch, printer: AnswerPrinter | None, *, after: int, patience: float
+) -> None:
+    from holdfast.cli.render.answer import opened_wait
+
+    def note(text: str) -> None:
+        if printer is not None:
+            printer.note(text)
+        else:
+            cli.note(clean(text))
+
+    for item in follow_records(cli.client, session, after=after, patience=patience):
+        if isinstance(item, RecordReceived):
+            known = watch.model
+            changes = watch.apply(item.record)
+            if watch.model != known:
+                note(_who_answers(watch.profile, watch.model))
+        elif isinstance(item, TextDelta):
+            changes = watch.apply_delta(item)
+        else:
+            note(str(item))
+            continue
+        for change in changes:
+            if printer is not None:
+                printer.show(change)
+            if (wait := opened_wait(change)) is not None:  # in a pipe too
+                note(_wait_text(session, wait))
+        if watch.outcome is not None:
+            return
+
+
+def _answer_json(session: str, watch: AnswerWatch) -> Json:
+    names = ("turn", "outcome", "reason", "text", "version", "profile", "model")
+    return {"session": session} | {name: getattr(watch, name) for name in names}
+
+
+def _card_of(accepted: Accepted) -> str:
+    """The card on which a message became a comment; empty when it is a message."""
+    return accepted.stream.removeprefix("card/") if accepted.stream.startswith("card/") else ""
+
+
+def _who_answers(profile: str, model: str) -> str:
+    of = f" (profile {profile})" if profile else ""
+    return f"the demo agent answers{of}: a script, no AI" if model == "demo" else f"{model} answers{of}"
+
+
+def _wait_text(session: str, item: WaitItem) -> str:
+    """Why the turn waits, and what somebody can do about it."""
+    answer = f"{program()} answer {item.wait}"
+    match item.purpose:
+        case "retry":
+            return f"the turn tries again by itself at {clock(item.until or item.at)}: {item.reason}"
+        case "question":
+            choices = f" ({', '.join(item.choices)})" if item.choices else ""
+            return f"the agent asks: {item.reason}{choices}\nanswer with: {answer} TEXT"
+        case "compaction":
+            return f"the turn waits for you: {item.reason}\nanswer with: {answer} 'try again' or {answer} digest"
+        case "approval":
+            lines = "\n".join(shown_lines(item.shown))
+            rule = f"\n--session or --always would allow: {item.pattern}" if item.pattern else ""
+            more = f"\n{program()} inbox {item.wait} shows all of it" if is_cut(item.shown) else ""
+            return f"{item.reason}\n{lines}{more}{rule}\nanswer with: {answer} {GRANTS}"
+        case "resume":
+            return f"the turn waits for you: {item.reason}; to go on: {program()} send {session} TEXT"
+        case _ as never:
+            assert_never(never)
+
+
+def _not_done(session: str, watch: AnswerWatch) -> CliError:
+    if watch.problem is not None:
+        hint = watch.problem.hint or f"`holdfast why {session}`"
+        return CliError(watch.problem.message, hint=hint, code=FAILED)
+    what = "turn" if watch.turn is not None else "message"
+    return CliError(
+        f"The {what} was {watch.outcome}: {watch.reason}.",
+        hint=f"what there is: holdfast sessions log {session}",
+        code=FAILED,
+    )
