@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import click
 import pytest
 
-from holdfast.cli.context import Cli
+from holdfast.cli.context import Cli, Terminal
 from holdfast.cli.hints import program
 from holdfast.cli.render.transcript import LogPrinter
 from holdfast.client.events import RecordReceived
@@ -138,3 +139,22 @@ def test_a_kind_of_a_newer_gateway_is_left_out(capsys: pytest.CaptureFixture[str
     printer.show(RecordReceived(found))
     printer.end()
     assert capsys.readouterr() == ("", "")
+
+
+class NoTerminal(Terminal):
+    """Prints nowhere."""
+
+    def echo(self, text: str | bytes, *, nl: bool = True) -> None:
+        pass
+
+
+def test_a_long_log_is_not_held_in_memory() -> None:
+    printer = LogPrinter(Cli(terminal=NoTerminal()))
+    tracemalloc.start()
+    try:
+        for version in range(1, 100):
+            printer.show(RecordReceived(record_json("NoteReceived", version=version, text="a word " * 4_000)))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1_000_000

@@ -109,6 +109,8 @@ def _is_symbol(text: str, place: int) -> bool:
 
 def _fitting(text: str, limit: int, start: int = 0) -> int:
     """Up to where it fits into so many columns. Looks no further, however long the text is."""
+    if 2 * (len(text) - start) <= limit:  # no character is wider than two columns
+        return len(text)
     if text.isascii():
         return min(start + max(0, limit), len(text))
     taken, end = 0, start

@@ -25,7 +25,6 @@ class ChapterFold:
         self._resets: list[ChapterItem] = []
         """The resets that hold."""
         self._summaries: list[SummaryItem] = []
-        """The summaries of this chapter."""
 
     def apply(self, event: ChapterOpened | ChapterRejoined | SummaryEvent, record: Record) -> list[Change]:
         """Fold one event; the items that it changed."""
