@@ -45,7 +45,7 @@ def test_looking_at_tasks_and_ending_them(gateway: GatewayProcess, cli: CommandL
         seat.enter(f"/tasks show {short.upper()}")
         seat.until("at the request of cli (by force)")
         seat.enter(f"/tasks pin {short}")
-        seat.until(f"{task}: kept whatever is pruned")
+        seat.until(f"{task}: protected from pruning")
         seat.enter("/tasks history --state stopped")
         seat.until("TOOK")
         seat.enter("/tasks history --state failed")

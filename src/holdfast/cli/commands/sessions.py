@@ -165,6 +165,36 @@ def policy(cli: Cli, /, session: str, clear: bool, **options: object) -> None:
     cli.show(body, ResetOutlook, partial(render.policy_text, session=row))
 
 
+@sessions.verb("Look")
+@session_argument
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "jsonl"]),
+    default="markdown",
+    show_default=True,
+    help="To read, or every record as it is stored.",
+)
+@click.option(
+    "--output", "-o", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Where to; else here."
+)
+def export(cli: Cli, session: str, form: str, output: Path | None) -> None:
+    """Write the conversation of SESSION to a file or the terminal."""
+    id = cli.client.sessions.get(session).session.id
+    content = cli.client.text(f"{_path(id)}/export", format=form)
+    fields: dict[str, object] = {"session": id, "format": form, "bytes": len(content)}
+    text = content.decode("utf-8", "replace")
+    if output is not None:
+        output.write_bytes(content)
+        cli.result(f"{output}: {len(content):,} bytes of {form}", **fields, file=str(output))
+    elif cli.json:
+        cli.print_json(fields | {"content": text})
+    elif sys.stdout.isatty():
+        cli.echo(escaped_json(text) if form == "jsonl" else clean(text), nl=False)
+    else:
+        cli.echo(content, nl=False)
+
+
 # --- change ---------------------------------------------------------------------------------------
 
 
@@ -226,7 +256,7 @@ def undo_reset(cli: Cli, session: str) -> None:
 @session_argument
 @click.argument("instructions", type=TEXT, required=False)
 def compact(cli: Cli, session: str, instructions: str | None) -> None:
-    """Summarise the older turns of SESSION, so that the model sees less. The turns stay in the log and in the search.
+    """Summarise the older turns of SESSION for the model. The turns stay in the log and in the search.
 
     INSTRUCTIONS tell the model what matters.
     """
@@ -281,36 +311,6 @@ def delete(cli: Cli, session: str, running: WhatRuns | None, yes: bool) -> None:
     question = f"Delete {row.id} “{title}” with {plural(row.version, 'event')} and {OUTPUTS}, for good?"
     cli.confirm(question, yes=yes, declined="Nothing was deleted.")
     cli.accepted(cli.client.sessions.delete(row.id, running=running), f"deleted “{title}”")
-
-
-@sessions.verb("Change")
-@session_argument
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["markdown", "jsonl"]),
-    default="markdown",
-    show_default=True,
-    help="To read, or every record as it is stored.",
-)
-@click.option(
-    "--output", "-o", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Where to; else here."
-)
-def export(cli: Cli, session: str, form: str, output: Path | None) -> None:
-    """Write the conversation of SESSION to a file or the terminal."""
-    id = cli.client.sessions.get(session).session.id
-    content = cli.client.text(f"{_path(id)}/export", format=form)
-    fields: dict[str, object] = {"session": id, "format": form, "bytes": len(content)}
-    text = content.decode("utf-8", "replace")
-    if output is not None:
-        output.write_bytes(content)
-        cli.result(f"{output}: {len(content):,} bytes of {form}", **fields, file=str(output))
-    elif cli.json:
-        cli.print_json(fields | {"content": text})
-    elif sys.stdout.isatty():
-        cli.echo(escaped_json(text) if form == "jsonl" else clean(text), nl=False)
-    else:
-        cli.echo(content, nl=False)
 
 
 def chapter_opened(client: Client, session: str, version: int) -> ChapterOpened:

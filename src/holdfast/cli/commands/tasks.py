@@ -148,6 +148,38 @@ def log(cli: Cli, task: str, stay: bool, tail: int | None, since: int | None, ra
         printer.end(cli.client.tasks.get(id))
 
 
+@tasks.verb("Look")
+@click.argument("task", type=TASK)
+@click.option("--timeout", type=SPAN, metavar="TIME", help="Wait no longer than this: 90s, 30m, 2h.")
+@patience_option
+def wait(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
+    """Wait until TASK has ended. The exit code is 0 if it is done, 1 if it failed, was stopped or is lost.
+
+    It is 124 if TASK is still running after the --timeout.
+
+    Ctrl-C stops waiting and nothing else. A gateway that goes away is waited for.
+    """
+    found = cli.client.tasks.get(task)
+    seconds = timeout / 1000 if timeout is not None else None
+    if found.state == "running":
+        cli.note(f"waiting for {found.id}; Ctrl-C only stops waiting")
+    body: Json = {}
+    try:
+        for item in wait_for_task(cli.client, found.id, seconds=seconds, patience=patience):
+            if isinstance(item, Disconnected | Reconnected):
+                cli.note(str(item))
+            else:
+                body = item
+    except KeyboardInterrupt:
+        cli.note(f"\nit goes on: {program()} tasks show {found.id}")
+        return INTERRUPTED
+
+    def text(task: TaskView) -> str:
+        return f"{task.id}: {'still ' if task.state == 'running' else ''}{render.describe_task(task)}"
+
+    return {"done": 0, "running": TIMED_OUT}.get(cli.show(body, TaskView, text).state, FAILED)
+
+
 @tasks.verb("Look", cls=TextCommand)
 @click.argument("text", type=TEXT)
 @limit_option
@@ -200,38 +232,6 @@ def _stop_stale(cli: Cli, found: list[TaskView], *, yes: bool) -> None:
 
 
 # --- change ---------------------------------------------------------------------------------------
-
-
-@tasks.verb("Change")
-@click.argument("task", type=TASK)
-@click.option("--timeout", type=SPAN, metavar="TIME", help="Wait no longer than this: 90s, 30m, 2h.")
-@patience_option
-def wait(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
-    """Wait until TASK has ended. The exit code is 0 if it is done, 1 if it failed, was stopped or is lost.
-
-    It is 124 if TASK is still running after the --timeout.
-
-    Ctrl-C stops waiting and nothing else. A gateway that goes away is waited for.
-    """
-    found = cli.client.tasks.get(task)
-    seconds = timeout / 1000 if timeout is not None else None
-    if found.state == "running":
-        cli.note(f"waiting for {found.id}; Ctrl-C only stops waiting")
-    body: Json = {}
-    try:
-        for item in wait_for_task(cli.client, found.id, seconds=seconds, patience=patience):
-            if isinstance(item, Disconnected | Reconnected):
-                cli.note(str(item))
-            else:
-                body = item
-    except KeyboardInterrupt:
-        cli.note(f"\nit goes on: {program()} tasks show {found.id}")
-        return INTERRUPTED
-
-    def text(task: TaskView) -> str:
-        return f"{task.id}: {'still ' if task.state == 'running' else ''}{render.describe_task(task)}"
-
-    return {"done": 0, "running": TIMED_OUT}.get(cli.show(body, TaskView, text).state, FAILED)
 
 
 @tasks.verb("Change")
@@ -294,7 +294,7 @@ def write(cli: Cli, task: str, text: str | None, close: bool) -> None:
 @click.argument("task", type=TASK)
 def pin(cli: Cli, task: str) -> None:
     """Protect TASK from pruning."""
-    cli.accepted(cli.client.tasks.pin(task), "kept whatever is pruned")
+    cli.accepted(cli.client.tasks.pin(task), "protected from pruning")
 
 
 @tasks.verb("Change")
