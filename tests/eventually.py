@@ -8,8 +8,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 LONGEST_PAUSE = 0.1
-PATIENCE = 60.0
-"""Seconds for what must happen: only what never happens takes so long, on a busy machine too."""
+PATIENCE = 300.0
+"""Seconds for what must happen: only what never happens takes so long, however busy the machine is."""
 
 
 async def eventually(look: Callable[[], Awaitable[T]], *, within: float = PATIENCE) -> T:

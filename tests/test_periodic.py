@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.domain.errors import Unavailable
 from holdfast.periodic import PeriodicTask
+from tests.eventually import PATIENCE
 
 
 async def test_trouble_and_bugs_cost_one_round(caplog: pytest.LogCaptureFixture) -> None:
@@ -23,7 +24,7 @@ async def test_trouble_and_bugs_cost_one_round(caplog: pytest.LogCaptureFixture)
     rounds = PeriodicTask(look, name="the watchman", every=0.01)
     with caplog.at_level(logging.WARNING):
         rounds.start()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await enough.wait()
         await rounds.stop()
     assert "the watchman failed and is retried later: no disk" in caplog.text
@@ -45,7 +46,7 @@ async def test_who_is_woken_while_looking_looks_once_more() -> None:
     await inside.wait()
     rounds.wake()
     go.set()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while looks < 2:
             await asyncio.sleep(0)
     for _ in range(10):

@@ -23,8 +23,10 @@ from math import inf
 from pathlib import Path
 from typing import Literal, Self
 
+from tests.eventually import PATIENCE
+
 ROOT = Path(__file__).parents[1]
-HUNG = 60.0
+HUNG = PATIENCE
 TOO_LATE = ["too late"]
 Since = Literal["birth", "first word"]
 

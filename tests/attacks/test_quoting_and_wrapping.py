@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.settings import Policy
 from tests.attacks.rules import policy
+from tests.eventually import PATIENCE
 
 DENIED: dict[str, Policy] = {"*": "allow", "terminal:*": "allow", "terminal:rm *": "deny"}
 ONLY_GIT: dict[str, Policy] = {"terminal:git *": "allow"}
@@ -100,7 +101,7 @@ def test_promise_bash_finds_only_allowed_commands_in_a_line_that_is_allowed(scra
         env={"PATH": "/nonexistent", "SEEN": str(seen)},
         cwd=scratch,
         capture_output=True,
-        timeout=10,
+        timeout=PATIENCE,
         check=False,
     )
     assert seen.read_text() == ""

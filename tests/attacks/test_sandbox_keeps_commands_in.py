@@ -17,6 +17,7 @@ from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy, explain_failur
 from tests.bubblewrap import needs_bubblewrap
 from tests.e2e.gateway import of_kind, until
 from tests.e2e.tasks import home_with_commands, start, task, tasks_of, until_over
+from tests.eventually import PATIENCE
 
 WORD = "no such thing in here"
 
@@ -41,7 +42,7 @@ class Machine:
         spec = self.sandbox.spec(given, workspace=where, own=own, session="0123456789abcdef")
         assert isinstance(spec, SandboxSpec)
         words = [*self.sandbox.arguments(spec), "--chdir", str(where), "--", "/bin/sh", "-c", command]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=20)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
         print(f"$ {command}\n{done.stdout}{done.stderr}")
         return done.stdout + done.stderr
 

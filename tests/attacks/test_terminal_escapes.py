@@ -39,7 +39,7 @@ def test_no_verb_passes_escapes_on_to_a_terminal(gateway: GatewayProcess, tmp_pa
     gateway.command("PATCH", f"/v1/sessions/{session}", {"title": HOSTILE})
     body = {"argv": ["printf", "%s\\n", HOSTILE], "name": HOSTILE, "cwd": "/"}
     task = gateway.command("POST", "/v1/tasks", body)["task"]
-    gateway.get(f"/v1/tasks/{task}/wait?seconds=20")
+    gateway.until_ended(task)
     card = gateway.command("POST", "/v1/cards", {"title": HOSTILE, "body": HOSTILE, "triage": True})["card"]
     verbs = [
         ["sessions"],

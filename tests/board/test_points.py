@@ -25,6 +25,7 @@ from holdfast.domain.history import UserMessage
 from holdfast.store.reads import SessionCursor, TaskFilter
 from tests.board.history import check_card
 from tests.board.rig import BoardRig
+from tests.eventually import PATIENCE
 from tests.memory import MEMORY
 from tests.runtime.mortal import Fault, How, Killed, MortalStore
 from tests.seed import new_seed
@@ -97,7 +98,7 @@ class Life:
 
     async def _until(self, rig: BoardRig, *statuses: str) -> None:
         """A refusal is made good at the next look, and the sweep is slow."""
-        deadline = asyncio.get_running_loop().time() + 40
+        deadline = asyncio.get_running_loop().time() + PATIENCE
         while (await rig.card(CARD)).status not in statuses:
             assert asyncio.get_running_loop().time() < deadline, await rig.events(CARD)
             with suppress(Unavailable):

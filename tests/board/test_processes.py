@@ -8,6 +8,7 @@ from pathlib import Path
 
 from holdfast.domain.commands import ArchiveCard, CompleteCard, StopCard, UnblockCard
 from tests.board.rig import BoardRig
+from tests.eventually import PATIENCE
 
 CARD = "c0ffee01"
 
@@ -31,7 +32,7 @@ def alive(pid: int) -> bool:
 
 
 async def gone(pid: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while alive(pid):
             await asyncio.sleep(0.02)
 
@@ -72,7 +73,7 @@ async def test_a_fresh_start_waits_for_a_command_that_does_not_want_to_end(home:
     (row,) = [row for row in await rig.store.running_tasks() if row.kind == "process"]
     assert row.pid is not None
     await rig.tell(CARD, UnblockCard(fresh=True))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not (await rig.store.task(row.id)).stop_by:
             await asyncio.sleep(0.01)
     why = await rig.dispatcher.startable.why_not(await rig.card(CARD))
@@ -98,7 +99,7 @@ async def test_a_command_in_the_foreground_ends_with_the_run_that_is_stopped(hom
     mark = tmp_path / "pid"
     rig = await BoardRig(home).start()
     await rig.create(CARD, f"sh echo $$ > {mark}; exec sleep 1000")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not mark.exists() or not mark.read_text():
             await asyncio.sleep(0.02)
     pid = int(mark.read_text())

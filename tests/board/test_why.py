@@ -28,6 +28,7 @@ from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import NoteReceived, WaitOpened
 from holdfast.domain.why import why_card
 from tests.board.rig import BoardRig
+from tests.eventually import PATIENCE
 
 CARD, OTHER = "c0ffee01", "c0ffee02"
 HOUR = 3_600_000
@@ -311,5 +312,5 @@ async def test_a_dispatcher_that_is_stopped_in_the_moment_of_an_event_stops(rig:
     for _ in range(20):
         await asyncio.sleep(0)
     rig.dispatcher._rounds.wake()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await rig.dispatcher.stop()

@@ -38,7 +38,7 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
         yield gateway.start()
         for task in gateway.get("/v1/tasks", state="running", all="true")["tasks"]:
             gateway.request("POST", f"/v1/tasks/{task['id']}/stop", json={"force": True})  # it may have ended just now
-            assert gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=60)["state"] != "running"
+            assert gateway.until_ended(task["id"])["state"] != "running"
 
 
 def only_session(gateway: GatewayProcess) -> str:
@@ -109,7 +109,7 @@ def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: Comman
         seat.enter("s")
         seat.until("asked to end: ", "new session · demo · idle")
         task = task_of(gateway, "sleep 300")["id"]
-        assert gateway.get(f"/v1/tasks/{task}/wait", seconds=60)["state"] == "stopped"
+        assert gateway.until_ended(task)["state"] == "stopped"
         seat.enter("say next")
         seat.until_idle("\n\nnext")
     texts = [event["text"] for event in of_kind(gateway.events(session), "InputReceived")]

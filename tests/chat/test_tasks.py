@@ -18,7 +18,7 @@ def nothing_is_left(gateway: GatewayProcess) -> Iterator[None]:
     yield
     for task in running(gateway):
         gateway.request("POST", f"/v1/tasks/{task['id']}/stop", json={"force": True})  # it may have ended just now
-        assert gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=60)["state"] != "running"
+        assert gateway.until_ended(task["id"])["state"] != "running"
 
 
 def running(gateway: GatewayProcess) -> list[Json]:
@@ -109,7 +109,7 @@ def test_a_running_turn_becomes_a_task(gateway: GatewayProcess, cli: CommandLine
     (task,) = gateway.get("/v1/tasks", kind="agent")["tasks"]
     assert "detached; the work goes on (running)" in shown
     assert f"the turn is a task now: holdfast tasks show {task['id'][:8]}" in shown
-    ended = gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=60)
+    ended = gateway.until_ended(task["id"])
     assert (ended["state"], ended["summary"].splitlines()[-1]) == ("done", "one two three")
     with sit_down(cli, "chat", str(task["worker"])[:8], cwd=cwd) as seat:
         seat.until_idle(f"Turn 1 was made background task {task['id'][:8]} by cli.", "one two three")

@@ -40,7 +40,7 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
         yield gateway.start()
         for task in gateway.get("/v1/tasks", state="running", all="true")["tasks"]:
             gateway.request("POST", f"/v1/tasks/{task['id']}/stop", json={"force": True})  # it may have ended just now
-            assert gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=60)["state"] != "running"
+            assert gateway.until_ended(task["id"])["state"] != "running"
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_where_nobody_can_be_asked_it_says_what_runs_and_does_nothing(
     assert gateway.session(session)["version"] == version
     chosen = ("--running", "stop", *(() if verb == "archive" else ("--yes",)))
     cli.ok("sessions", verb, session, *chosen)
-    ended = gateway.get(f"/v1/tasks/{task}/wait", seconds=60)
+    ended = gateway.until_ended(task)
     because = f"a reset of session {session}: a person chose to stop it" if verb == "reset" else BECAUSE[verb]
     assert (ended["state"], ended["ended_by"]) == ("stopped", f"cli ({because})")
     shown = " ".join(cli.ok("tasks", "show", task).split())
@@ -161,7 +161,7 @@ def test_on_a_terminal_it_asks(cli: CommandLine, gateway: GatewayProcess, tmp_pa
         terminal.until("for good?")
         terminal.type("y\n")
         assert terminal.wait() == 0
-    assert gateway.get(f"/v1/tasks/{task}/wait", seconds=60)["state"] == "stopped"
+    assert gateway.until_ended(task)["state"] == "stopped"
 
 
 # --- when it is reset by itself ---------------------------------------------------------------------

@@ -28,7 +28,7 @@ def nothing_is_left(gateway: GatewayProcess) -> Iterator[None]:
         gateway.start()
     for task in gateway.get("/v1/tasks", state="running", all="true")["tasks"]:
         gateway.request("POST", f"/v1/tasks/{task['id']}/stop", json={"force": True})  # it may have ended just now
-        assert gateway.get(f"/v1/tasks/{task['id']}/wait", seconds=60)["state"] != "running"
+        assert gateway.until_ended(task["id"])["state"] != "running"
 
 
 @pytest.fixture
@@ -373,7 +373,7 @@ def test_stop_says_what_ends_with_the_turn_and_what_goes_on(cli: CommandLine, ga
     said = cli.ok("stop", session)
     assert f"ends with it: process {ends[:8]} sleep 302" in said
     assert f"goes on:      process {goes_on[:8]} sleep 301" in said
-    assert gateway.get(f"/v1/tasks/{ends}/wait", seconds=60)["state"] == "stopped"
+    assert gateway.until_ended(ends)["state"] == "stopped"
     assert gateway.get(f"/v1/tasks/{goes_on}")["state"] == "running"
 
 

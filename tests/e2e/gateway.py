@@ -288,6 +288,15 @@ class GatewayProcess:
             seconds=seconds,
         )
 
+    def until_ended(self, task: str) -> Json:
+        """The task, once it is over."""
+        return until(
+            lambda: (
+                found if (found := dict(self.get(f"/v1/tasks/{task}/wait", seconds=60)))["state"] != "running" else None
+            ),
+            f"task {task} is over",
+        )
+
     def until_rest(self, session: str, *, seconds: float = PATIENCE) -> list[Json]:
         """All records, once there is nothing left to do."""
         self.until_state(session, "idle", seconds=seconds)

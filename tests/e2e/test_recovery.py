@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.e2e.gateway import GatewayProcess, check_whole, kinds, of_kind, until
+from tests.eventually import PATIENCE
 
 RECOVERING = Path(__file__).with_name("recovering_gateway.py")
 
@@ -81,7 +82,7 @@ def hold_the_lock(gateway: GatewayProcess, seconds: float) -> list[float]:
         begun, words = time.monotonic(), set[str]()
         while time.monotonic() - begun < seconds:
             before = time.monotonic()
-            words.add(str(httpx.get(f"{gateway.url}/healthz", timeout=60).json()["problem"]))
+            words.add(str(httpx.get(f"{gateway.url}/healthz", timeout=PATIENCE).json()["problem"]))
             took.append(time.monotonic() - before)
             time.sleep(0.05)
         assert any("locked" in word for word in words), "it says so while it lasts"

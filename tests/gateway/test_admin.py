@@ -28,7 +28,7 @@ def kept(tmp_path: Path) -> Iterator[GatewayProcess]:
 
 def ran(gateway: GatewayProcess, shell: str) -> str:
     task = str(gateway.command("POST", "/v1/tasks", {"shell": shell})["task"])
-    gateway.get(f"/v1/tasks/{task}/wait", seconds=60)
+    gateway.until_ended(task)
     return task
 
 
@@ -118,7 +118,7 @@ def test_a_task_tells_its_events_and_is_measured(gateway: GatewayProcess) -> Non
     view = until(lambda: found if (found := gateway.get(f"/v1/tasks/{task}"))["cpu"] else None, "its work was measured")
     assert 0 < view["cpu"] < 64 and view["memory"] > 100_000
     gateway.command("POST", f"/v1/tasks/{task}/stop", {"force": True})
-    ended = gateway.get(f"/v1/tasks/{task}/wait", seconds=60)
+    ended = gateway.until_ended(task)
     assert (ended["cpu"], ended["memory"]) == (None, None)
     page = gateway.get(f"/v1/tasks/{task}/events")
     kinds = [record["event"]["kind"] for record in page["events"]]

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from holdfast.gateway.openapi import describe
 from holdfast.gateway.server import PARTS
 from tests.e2e.gateway import GatewayProcess
+from tests.eventually import PATIENCE
 
 REFUSED = ["400", "401", "403", "404", "405", "409", "410", "413"]
 ACCEPTED = ["2xx", "404", "409", "410"]
@@ -53,7 +54,7 @@ def test_contract(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None
 def check(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
     if "id" in (case.path_parameters or {}) and next(number) % 2:
         case.path_parameters["id"] = gateway.create()
-    case.call_and_validate(gateway.url, headers={"Authorization": f"Bearer {gateway.token}"}, timeout=60)
+    case.call_and_validate(gateway.url, headers={"Authorization": f"Bearer {gateway.token}"}, timeout=PATIENCE)
 
 
 def test_the_document_is_what_the_gateway_serves(gateway: GatewayProcess) -> None:

@@ -147,7 +147,7 @@ async def test_promise_4_a_long_session_comes_in_several_frames(gateway: Gateway
     session = gateway.create()
     for _ in range(8):
         gateway.send(session, "\n".join(["call inbox {}"] * 40))
-    stored = await asyncio.to_thread(gateway.until_rest, session, seconds=60)
+    stored = await asyncio.to_thread(gateway.until_rest, session)
     assert len(stored) > 1200
     for form in FORMS:
         seen = await collect(stream(form, gateway, path_of(session)), at_least(len(stored)))

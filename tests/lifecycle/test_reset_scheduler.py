@@ -15,6 +15,7 @@ from holdfast.domain.events.chapter import ChapterOpened, ResetPolicy
 from holdfast.domain.reset import NotDue, ResetRules, RunningTask
 from holdfast.profiles import Profiles
 from holdfast.store.rows import ResettableSession
+from tests.eventually import PATIENCE
 from tests.lifecycle.house import DAY, HOUR, MINUTE, House
 from tests.rig import StoppedClock
 from tests.runtime.rig import ID, only
@@ -28,7 +29,7 @@ DAILY = ResetRules(mode="daily", at_hour=4, timezone="UTC", hand_over_note=False
 async def house(tmp_path: Path) -> AsyncIterator[House]:
     house = await House(tmp_path, clock=StoppedClock(NOON)).start()
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             await house.create("say hello")
             await house.rest()
             await house.reset_scheduler.run_once()

@@ -33,7 +33,7 @@ from holdfast.runtime import compaction
 from holdfast.store.contract import Append, Appended, Write
 from tests.domain.chapters import check_context
 from tests.domain.history import check_ended
-from tests.eventually import eventually
+from tests.eventually import PATIENCE, eventually
 from tests.lifecycle.house import House
 from tests.runtime.rig import ID, SECRET, kinds, only, seen
 from tests.store.rebuilt import check_projections
@@ -58,7 +58,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     house = await House(tmp_path, limits=limits()).start()
     house.agents.summary_seconds = 0.1
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             yield house
     finally:
         await house.close()

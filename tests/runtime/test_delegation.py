@@ -24,6 +24,7 @@ from holdfast.tasks.git_snapshots import GitSnapshots
 from holdfast.tasks.log import TaskLog
 from tests.actors import person
 from tests.board.rig import BoardRig
+from tests.eventually import PATIENCE
 from tests.runtime.rig import ID, Rig, call
 
 ONE, TWO = "11" * 8, "22" * 8
@@ -33,7 +34,7 @@ ONE, TWO = "11" * 8, "22" * 8
 async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     rig = await Rig(tmp_path).start()
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             yield rig
     finally:
         await rig.close()

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.eventually import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 
 
 def run(home: Path, then: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.store.all_operations", str(home), then]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def test_promise_1_nothing_opens_the_database_file_but_sqlite(tmp_path: Path) -> None:

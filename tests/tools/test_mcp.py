@@ -237,7 +237,7 @@ async def test_an_opening_that_hangs_can_be_given_up(start: Start, children: Chi
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    async with asyncio.timeout(20):  # an opening may take longer
+    async with asyncio.timeout(PATIENCE):  # an opening may take longer
         await servers.close()
 
 

@@ -20,7 +20,7 @@ CHROMIUM = HEADLESS if HEADLESS.exists() else DESKTOP
 """The same engine without a desktop's browser around it takes half of the time; it shows no notifications."""
 STATIC = Path(holdfast.gateway.__file__).with_name("static")
 SOCKETS = re.compile(r"^ws://")
-WAIT_MS = 20_000
+WAIT_MS = 200_000
 SECTIONS = ("devices", "profiles", "retention", "notifications", "health", "about")
 """Of the settings."""
 

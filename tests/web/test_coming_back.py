@@ -56,7 +56,7 @@ def test_kill_the_gateway_in_the_middle_and_start_it_again(seat: Seat) -> None:
     seat.gateway.kill9()
     expect(seat.page.locator(".conn")).not_to_have_text("Live")
     seat.gateway.start(port)
-    expect(seat.page.locator(".conn")).to_have_text("Live", timeout=20_000)
+    expect(seat.page.locator(".conn")).to_have_text("Live")
     seat.sees(WORDS)
     seat.finished(1)
     seat.sees("Turn 1 resumed after")
@@ -128,7 +128,7 @@ def test_a_backup_was_restored(seat: Seat) -> None:
 def test_the_line_is_dead_and_nobody_says_so(seat: Seat) -> None:
     seat.begin()
     seat.context.set_offline(True)  # the sockets stay open and silent
-    expect(seat.page.locator(".conn")).not_to_have_text("Live", timeout=10_000)
+    expect(seat.page.locator(".conn")).not_to_have_text("Live")
     expect(seat.page.locator(".banner.offline")).to_be_visible()
     expect(seat.page.locator(".banner.offline")).to_contain_text("The work goes on.")
     seat.context.set_offline(False)
@@ -153,7 +153,7 @@ def test_two_tabs_do_not_fight(seat: Seat) -> None:
     other.goto(f"{seat.gateway.url}/s/{seat.session}")
     expect(other.get_by_label("Message", exact=True)).to_be_visible()
     seat.send("slow 2 said in one tab")
-    expect(other.locator(".entry", has_text="said in one tab")).to_have_count(2, timeout=20_000)
+    expect(other.locator(".entry", has_text="said in one tab")).to_have_count(2)
     other.get_by_label("Message", exact=True).fill("say said in the other")
     other.get_by_label("Message", exact=True).press("Enter")
     seat.sees("said in the other")

@@ -26,7 +26,7 @@ def test_a_task_with_a_hostile_name_and_output(guest: Seat) -> None:
     )
     started = {"shell": shell, "name": name}
     task = str(guest.gateway.client.post("/v1/tasks", json=started).json()["task"])
-    guest.gateway.get(f"/v1/tasks/{task}/wait", seconds=30)
+    guest.gateway.until_ended(task)
     guest.context.grant_permissions(["clipboard-read", "clipboard-write"])
     guest.open(f"/tasks/{task}")
     output = guest.page.get_by_role("region", name="Output of")
@@ -155,7 +155,7 @@ def test_ages_go_by_the_gateways_clock(browser: Browser, gateway: GatewayProcess
         expect(page.locator(".list .group").first).to_have_text("Today")
         context.close()
     gateway.client.post(f"/v1/tasks/{task}/stop", json={"force": True})
-    gateway.get(f"/v1/tasks/{task}/wait", seconds=60)
+    gateway.until_ended(task)
 
 
 def test_a_browser_that_keeps_nothing(browser: Browser, shared: GatewayProcess) -> None:

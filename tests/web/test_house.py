@@ -12,7 +12,7 @@ from tests.web.seat import Seat
 
 def ran(gateway: GatewayProcess, shell: str, name: str) -> str:
     task = str(gateway.command("POST", "/v1/tasks", {"shell": shell, "name": name})["task"])
-    gateway.get(f"/v1/tasks/{task}/wait", seconds=20)
+    gateway.until_ended(task)
     return task
 
 

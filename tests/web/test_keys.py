@@ -36,7 +36,7 @@ def test_arrow_up_in_an_empty_field_edits_the_last_queued(guest: Seat) -> None:
 
 def test_y_says_why_of_what_has_the_focus(guest: Seat) -> None:
     task = guest.gateway.command("POST", "/v1/tasks", {"shell": "exit 7", "name": "it fails"})["task"]
-    guest.gateway.get(f"/v1/tasks/{task}/wait", seconds=20)
+    guest.gateway.until_ended(task)
     guest.open("/tasks")
     link = guest.page.get_by_role("link", name="it fails").first
     link.focus()
@@ -74,7 +74,7 @@ def test_ctrl_f_searches_all_of_the_conversation(guest: Seat) -> None:
     for number in range(24):
         text = "say the needle is here" if number == 1 else f"say straw {number}"
         client.post(f"/v1/sessions/{guest.session}/messages", json={"text": text})
-    guest.until(lambda: guest.gateway.session(guest.session)["state"] == "idle", "all is said", seconds=60)
+    guest.until(lambda: guest.gateway.session(guest.session)["state"] == "idle", "all is said")
     guest.sees("straw 23")
     log = guest.page.get_by_role("log")
     assert "needle" not in log.inner_text()  # it is not rendered
@@ -118,7 +118,7 @@ def test_the_sheet_of_keys_and_letters_turned_off(guest: Seat) -> None:
 
 def test_letters_in_an_output_are_the_outputs_own(guest: Seat) -> None:
     task = guest.gateway.command("POST", "/v1/tasks", {"shell": "seq 1 300"})["task"]
-    guest.gateway.get(f"/v1/tasks/{task}/wait", seconds=20)
+    guest.gateway.until_ended(task)
     guest.open(f"/tasks/{task}")
     output = guest.page.get_by_role("region", name="Output of")
     expect(output).to_contain_text("300")
