@@ -1,8 +1,8 @@
 """Changes to `config.toml` that keep everything else in it as it is, comments included.
 
 The same setting can be written in several ways (tables, dotted keys, inline tables, in any order), and no one way
-of adding a key suits them all. So several are tried, and the first text that reads back as exactly the settings
-that were meant is written. The file is replaced as a whole, and only if it has not changed meanwhile.
+of adding a key suits them all. So several are tried, and the first text that reads back as exactly the wanted
+settings is written. The file is replaced as a whole, and only if it has not changed meanwhile.
 """
 
 from __future__ import annotations

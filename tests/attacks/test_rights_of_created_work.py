@@ -184,7 +184,7 @@ async def test_a_sub_agent_may_do_no_more_than_its_creator(rig: BoardRig) -> Non
     refused = await results(rig, await sub_agent(rig, session.id))
     assert "does not allow terminal" in refused[0]
     assert "does not allow write" in refused[1]
-    assert "could not reach it either" in refused[2] or "lies outside" in refused[2], "its profile's own directory"
+    assert "could not reach it either" in refused[2] or "is outside" in refused[2], "its profile's own directory"
     assert not canary.exists() and not (rig.home.parent / "work" / "canary").exists()
 
 
@@ -202,7 +202,7 @@ async def test_agents_create_agents_only_so_deep(rig: BoardRig) -> None:
     for _ in range(3):
         generations.append(await sub_agent(rig, generations[-1]))
     refused = (await results(rig, generations[-1]))[0]
-    assert "3 deep" in refused and "max_depth" in refused
+    assert "3 levels deep" in refused and "max_depth" in refused
     assert (await rig.sessions.get(generations[-1])).rights.ancestors == generations[:-1]
 
 

@@ -22,14 +22,14 @@ def told(cwd: Path) -> str:
 def test_a_project_may_say_something_or_nothing(tmp_path: Path) -> None:
     assert told(tmp_path) == ""
     (tmp_path / "AGENTS.md").write_text("Use tabs.")
-    assert told(tmp_path) == "AGENTS.md of the working directory says:\nUse tabs."
+    assert told(tmp_path) == "AGENTS.md in the working directory says:\nUse tabs."
 
 
 @pytest.mark.parametrize("size", [AGENTS_LIMIT + 1, 5 * AGENTS_LIMIT])
 def test_a_long_text_is_cut(tmp_path: Path, size: int) -> None:
     (tmp_path / "AGENTS.md").write_text("x" * size)
     text = told(tmp_path)
-    assert text.endswith("x\n[… the rest is left out]")
+    assert text.endswith("x\n[… the rest is omitted]")
     assert text.count("x") == AGENTS_LIMIT
 
 
@@ -37,7 +37,7 @@ def test_a_file_without_an_end_is_not_read_to_its_end(tmp_path: Path) -> None:
     with (tmp_path / "AGENTS.md").open("wb") as file:
         file.write(b"x" * 10_000)
         file.truncate(1 << 40)
-    assert "the rest is left out" in told(tmp_path)
+    assert "the rest is omitted" in told(tmp_path)
 
 
 def test_what_is_no_file_of_the_directory_is_not_read(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_what_is_no_file_of_the_directory_is_not_read(tmp_path: Path) -> None:
     for target in ("../key", "/dev/zero", "/proc/self/environ"):
         (work / "AGENTS.md").unlink()
         (work / "AGENTS.md").symlink_to(target)
-        assert "cannot be read: AGENTS.md lies outside" in told(work)
+        assert "cannot be read: AGENTS.md is outside" in told(work)
 
 
 def test_a_directory_that_is_gone_is_said_to_be_gone(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ async def test_answers_that_are_out_of_order(start: Start) -> None:
     garbage, refuse, huge, hang = [await run(tools[f"{way}__echo"]) for way in ("garbage", "refuse", "huge", "hang")]
     assert garbage.outcome == "unknown"
     assert "its answer is invalid" in garbage.output
-    assert refuse == ToolOutput("The MCP server 'refuse' says: not today", outcome="failed")
+    assert refuse == ToolOutput("The MCP server 'refuse' answered: not today", outcome="failed")
     assert huge.outcome == "unknown"
     assert "it sent more than 16 MB in one message" in huge.output
     assert hang.outcome == "unknown"

@@ -95,7 +95,7 @@ async def test_a_server_that_was_started_anew_is_greeted_anew(start: Start) -> N
         ("cut", "unknown", "SSE stream ended without a response"),
         ("garbage", "unknown", "Failed to parse JSON response"),
         ("huge", "unknown", "it sent more than 16 MB in one message"),
-        ("forbidden", "failed", "The MCP server 'odd' says: Server returned an error response (HTTP status 403)"),
+        ("forbidden", "failed", "The MCP server 'odd' answered: Server returned an error response (HTTP status 403)"),
     ],
 )
 async def test_what_can_go_wrong_on_the_way(start: Start, way: str, outcome: str, says: str) -> None:

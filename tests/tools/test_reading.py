@@ -27,15 +27,15 @@ async def test_a_small_file_is_given_as_it_is(tmp_path: Path) -> None:
 async def test_a_window_says_what_it_is_a_window_of(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 5322)))
     head, _, text = (await done(READ, tmp_path, path="a.txt")).partition("\n")
-    assert head == "[lines 1-2000 of 5321; go on with offset=2001]"
+    assert head == "[lines 1-2000 of 5321; continue with offset=2001]"
     assert text.splitlines() == [f"line {number}" for number in range(1, 2001)]
     middle = await done(READ, tmp_path, path="a.txt", offset=2001, limit=2)
-    assert middle == "[lines 2001-2002 of 5321; go on with offset=2003]\nline 2001\nline 2002\n"
+    assert middle == "[lines 2001-2002 of 5321; continue with offset=2003]\nline 2001\nline 2002\n"
     last = await done(READ, tmp_path, path="a.txt", offset=5321)
     assert last == "[lines 5321-5321 of 5321]\nline 5321\n"
     assert await failed(READ, tmp_path, path="a.txt", offset=5322) == "a.txt has 5321 lines; there is no line 5322."
     (tmp_path / "b.txt").write_text("one\ntwo")
-    assert await done(READ, tmp_path, path="b.txt", limit=1) == "[lines 1-1 of 2; go on with offset=2]\none\n"
+    assert await done(READ, tmp_path, path="b.txt", limit=1) == "[lines 1-1 of 2; continue with offset=2]\none\n"
     assert await done(READ, tmp_path, path="b.txt", offset=2) == "[lines 2-2 of 2]\ntwo"
     assert await failed(READ, tmp_path, path="b.txt", offset=3) == "b.txt has 2 lines; there is no line 3."
 
@@ -49,7 +49,7 @@ async def test_going_on_by_offset_gives_the_whole_file(tmp_path: Path) -> None:
         assert len(output) <= OUTPUT_LIMIT
         head, _, text = output.partition("\n")
         found += text
-        if "go on with offset=" not in head:
+        if "continue with offset=" not in head:
             break
         offset = int(head.rpartition("=")[2].rstrip("]"))
     assert found == "".join(lines)
@@ -60,7 +60,7 @@ async def test_a_huge_file_is_read_only_as_far_as_needed(tmp_path: Path) -> None
         file.write((b"y" * 99 + b"\n") * 200)
         file.truncate(2 << 30)  # sparse: two gigabytes that take no room
     output = await done(READ, tmp_path, path="huge", limit=1)
-    assert output == f"[lines 1-1 of more than 200; go on with offset=2]\n{'y' * 99}\n"
+    assert output == f"[lines 1-1 of more than 200; continue with offset=2]\n{'y' * 99}\n"
 
 
 async def test_a_long_line_is_cut_and_the_rest_follows(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def decide_board(name: str, board: Board | None, command: BoardCommand, *, by: A
 
 
 def end_run(card: Card, reason: str) -> list[CardEvent]:
-    """Return the end of an open run that its worker did not end; the caller adds what only the session can tell."""
+    """Return the end of an open run that its worker did not end; the caller adds what only the session knows."""
     run = card.run
     if run is None:
         return []

@@ -215,7 +215,7 @@ def comment_input(by: str, text: str) -> str:
 
 REMINDER = (
     "[You ended your turn, but the card is still open. Call kanban_complete if it is done, or kanban_block with "
-    "what you need. If neither fits, go on.]"
+    "what you need. If neither applies, continue.]"
 )
 
 
@@ -312,7 +312,7 @@ class Parent:
 def advice(card: Card, *, profiles: frozenset[str], dead_parents: list[Parent], refused: str) -> Advice | None:
     """Return why a card needs a person, and what helps; None for a card that does not.
 
-    `dead_parents` were archived before they were done; `refused` says why the policy `resume` keeps it from going on.
+    `dead_parents` were archived before they were done; `refused` says why it cannot be resumed by its policy.
     """
     match card.status:
         case "blocked":

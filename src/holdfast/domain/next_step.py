@@ -117,7 +117,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Wait for an answer until this time; then go on with the default."""
+    """Wait for an answer until this time; then continue with the default."""
 
     turn: int
     wait: str
@@ -293,7 +293,7 @@ def wait_id(session: Session, turn: Turn) -> str:
 
 
 def stop_reason(session: Session) -> str | None:
-    """Return why the running turn must end now; None if it may go on."""
+    """Return why the running turn must end now; None if it may continue."""
     turn = session.turn
     if turn is None:
         return None

@@ -29,8 +29,8 @@ class Break:
     """How long no worker worked on a turn, and why."""
 
     away_ms: int | None = None
-    """Since the last sign of life; None when only the log tells. The log alone may say too much: what runs for
-    long writes no events, and the wall clock may have been set."""
+    """Since the last sign of life; None when only the log is known. The log alone may give too long a time: a long call
+    writes no events, and the wall clock may have been set."""
     cause: str = CRASHED
     command_ms: int | None = None
     """Since the last sign of life of a command that the turn waits for: it works on while no gateway is there."""
@@ -42,7 +42,7 @@ NO_BREAK = Break()
 def pick_up(
     session: Session, partial: Partial, break_: Break = NO_BREAK, *, now: int, limits: TurnLimits
 ) -> list[AnyEvent]:
-    """Return what a new worker writes before it goes on with a turn that an earlier one left open.
+    """Return what a new worker writes before it continues a turn that an earlier one left open.
 
     The cut answer becomes a fact, effects that may not be repeated become `unknown`, and the turn
     is resumed; or, when it is too old or was resumed too often without progress, it waits for a person. A turn that

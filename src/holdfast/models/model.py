@@ -38,7 +38,7 @@ class ModelRequest:
     session: str = ""
     """Whose conversation it is: the next request of the same one mostly begins with the same messages."""
     about: list[Message] = field(default_factory=list)
-    """For a summary: the conversation itself. It is in the words of `messages` already; a script looks at it."""
+    """For a summary: the conversation itself. `messages` has it as text; the demo model reads it here."""
 
 
 @dataclass(frozen=True, slots=True)

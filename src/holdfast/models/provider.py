@@ -71,25 +71,25 @@ TOO_LONG = re.compile(
     r"request (body )?too large|reduce the length of the messages|tokens_limit_reached|tokens.{0,30}must be <=",
     re.IGNORECASE,
 )
-"""What servers say that have no code for it, or whose code the library does not know."""
+"""Messages of servers that have no code for it, or a code that the library does not know."""
 REFUSED = re.compile(r"content.{0,3}(filter|policy|management)|moderation|flagged", re.I)
 
 
 @dataclass(frozen=True)
 class Provider:
-    """Who serves a model, and what it speaks."""
+    """The server of a model, and the style of its API."""
 
     name: str
     wire: ApiStyle
     base_url: str | None
     api_key: str = field(repr=False)
     key_source: str = ""
-    """Where the key comes from, for a hint: the name of a variable, say."""
+    """Where the key comes from, for a hint, such as the name of a variable."""
     quiet_seconds: float = QUIET_SECONDS
 
     @property
     def url(self) -> str:
-        """Where it is; the environment has no say in it."""
+        """Its address; the environment does not change it."""
         return self.base_url or HOME[self.wire]
 
     @property
@@ -306,7 +306,7 @@ def _anthropic(url: str, key: str, model: str, client: httpx2.AsyncClient) -> mo
 
 
 def _code(error: Exception, said: str) -> ProblemCode:
-    """What it is for a person; local servers say it in words of their own."""
+    """Return the code of a problem; local servers use messages of their own."""
     from pydantic_ai import exceptions as e
 
     kinds: list[tuple[type[Exception] | tuple[type[Exception], ...], ProblemCode]] = [
@@ -335,7 +335,7 @@ def _code(error: Exception, said: str) -> ProblemCode:
 
 
 def _said(error: Exception) -> str:
-    """The provider's own words if there are any, else what lies at the bottom of the error."""
+    """Return the provider's own message, or else that of the innermost error."""
     body: object = getattr(error, "body", None)
     while isinstance(body, dict):
         details = body.get("metadata")  # OpenRouter: what the provider behind it said

@@ -75,7 +75,7 @@ def convert(messages: Sequence[Message], speaks: ApiStyle, *, by: str, system: s
     """Our messages as the library's; the last one is always something to answer to.
 
     Results follow their calls at once; what else was said meanwhile comes after them, as one text.
-    A call without a result gets one that says so: no provider takes a loose call.
+    A call without a result gets a result that says so: no provider accepts a call without one.
     """
     from pydantic_ai import messages as m
 

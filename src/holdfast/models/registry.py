@@ -21,7 +21,7 @@ CHANGE_CONFIG = "Change config.toml, then send a message to continue."
 
 
 class UnavailableModel:
-    """Stands for a model that cannot be asked: each call fails and says why."""
+    """Replaces a model that cannot be asked: each call fails and says why."""
 
     name = "missing"
 
@@ -54,7 +54,7 @@ class ModelRegistry:
         return self._profiles.detected
 
     def check(self, wanted: str) -> None:
-        """Refuse what cannot be the name of a model here, and say what can."""
+        """Refuse a name that is not a model here; the message says which names are."""
         name, _, model = wanted.partition(":")
         known = self._profiles.settings.providers
         if wanted != DEMO and (name not in known or not model.strip()):

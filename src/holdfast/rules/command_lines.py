@@ -1,11 +1,11 @@
-"""What the rules of a profile say of a command line: `allow`, `ask` or `deny`.
+"""The policy of a profile for a command line: `allow`, `ask` or `deny`.
 
 A rule such as `terminal:git status *` is about one simple command, word by word. A last word `*` matches any
 further words; a `*` inside of a word matches a part of it, as in a path.
 
 - **deny** finds its command anywhere: under another path, quoted, behind `env` or `sudo`, in `sh -c '…'`, in
   substitutions, loops and functions. One that fits is enough, and nothing overrides it.
-- **allow** speaks of a line only when each of its simple commands is allowed and there is nothing else in it.
+- **allow** matches a line only when each of its simple commands is allowed and there is nothing else in it.
 - In doubt (a line that cannot be read, a command that is known only at run time, a denied name among the arguments)
   the user is asked, if there is any rule that denies or asks.
 """
@@ -51,7 +51,7 @@ TYPISTS = {"tmux", "screen", "xdotool", "ydotool"}
 
 @dataclass(frozen=True, slots=True)
 class CommandRules:
-    """The rules about commands, by what they say, and what holds when none of them speaks."""
+    """The rules about commands by policy, and the policy when none matches."""
 
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ def _command_policy(command: SimpleCommand, rules: CommandRules) -> Policy:
 
 
 def _opens(pattern: str, words: tuple[Word, ...]) -> bool:
-    """Whether an allowing pattern speaks of a simple command: of what it says and nothing more."""
+    """Whether an `allow` pattern matches a simple command, and allows nothing more."""
     parts = pattern.split()
     if not parts or not words or not words[0].exact or any(word.may_be_option for word in words):
         return False
@@ -140,7 +140,7 @@ def _named(pattern: str) -> int:
 
 
 def is_denied_by(pattern: str, words: list[str]) -> bool:
-    """Whether a denying or asking pattern speaks of a command: with any arguments, under any path of the program,
+    """Whether a `deny` or `ask` pattern matches a command: with any arguments, under any path of the program,
     and with options and their values between the words that it names.
     """
     parts = [part for part in pattern.split() if part != "*"]
@@ -186,7 +186,7 @@ class StartedCommands:
         return [*self.direct, *self.indirect]
 
     def mentions(self, pattern: str) -> bool:
-        """Whether arguments or texts hold words that a closing pattern would speak of if they were a command."""
+        """Whether arguments or texts contain words that a `deny` or `ask` pattern would match as a command."""
         parts = [part for part in pattern.split() if part != "*"]
         if not parts:
             return False
@@ -283,7 +283,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def split_rules(rules: Iterable[tuple[str, Policy]], otherwise: Policy, granted: Collection[str]) -> CommandRules:
-    """Sort the patterns of one tool by what they say."""
+    """Sort the patterns of one tool by policy."""
     sorted_by: dict[Policy, list[str]] = {"allow": [], "ask": [], "deny": []}
     for pattern, policy in rules:
         sorted_by[policy].append(pattern)

@@ -1,4 +1,4 @@
-"""Patterns of rules: which tool they speak of, and which path.
+"""Patterns of rules: which tools they match, and which paths.
 
 In the name of a tool `*` matches anything. In the path of an `allow` it matches one name that is not hidden, as in a
 shell, and `**` any path below: `docs/*` does not allow `docs/private/key` or `docs/.netrc`. In a `deny` or an `ask` it
@@ -15,7 +15,7 @@ from holdfast.settings import Policy
 
 
 def fits(pattern: str, name: str, subject: str, rule: Policy = "allow") -> bool:
-    """Whether the pattern of a rule speaks of a call."""
+    """Whether the pattern of a rule matches a call."""
     tool, colon, about = pattern.partition(":")
     if not fnmatchcase(name, tool):
         return False
@@ -23,7 +23,7 @@ def fits(pattern: str, name: str, subject: str, rule: Policy = "allow") -> bool:
 
 
 def policy_of_tool(name: str, rules: dict[str, Policy]) -> Policy | None:
-    """What the rules say of a tool where none names what it is about; the longest pattern wins."""
+    """Return the policy for a tool by the rules without a subject; the longest pattern wins."""
     fitting = [pattern for pattern in rules if ":" not in pattern and fnmatchcase(name, pattern)]
     return rules[max(fitting, key=len)] if fitting else None
 

@@ -75,7 +75,7 @@ _GIT_RUNS = (
 """Options that make git start a program, or write a file anywhere."""
 _GIT_OPTIONS = _names("--no-pager -P --version --no-optional-locks --literal-pathspecs")
 SUBCOMMANDS = _names("git systemctl")
-"""Programs whose second word says what is done: a rule for all of their arguments names it too."""
+"""Programs whose second word is a subcommand: a rule for any arguments names it, too."""
 
 
 def program(word: str) -> str:
@@ -90,7 +90,7 @@ def family(word: str) -> str:
 
 
 def hides_a_command(words: list[str], named: int = 0) -> str:
-    """Why the words of a simple command do not say all that it runs; empty when they do.
+    """Return why the words of a simple command do not show all that it runs; empty when they do.
 
     The first `named` words are in the rule itself: `sudo systemctl *` names what `sudo` starts.
     """

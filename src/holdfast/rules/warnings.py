@@ -19,7 +19,7 @@ TOOLS = frozenset(
 
 
 def rule_warnings(settings: Settings) -> list[str]:
-    """A sentence for each rule that a person should look at again."""
+    """Return a sentence for each rule that a person should check."""
     found: list[str] = []
     for name, profile in settings.profiles.items():
         if name == DEMO and profile.model == DEMO:

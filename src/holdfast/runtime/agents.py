@@ -61,7 +61,7 @@ class Agent:
 
     @property
     def watched_tools(self) -> frozenset[str]:
-        """Those that change no files, or say themselves which; after any other one only git can tell."""
+        """The tools that change no files or report them; after any other tool only git knows which files changed."""
         watched = (tool for tool in self.own_tools if isinstance(tool, Tool) and tool.file_changes != "unknown")
         return frozenset(tool.name for tool in watched)
 
@@ -230,7 +230,7 @@ class Agents:
 
 
 def _ancestors(rights: Rights, settings: Settings) -> tuple[RightsLayer, ...]:
-    """The layers as they were written down, and again as their profiles are now: what was taken away is gone."""
+    """Return the layers as they were stored, and again as their profiles are now: a revoked permission is gone."""
     found = list(rights.layers)
     for layer in rights.layers:
         now = settings.profiles.get(layer.profile)

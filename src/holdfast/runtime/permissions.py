@@ -1,7 +1,7 @@
 """Permissions: whether a tool call is allowed, denied, or needs the approval of a person.
 
 Rules are `allow`, `ask` or `deny` by pattern: `write`, `write:docs/*`, `github__*`, `*`. The longest
-pattern that fits wins; without a rule, what the tool itself says holds, and every tool of a server is asked for. They
+pattern that matches wins; without a rule, the default policy of the tool holds, and tools of MCP servers ask. They
 are looked up again for every call, so a permission that was revoked is gone also after a crash.
 
 How patterns are compared with paths: `rules/patterns.py`; with command lines: `rules/command_lines.py`.

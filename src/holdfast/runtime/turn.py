@@ -220,7 +220,7 @@ class SessionWorker:
         return await self._driver.pick_up(session, agent, left, break_, now=self._clock.now())
 
     async def _leave(self) -> None:
-        """Store the text so far at a shutdown; the next start goes on."""
+        """Store the text so far at a shutdown; the next start resumes."""
         await self._writer.save_text()
         self._writer.end_text()
         await self._writer.refresh()

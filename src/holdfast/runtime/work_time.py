@@ -69,7 +69,7 @@ class WorkTime:
 
 
 def boot_id() -> str:
-    """Which boot of the machine this is: after another one every process of before is gone."""
+    """Which boot of the machine this is: all processes from before another boot are gone."""
     return BOOT_ID.read_text().strip() if BOOT_ID.exists() else "unknown"
 
 

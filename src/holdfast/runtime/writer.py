@@ -32,12 +32,12 @@ class StreamingText:
     turn: int
     step: int
     since: int
-    """The version of the request that it answers: nobody hears of it before that event."""
+    """The version of the request that it answers: it is not sent before that event."""
     text: str = ""
     thinking: str = ""
 
     def partial(self, *, at: int) -> PartialText:
-        """As the store keeps it."""
+        """Return it as it is stored."""
         return PartialText(self.turn, self.step, self.text, self.thinking, at)
 
 
@@ -53,7 +53,7 @@ class StreamingTexts:
         return self._texts.get(stream)
 
     def start(self, stream: str, *, turn: int, step: int, since: int) -> None:
-        """A step begins to speak."""
+        """Begin to stream the answer of a step."""
         self._texts[stream] = StreamingText(turn, step, since)
 
     def append(self, stream: str, *, text: str, thinking: str) -> None:
@@ -64,7 +64,7 @@ class StreamingTexts:
         self._store.hint(stream)
 
     def end(self, stream: str) -> None:
-        """Its answer is in the log, or was cut."""
+        """End the stream: the answer is in the log, or was interrupted."""
         self._texts.pop(stream, None)
 
 

@@ -1,6 +1,6 @@
 """The contract of a store. SQLite is the embedded engine; PostgreSQL will be the other.
 
-`tests/store/conformance.py` says in tests what is said here in words.
+`tests/store/conformance.py` tests what is described here.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class StoreHealth:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that the doctor looked at; `hint` says what to do if it is not well."""
+    """One check of the doctor; `hint` says what to do if it is not ok."""
 
     name: str
     ok: bool
@@ -170,7 +170,7 @@ class Store(ProjectionReads, ABC):
 
     @abstractmethod
     async def find_command(self, key: CommandKey) -> Appended | None:
-        """What a command came to, if it was accepted before. Conflict if its id meant something else."""
+        """Return the result of a command that was accepted before. Conflict if its id was used for another command."""
 
     @abstractmethod
     async def read(self, stream: str, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:

@@ -30,7 +30,7 @@ class StoredCommand(NamedTuple):
 
 
 class HeldLease(NamedTuple):
-    """A lease whose holder's life goes on."""
+    """A lease whose holder is still alive."""
 
     token: int
     life: int
@@ -153,7 +153,7 @@ def _ended_steps(records: tuple[Record, ...]) -> tuple[StepRef, ...]:
 
 
 def accepted(stored: StoredCommand | None, key: CommandKey) -> Appended | None:
-    """What a command came to, if it was accepted before. Conflict if its id meant something else."""
+    """Return the result of a command that was accepted before. Conflict if its id was used for another command."""
     if stored is None:
         return None
     if stored.digest != key.digest:

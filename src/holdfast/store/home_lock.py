@@ -48,7 +48,7 @@ class HomeLock:
         )
 
     def _open(self) -> None:
-        """Lock the file too: it names the owner, and an older Holdfast looks at nothing else."""
+        """Lock the file too: it names the owner, and older versions of Holdfast check only this file."""
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         self._take(self._file)
         with contextlib.suppress(OSError):  # a full disk: the lock holds without a name

@@ -1,4 +1,4 @@
-"""What each event does to the rows that people and the runtime look at: pure, the same for every engine.
+"""Projections: what each event does to the rows of the lists. Pure, and the same for every engine.
 
 `project` reads the rows that an event is about, and puts the changed ones in their place. The engine keeps the rows of
 a transaction and writes them in its commit; `doctor --rebuild` does the same over the whole log. An event about a row
@@ -182,7 +182,7 @@ def task_after(row: TaskRow, event: TaskEvent, record: Record) -> TaskRow:
 
 
 def _task_finished(row: TaskRow, event: TaskFinished, at: int) -> TaskRow:
-    """An agent that had nothing more to say has said what it said before."""
+    """If an agent ends without a new text, its previous summary stays."""
     return replace(
         row,
         state=event.outcome,

@@ -275,7 +275,7 @@ class ProjectionReads:
         return await self._fetch.rows("work_since", WorkSlot, since=since, step=step)
 
     async def nodes(self) -> list[NodeRow]:
-        """The lives of nodes, newest first: those that go on, and the last ones that ended.
+        """The lives of nodes, newest first: the current ones, and the last ones that ended.
 
         A lease belongs to the life of the node that took it, and is free when that life ends. Whoever opens the store
         begins a life with its first write; on SQLite that ends the life before.

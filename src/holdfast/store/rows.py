@@ -191,7 +191,7 @@ class RunRow(msgspec.Struct, frozen=True, gc=False):
     task: str
     profile: str
     resumes: int
-    """The run whose session it goes on with; 0 is a fresh one."""
+    """The run whose session it resumes; 0 is a new session."""
     fresh_because: str
     workspace: str
     after_turn: int

@@ -124,7 +124,7 @@ def _created(event: SessionCreated, id: str, record: Record) -> SessionRow:
 def session_after(row: SessionRow, event: SessionEvent, record: Record) -> SessionRow:
     """The row of a session after one of its events.
 
-    Each event moves the version; only what people or the agent say moves the place in the list (`updated_at`).
+    Each event moves the version; only messages and answers change the place in the list (`updated_at`).
     """
     at, version = record.at, record.version
     match event:

@@ -120,5 +120,5 @@ def unreadable_line(line: bytes, error: Exception) -> Corrupt:
     name = f"A stored event ({line[:80]!r}…)" if where is None else f"Event {where.version} of {where.stream}"
     return Corrupt(
         f"{name} cannot be read by this version of Holdfast: {error}.",
-        hint="A newer version may have written it: upgrade. `holdfast doctor` says more.",
+        hint="A newer version may have written it: upgrade. `holdfast doctor` has details.",
     )

@@ -110,7 +110,7 @@ class CardBlocked(Event, frozen=True):
 
 
 class CardUnblocked(Event, frozen=True):
-    """It may go on: with the session of its last run, or with a fresh one."""
+    """It was unblocked: it continues in the session of its last run, or in a new one."""
 
     card: str
     by: Actor
@@ -138,7 +138,7 @@ class RunStarted(Event, frozen=True):
     task: str
     profile: str
     resumed_run: int
-    """The run whose session it goes on with; 0 is a fresh one."""
+    """The run whose session it resumes; 0 is a new session."""
     after_turn: int
     """The turns of that session behind this one are the work of this run."""
     workspace: str
@@ -161,7 +161,7 @@ class RunReminded(Event, frozen=True):
 
 
 class RunHeartbeat(Event, frozen=True):
-    """Its worker is alive and says what it does."""
+    """Its worker reported progress."""
 
     card: str
     run: int

@@ -136,7 +136,7 @@ class StopRequested(Event, frozen=True):
 
 
 class WaitAnswered(Event, frozen=True):
-    """A wait was answered; `turn` goes on.
+    """A wait was answered; `turn` continues.
 
     An approval is answered with `allow` (once), `call`, `session`, `always` (`grant` has
     what each of them grants) or `deny`.
@@ -181,7 +181,7 @@ class InputsJoined(Event, frozen=True):
 
 
 class TurnSuspended(Event, frozen=True):
-    """The gateway was shut down during the turn; the turn goes on at the next start."""
+    """The gateway was shut down during the turn; it resumes at the next start."""
 
     turn: int
     interruption: Interruption
@@ -189,7 +189,7 @@ class TurnSuspended(Event, frozen=True):
 
 
 class TurnResumed(Event, frozen=True):
-    """The turn goes on after an interruption. `away_ms` is how long no worker worked on it.
+    """The turn resumed after an interruption. `away_ms` is how long no worker worked on it.
 
     `attempt` counts crashes in a row without progress in between; a clean shutdown does not change it.
     """

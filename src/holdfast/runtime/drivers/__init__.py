@@ -52,7 +52,7 @@ class Driver(Protocol):
     the calls that it makes, `ToolCallStarted` and `ToolCallFinished` for each of them, `WaitOpened` when a person must
     answer. Several calls may be open at a time. Pieces of text are shown with `writer.start_text` and `add_text`.
 
-    An agent that is a process of its own works under a keeper and goes on while no gateway is there:
+    An agent that is a process of its own works under a keeper and continues while no gateway is running:
 
     - `prepare` returns its task as a companion write (`CommandTasks.intent`), so that no process runs which is not in
       the log. `perform` calls `CommandTasks.start_or_attach`, which starts the process unless that has happened.
@@ -61,7 +61,7 @@ class Driver(Protocol):
       once. What was read and not committed is read again, so a line must always become the same events.
     - What is sent to it is sent before that is in the log, and again after a crash in between: requests have ids that
       can be computed from the session, and the agent is given an answer to one of its own requests only while the last
-      `DriverOutputRead` says that it is `owed`. An agent that has ended takes no answer: what it said is read all the
+      `DriverOutputRead` says that it is `owed`. An agent that has ended takes no answer; its output is read all the
       same.
     - A question or a permission that the agent asks for is a `WaitOpened` among the facts. `perform` returns with it,
       the worker rests, and the agent waits. When it is answered, the next `perform` finds the answer in
@@ -86,7 +86,7 @@ class Driver(Protocol):
     def next(self, session: Session, agent: Agent, *, now: int) -> DriverStep:
         """Return the agent's next move, from the session alone. Pure: it is also asked about sessions that may come.
 
-        Asked only when the rules for every agent have nothing to say (`session_step`): no stop, no open wait, no answer
+        Asked only when the rules for every agent do not apply (`session_step`): no stop, no open wait, no answer
         that ends the turn. `RunAgent` is the move of an agent that is a process; without an open turn it is `Rest`.
         """
         ...
@@ -115,6 +115,6 @@ class Driver(Protocol):
 
     async def leave(self, session: Session, *, now: int) -> Events:
         """Return the events of the open turn at a shutdown: `TurnSuspended` if work pauses
-        until the next start; nothing if its agent goes on.
+        until the next start; nothing if its agent continues.
         """
         ...

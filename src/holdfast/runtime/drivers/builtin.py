@@ -288,11 +288,11 @@ def _of_the_directory(context: ToolContext) -> str:
             text = file.read(4 * AGENTS_LIMIT).decode("utf-8", "replace")
             more = len(text) > AGENTS_LIMIT or file.read(1)
     except ToolFailed as error:
-        return f"{AGENTS_FILE} of the working directory cannot be read: {error}"
+        return f"{AGENTS_FILE} in the working directory cannot be read: {error}"
     except OSError as error:
-        return f"{AGENTS_FILE} of the working directory cannot be read: {error.strerror}."
-    cut = "\n[… the rest is left out]" if more else ""
-    return f"{AGENTS_FILE} of the working directory says:\n{text[:AGENTS_LIMIT]}{cut}"
+        return f"{AGENTS_FILE} in the working directory cannot be read: {error.strerror}."
+    cut = "\n[… the rest is omitted]" if more else ""
+    return f"{AGENTS_FILE} in the working directory says:\n{text[:AGENTS_LIMIT]}{cut}"
 
 
 def response_event(step: CallModel, answer: ModelAnswer, duration_ms: int) -> ModelResponded:

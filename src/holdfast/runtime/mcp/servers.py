@@ -146,7 +146,7 @@ class McpClient:
             self._fail(str(error))
             return ToolOutput(f"{self.describe_problem} The call was not sent.", outcome="failed")
         except ServerRefused as error:
-            return ToolOutput(bounded(f"The MCP server {self.definition.name!r} says: {error}"), outcome="failed")
+            return ToolOutput(bounded(f"The MCP server {self.definition.name!r} answered: {error}"), outcome="failed")
         except NoAnswer as error:
             text = bounded(f"No answer from the MCP server {self.definition.name!r}: {error}.")
             if offered.effect == "pure":

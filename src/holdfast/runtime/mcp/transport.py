@@ -2,7 +2,7 @@
 
 Imports the SDK, which takes more than a second: only `connection.py` imports this file, when it is needed.
 
-The pipes are our own and not the SDK's: that one takes minutes for a message of 100 MB, and does not tell why a
+The pipes are our own and not the SDK's, which takes minutes for a message of 100 MB and does not report why a
 server ended. A server dies with the gateway (`die_with_parent.py`), runs in a process group of its own, and gets the
 environment that the SDK gives by default and what is named. It ends when its input is closed, else its group is killed.
 """

@@ -58,8 +58,8 @@ class ToolContext:
     kept_output: tuple[int, int] = KEPT
     """How many bytes of the beginning and of the end of a command's output are kept."""
     git_rules: tuple[tuple[str, ...], ...] = ()
-    """The rules that speak of `.git`, of its profile and of each that limits it. File tools write there only where each
-    of these has one that fits.
+    """The rules about `.git`, of its profile and of each that limits it. File tools write there only if each of these
+    has a rule that matches.
     """
     sandbox: SandboxPolicy = field(default_factory=SandboxPolicy)
     """The sandbox policy of its commands."""
@@ -134,7 +134,7 @@ class ToolContext:
         for also in self.also:
             if _is_in(target, root := real_path(also)):
                 return root
-        raise ToolFailed(f"{name} lies outside of the working directory {cwd}.")
+        raise ToolFailed(f"{name} is outside of the working directory {cwd}.")
 
 
 DELETED = " (deleted)"

@@ -65,7 +65,7 @@ class LineWindow:
         if self.crlf:
             said.append("lines end with CRLF")
         if last < self.total or not self.counted:
-            said.insert(0, f"go on with offset={last + 1}")
+            said.insert(0, f"continue with offset={last + 1}")
         if said or self.first > 1:
             total = f"{self.total}" if self.counted else f"more than {self.total}"
             said.insert(0, f"lines {self.first}-{last} of {total}")
@@ -105,7 +105,7 @@ def _check_text(file: BinaryIO, name: str) -> None:
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):
         raise ToolFailed(f"{name} is not a regular file.")
-    if b"\0" in (file.read(HEAD) or b""):  # None is a file of the system that has nothing to say now
+    if b"\0" in (file.read(HEAD) or b""):  # None is a special file without data at the moment
         raise ToolFailed(f"{name} is not text ({found.st_size} bytes).")
     file.seek(0)
 

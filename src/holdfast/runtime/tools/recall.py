@@ -78,7 +78,7 @@ def _result(messages: Sequence[Message], call: str, offset: int) -> str:
     size, end = len(found.output), offset + PIECE
     if end >= size:
         return found.output[offset:] or f"The result has only {size} characters."
-    more = f'[characters {offset} to {end} of {size}; {{"call": "{call}", "offset": {end}}} goes on]'
+    more = f'[characters {offset} to {end} of {size}; {{"call": "{call}", "offset": {end}}} continues]'
     return f"{found.output[offset:end]}\n{more}"
 
 

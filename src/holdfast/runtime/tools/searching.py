@@ -87,7 +87,7 @@ async def _search(context: ToolContext, arguments: SearchArguments, seconds: int
 
 
 def _locate(context: ToolContext, path: str) -> tuple[Path, str, str]:
-    """The directory to search, the one file in it if only that is meant, and how the directory is shown."""
+    """The directory to search, the one file in it if a file was given, and how the directory is shown."""
     target = context.resolve(path)
     if target.is_dir():
         return target, "", context.display(target)

@@ -198,7 +198,7 @@ class TerminalTools:
             row = await self._tasks.task_log.background(task, f"it took longer than {arguments.timeout} s")
             if row.state == "running":
                 so_far = await self._task_queries.excerpt(row)
-                text = f"It still runs after {arguments.timeout} s and goes on in the background as task {task}."
+                text = f"It still runs after {arguments.timeout} s and continues in the background as task {task}."
                 return ToolOutput(f"{text} So far it printed:\n{so_far}", task=task, end=CommandEnd(running=True))
         if row.reason.startswith(NEVER_STARTED):
             raise ToolFailed(f"{row.reason}.")

@@ -33,7 +33,7 @@ class CommandEnd:
     stopped: bool = False
     """Whether a person, an agent or a rule stopped it."""
     running: bool = False
-    """Whether it goes on in the background."""
+    """Whether it continues in the background."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def _with_line_ends(text: str, piece: str) -> str:
 
 
 def _lines_of(text: str, piece: str) -> list[int]:
-    """The lines at which it begins; places that overlap count, since it is not clear which is meant."""
+    """The lines at which it begins; overlapping places count, since the choice would not be clear."""
     lines: list[int] = []
     at, line, counted = text.find(piece), 1, 0
     while at >= 0:
@@ -156,7 +156,7 @@ def _shown(lines: list[int]) -> str:
 
 
 def _hint(text: str, old: str) -> str:
-    """What may have gone wrong: other white space, or only the beginning fits."""
+    """Return what may be wrong: other white space, or only the beginning matches."""
     there = [line.strip() for line in text.splitlines()]
     wanted = [line.strip() for line in old.strip().splitlines()]
     if not any(wanted):

@@ -69,4 +69,4 @@ def explained(path: Path) -> Iterator[None]:
             raise no_space(path.parent) from error
         if "not a database" in str(error) or "malformed" in str(error):
             raise Corrupt(f"{path} is damaged: {error}.", hint="Move it aside and restore a backup.") from error
-        raise Unavailable(f"{path} cannot be opened: {error}.", hint="`holdfast doctor` says more.") from error
+        raise Unavailable(f"{path} cannot be opened: {error}.", hint="`holdfast doctor` has details.") from error

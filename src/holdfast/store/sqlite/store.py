@@ -151,5 +151,5 @@ class SqliteStore(Store):
         return self._readers.read_here(read) if near else await self._readers.read(read)
 
     def _read_log(self, after: int, limit: int) -> Page:
-        """For the search index, which goes on after a damaged line."""
+        """For the search index, which continues after a damaged line."""
         return read_log(self._followed, after=after, limit=limit, skipped=[])

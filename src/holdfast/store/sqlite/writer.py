@@ -2,7 +2,7 @@
 
 Whatever waits when the last commit is through goes into the next one. A disk that syncs within
 `quick_sync` is written to from the loop itself, since handing over to a thread and back costs more than
-the sync; for a slower one the writer's thread does it, and the loop goes on. When the disk refuses,
+the sync; for a slower one the writer's thread does it, and the loop continues. When the disk refuses,
 no request of the batch succeeds, the connection is opened again (a failed fsync may have dropped
 pages), and a probe finds out when it works again. While another program holds the write lock, nothing
 waits inside of SQLite: the batch is tried again every few milliseconds, and refused after a few seconds.
@@ -108,7 +108,7 @@ class Writer:
         return await future
 
     def is_head(self, stream: str, version: int) -> bool:
-        """Whether nothing is behind this version of a stream, as far as that is known without a look.
+        """Whether nothing is behind this version of a stream, as far as that is known without a query.
 
         While a transaction is open what is known is ahead of what is committed, never behind it.
         """
