@@ -9,14 +9,18 @@ from pathlib import Path
 import pytest
 
 from tests.board.rig import BoardRig
+from tests.e2e.tasks import end_commands
 from tests.memory import MEMORY
 from tests.rig import StoppedClock
 
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
-        yield Path(directory) / "home"
+    """A home whose commands end with the test: one that ignores SIGTERM would outlive it, with its keepers."""
+    with tempfile.TemporaryDirectory(dir=MEMORY, ignore_cleanup_errors=True) as directory:  # keepers still record
+        home = Path(directory) / "home"
+        yield home
+        end_commands(home)
 
 
 @pytest.fixture

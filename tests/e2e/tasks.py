@@ -20,16 +20,21 @@ def home_with_commands(home: Path, **more: object) -> Iterator[GatewayProcess]:
         with gateway:
             yield gateway
     finally:
-        for pid in marked(home):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        end_commands(home)
+
+
+def end_commands(home: Path) -> None:
+    """Kill every command of this home; its keepers end with it."""
+    for pid in marked(home):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def marked(home: Path) -> list[int]:
     """Every process that a task of this home started, by the mark in its environment."""
     ids = {path.name for path in (home / "tasks").glob("*") if path.is_dir()}
     found = []
-    for path in Path("/proc").glob("[0-9]*"):
+    for path in Path("/proc").glob("[0-9]*") if ids else ():
         with suppress(OSError):
             for variable in (path / "environ").read_bytes().split(b"\0"):
                 name, _, value = variable.partition(b"=")
