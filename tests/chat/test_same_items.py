@@ -13,7 +13,7 @@ from holdfast.cli.chat.paint import Painter
 from holdfast.cli.chat.view import View
 from holdfast.cli.context import Cli
 from holdfast.cli.render.transcript import LogPrinter
-from holdfast.cli.screen import when
+from holdfast.cli.screen import format_time
 from holdfast.client.events import RecordReceived, TextDelta
 from holdfast.domain.events.chapter import ChapterRejoined, ResetPostponed, SummaryRequested
 from holdfast.domain.events.session import StopRequested
@@ -53,7 +53,7 @@ def words(item: AnyItem) -> list[str]:
         case TurnEndItem(reason=reason):
             return [reason]
         case NoticeItem(event=event):
-            return [notice_text(event, clock=when)]
+            return [notice_text(event, clock=format_time)]
 
 
 def in_order(item: AnyItem) -> bool:

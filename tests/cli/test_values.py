@@ -7,7 +7,7 @@ import time
 import click
 import pytest
 
-from holdfast.cli.screen import age, facts, size
+from holdfast.cli.screen import age, details, size
 from holdfast.cli.values import SINCE, SIZE, SPAN, UNTIL
 
 
@@ -73,6 +73,6 @@ def test_for_people() -> None:
 
 def test_long_values_go_on_below(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
-    assert click.unstyle(facts([("a", "one two three four five six seven"), ("longer", "x\ny\x1b[2J")])) == (
+    assert click.unstyle(details([("a", "one two three four five six seven"), ("longer", "x\ny\x1b[2J")])) == (
         "a       one two three four\n        five six seven\nlonger  x\n        y[2J"
     )

@@ -235,7 +235,7 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int],
     return GAP.join(parts).rstrip()
 
 
-def facts(rows: Sequence[tuple[str, str]]) -> str:
+def details(rows: Sequence[tuple[str, str]]) -> str:
     """Names and values below each other; long values go on in the next line."""
     widest = max(width(name) for name, _ in rows)
     room = max(terminal_width() - widest - len(GAP), 3 * MIN_COLUMN)
@@ -247,7 +247,7 @@ def facts(rows: Sequence[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def pairs(rows: Sequence[tuple[str, str]]) -> str:
+def details_short(rows: Sequence[tuple[str, str]]) -> str:
     """Names and values, one a line; long values are shortened to the terminal."""
     widest = max(width(name) for name, _ in rows)
     room = max(terminal_width() - widest - len(GAP), MIN_COLUMN)
@@ -262,20 +262,20 @@ def clock(at_ms: int) -> str:
     return time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
 
 
-def day(at_ms: int) -> str:
+def format_date(at_ms: int) -> str:
     """The local date."""
     return time.strftime("%Y-%m-%d", time.localtime(at_ms / 1000))
 
 
-def moment(at_ms: int) -> str:
+def format_datetime(at_ms: int) -> str:
     """Date and time."""
-    return f"{day(at_ms)} {clock(at_ms)}"
+    return f"{format_date(at_ms)} {clock(at_ms)}"
 
 
-def when(at_ms: int) -> str:
+def format_time(at_ms: int) -> str:
     """The time of day; with its date when that is not today."""
     today = time.strftime("%Y-%m-%d")
-    return clock(at_ms) if day(at_ms) == today else moment(at_ms)
+    return clock(at_ms) if format_date(at_ms) == today else format_datetime(at_ms)
 
 
 def ago(at_ms: int) -> str:
@@ -289,7 +289,7 @@ def ago(at_ms: int) -> str:
             return f"{int(seconds // step)} {unit} ago"
     if seconds < 14 * 86_400:
         return f"{int(seconds // 86_400)} d ago"
-    return day(at_ms)
+    return format_date(at_ms)
 
 
 def duration(ms: int) -> str:

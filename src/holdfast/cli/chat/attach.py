@@ -16,7 +16,7 @@ from holdfast.cli.chat.view import View
 from holdfast.cli.commands.sessions import chapter_opened
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.hints import program, with_home
-from holdfast.cli.screen import SHORT_ID, ago, one_line, plural, shorten, when
+from holdfast.cli.screen import SHORT_ID, ago, format_time, one_line, plural, shorten
 from holdfast.client.client import Client
 from holdfast.client.http import Json, quote
 from holdfast.domain.events.chapter import ChapterOpened
@@ -97,7 +97,7 @@ def _of_worker(client: Client, view: View, last: list[tuple[int, Block]]) -> str
     if card is None:
         return ""
     view.transcript.card, view.transcript.run = str(card["id"]), int(card["run"])
-    said = notice_text(RunBound(card=view.card, run=card["run"]), clock=when)
+    said = notice_text(RunBound(card=view.card, run=card["run"]), clock=format_time)
     return "" if any(isinstance(block, NoticeBlock) and block.text == said for _, block in last) else said
 
 
@@ -144,7 +144,9 @@ def away_summary(changes: list[tuple[int, Change]], *, read: int, first: int) ->
 
 def notice(event: ChapterOpened, at: int) -> DividerBlock:
     """A reset that nobody has seen: when, why, and what was handed over."""
-    return DividerBlock(f"reset {ago(at)}, at {when(at)}, while nobody was here", divider_block(event).lines, "warning")
+    return DividerBlock(
+        f"reset {ago(at)}, at {format_time(at)}, while nobody was here", divider_block(event).lines, "warning"
+    )
 
 
 def _records(client: Client, session: str, after: int) -> list[Json]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from holdfast.cli.render.inbox import is_cut, shown_lines
-from holdfast.cli.screen import one_line, shorten, when
+from holdfast.cli.screen import format_time, one_line, shorten
 from holdfast.domain.events.chapter import ChapterOpened
 from holdfast.domain.transcript_items import ChapterItem, MessageItem, NoteItem, QueuedItem, SummaryItem, WaitItem
 from holdfast.domain.transcript_text import chapter_lines, covered_text, summary_text
@@ -171,7 +171,7 @@ def _run_in_thread(item: MessageItem) -> str:
 
 def summary_blocks(item: SummaryItem) -> list[Block]:
     """A summary that was written, or why there is none."""
-    text = summary_text(item, clock=when)
+    text = summary_text(item, clock=format_time)
     if item.state == "running" or item.replaced:
         return []
     if item.state == "failed":

@@ -22,7 +22,7 @@ from holdfast.cli.chat.blocks import (
     summary_blocks,
 )
 from holdfast.cli.chat.streaming import AnswerStream
-from holdfast.cli.screen import one_line, when
+from holdfast.cli.screen import format_time, one_line
 from holdfast.client.events import TextDelta
 from holdfast.client.http import Json
 from holdfast.domain.events.actor import PersonActor
@@ -321,7 +321,7 @@ class View:
         ]
 
     def _notice(self, item: NoticeItem) -> list[Block]:
-        text = notice_text(item.event, clock=when)
+        text = notice_text(item.event, clock=format_time)
         match item.event:
             case ResetPostponed():
                 self.postponed = text

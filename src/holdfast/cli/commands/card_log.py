@@ -14,7 +14,7 @@ import click
 from holdfast.cli.context import Cli
 from holdfast.cli.render.cards import without_commands
 from holdfast.cli.render.transcript import LogPrinter
-from holdfast.cli.screen import dim, moment
+from holdfast.cli.screen import dim, format_datetime
 from holdfast.client.board_watcher import BoardWatcher
 from holdfast.client.errors import ApiError
 from holdfast.client.events import RecordItem, RecordReceived, follow_records, stored_records
@@ -125,4 +125,4 @@ def _heading(run: RunView) -> str:
     how = f"resumes run {run.resumes}" if run.resumes else "a fresh session"
     because = f" ({run.fresh_because})" if run.fresh_because else ""
     end = f"{run.outcome}{' (' + run.failure + ')' if run.failure else ''}" if run.outcome else "running"
-    return f"run {run.run} · {moment(run.started_at)} · {how}{because} · session {run.session} · {end}"
+    return f"run {run.run} · {format_datetime(run.started_at)} · {how}{because} · session {run.session} · {end}"

@@ -25,7 +25,7 @@ from holdfast.cli.render.cards import (
     workspace_outcome,
 )
 from holdfast.cli.render.why import render_why
-from holdfast.cli.screen import clean, moment
+from holdfast.cli.screen import clean, format_datetime
 from holdfast.cli.unquoted import TextCommand
 from holdfast.cli.values import BOARD, BODY, CARD, SESSION, SOME_TIME, START, TEXT, UNTIL, WORKSPACE, patience_option
 from holdfast.client.http import Json, quote
@@ -306,7 +306,7 @@ def promote(cli: Cli, id: str, status: CardStatus) -> None:
 @click.argument("time", type=UNTIL)
 def schedule(cli: Cli, id: str, time: int) -> None:
     """Do not start CARD before TIME. A span like 2h, or a date like "2026-11-30 18:00"."""
-    cli.accepted(cli.client.cards.move(id, "scheduled", at=time), f"becomes ready at {moment(time)}")
+    cli.accepted(cli.client.cards.move(id, "scheduled", at=time), f"becomes ready at {format_datetime(time)}")
 
 
 @card.verb("Move", cls=TextCommand)

@@ -22,12 +22,12 @@ from holdfast.cli.screen import (
     Column,
     ago,
     clean,
+    details_short,
     dim,
     duration,
-    moment,
+    format_datetime,
     one_line,
     pad,
-    pairs,
     plural,
     shorten,
     table,
@@ -132,16 +132,16 @@ def _render_status(found: Status) -> str:
         ("gateway", f"{found.version}, pid {found.pid}"),
         ("url", found.url),
         ("home", found.home),
-        ("up", f"{duration(found.uptime_ms)}, since {moment(found.started_at)}"),
+        ("up", f"{duration(found.uptime_ms)}, since {format_datetime(found.started_at)}"),
         ("holds", f"{sessions}{archived}, {messages}, {plural(found.events, 'event')}"),
         ("waits for you", f"{counts_text(found.inbox)} ({program()} inbox)" if found.inbox else "nothing"),
         ("at work", ", ".join(found.working) or "nothing"),
         ("tasks", f"{found.tasks:,} running ({program()} tasks)" if found.tasks else "none running"),
     ]
     if found.writable:
-        return pairs(rows)
+        return details_short(rows)
     problem = click.style("the disk takes no writes:", fg="red", bold=True)
-    return f"{pairs(rows)}\n{problem} {clean(found.problem)} Reads go on, and it recovers by itself."
+    return f"{details_short(rows)}\n{problem} {clean(found.problem)} Reads go on, and it recovers by itself."
 
 
 @verb()
@@ -258,7 +258,7 @@ def _local_time(at: str) -> str:
     import calendar
 
     try:
-        return moment(calendar.timegm(time.strptime(at[:19], "%Y-%m-%dT%H:%M:%S")) * 1000)
+        return format_datetime(calendar.timegm(time.strptime(at[:19], "%Y-%m-%dT%H:%M:%S")) * 1000)
     except ValueError:
         return at
 

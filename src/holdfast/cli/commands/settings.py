@@ -11,7 +11,7 @@ from holdfast.cli.context import Cli
 from holdfast.cli.errors import NOT_FOUND, USAGE, CliError, exit_code
 from holdfast.cli.groups import NounGroup, verb
 from holdfast.cli.hints import program, with_home
-from holdfast.cli.screen import Column, clean, dim, pairs, table
+from holdfast.cli.screen import Column, clean, details_short, dim, table
 from holdfast.cli.values import TEXT
 from holdfast.client.errors import GatewayNotRunning
 from holdfast.client.http import Json
@@ -246,7 +246,7 @@ def show_profile(cli: Cli, name: str) -> None:
         ("a turn", "at most " + ", ".join(limits)),
         ("instructions", profile.instructions or "none"),
     ]
-    cli.echo(pairs(rows))
+    cli.echo(details_short(rows))
 
 
 @profiles.verb("Change")

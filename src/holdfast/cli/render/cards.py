@@ -13,15 +13,15 @@ from holdfast.cli.screen import (
     ago,
     clean,
     clock,
+    details,
     dim,
     duration,
-    facts,
-    moment,
+    format_datetime,
+    format_time,
     one_line,
     plural,
     table,
     terminal_width,
-    when,
     wrap,
 )
 from holdfast.client.client import Client
@@ -75,7 +75,7 @@ def card_reason(card: CardView, why: str = "") -> str:
         case "blocked":
             return f"{card.block_kind.replace('_', ' ')}: {one_line(card.reason)}"
         case "scheduled":
-            return f"at {when(card.scheduled_at)}" if card.scheduled_at is not None else ""
+            return f"at {format_time(card.scheduled_at)}" if card.scheduled_at is not None else ""
         case "ready" if card.retry_at is not None and card.retry_at > now_ms():
             return f"cools down until {clock(card.retry_at)}: {one_line(card.reason)}"
         case "todo" | "ready" if why:
@@ -158,12 +158,12 @@ def _run_remarks(run: RunView) -> str:
 
 def render_card(found: CardDetail) -> str:
     """All that is known of a card: its details, its body, the comments and the runs."""
-    blocks = [facts(_card_details(found))]
+    blocks = [details(_card_details(found))]
     if found.body.strip():
         blocks.append(f"{dim('body')}\n{clean(found.body).rstrip()}")
     if found.comments:
         comments = [(f"{one_line(one.by)}, {ago(one.at)}", clean(one.text)) for one in found.comments]
-        blocks.append(f"{dim('comments')}\n{facts(comments)}")
+        blocks.append(f"{dim('comments')}\n{details(comments)}")
     if found.runs:
         blocks.append(runs_table(found))
     return "\n\n".join(blocks)
@@ -186,7 +186,7 @@ def _card_details(found: CardDetail) -> list[tuple[str, str]]:
         rows.append(("max runtime", duration(found.max_runtime_ms)))
     if card.warning:
         rows.append(("warning", f"{WARNING} its worker began anew: {card.warning}"))
-    rows.append(("created", f"{moment(card.created_at)} by {card.created_by}"))
+    rows.append(("created", f"{format_datetime(card.created_at)} by {card.created_by}"))
     if found.followers:
         rows.append(("told", "session " + ", ".join(found.followers)))
     rows += [("waits for", _named(parent)) for parent in found.parents]
@@ -205,7 +205,7 @@ def _card_details(found: CardDetail) -> list[tuple[str, str]]:
 def _status(card: CardView) -> str:
     kind = f" ({card.block_kind})" if card.block_kind else ""
     run = f", run {card.run} in session {card.session}" if card.status == "running" else ""
-    return f"{card.status}{kind} since {moment(card.moved_at)}{run}"
+    return f"{card.status}{kind} since {format_datetime(card.moved_at)}{run}"
 
 
 def _workspace(found: CardDetail) -> str:

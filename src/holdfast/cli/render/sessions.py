@@ -10,18 +10,18 @@ from holdfast.cli.screen import (
     Column,
     age,
     ago,
+    details,
+    details_short,
     dim,
     duration,
-    facts,
-    moment,
+    format_datetime,
+    format_time,
     one_line,
-    pairs,
     plural,
     shorten,
     table,
     terminal_width,
     unique_length,
-    when,
     wrap,
 )
 from holdfast.schemas.sessions import QueuedMessage, SearchPage, SessionDetail, SessionView, TurnView
@@ -86,7 +86,7 @@ def session_text(detail: SessionDetail, reset: ResetOutlook) -> str:
     """A session with its turns and its queue."""
     session = detail.session
     is_plain = reset.rules.mode == "none" and session.chapter == 1
-    parts = [pairs([*_session_details(session), *([] if is_plain else reset_details(reset))]), ""]
+    parts = [details_short([*_session_details(session), *([] if is_plain else reset_details(reset))]), ""]
     if detail.turns:
         parts.append(table(TURNS, [_turn_cells(turn) for turn in detail.turns]))
     else:
@@ -105,8 +105,8 @@ def _session_details(session: SessionView) -> Details:
         *task,
         ("profile", session.profile),
         ("directory", session.cwd),
-        ("created", moment(session.created_at)),
-        ("updated", moment(session.updated_at)),
+        ("created", format_datetime(session.created_at)),
+        ("updated", format_datetime(session.updated_at)),
         ("holds", f"{plural(session.message_count, 'message')}, {plural(session.version, 'event')}"),
     ]
 
@@ -115,7 +115,7 @@ def _turn_cells(turn: TurnView) -> list[str]:
     return [
         str(turn.turn),
         turn.state,
-        when(turn.started_at),
+        format_time(turn.started_at),
         "" if turn.finished_at is None else duration(turn.finished_at - turn.started_at),
         str(turn.steps),
         str(turn.resumes),
@@ -125,7 +125,7 @@ def _turn_cells(turn: TurnView) -> list[str]:
 
 
 def _queue_cells(message: QueuedMessage) -> list[str]:
-    return [message.mode, when(message.at), message.by, message.text]
+    return [message.mode, format_time(message.at), message.by, message.text]
 
 
 def search_table(found: SearchPage) -> str:
@@ -181,7 +181,7 @@ def reset_details(reset: ResetOutlook) -> Details:
     if reset.postponed is not None:
         from holdfast.domain.transcript_text import notice_text
 
-        rows.append(("postponed", notice_text(reset.postponed, clock=when)))
+        rows.append(("postponed", notice_text(reset.postponed, clock=format_time)))
     return rows
 
 
@@ -192,12 +192,12 @@ def _next_reset(reset: ResetOutlook) -> str:
         return "none: nothing was said in this chapter yet"
     unless = ", unless there is user activity" if reset.next_rule == "idle" else ""
     late = "was due at" if reset.postponed is not None else "at"
-    return f"{late} {moment(reset.next_at)} ({reset.next_rule}){unless}"
+    return f"{late} {format_datetime(reset.next_at)} ({reset.next_rule}){unless}"
 
 
 def policy_text(reset: ResetOutlook, *, session: SessionView) -> str:
     """When a session is reset, each setting with where it comes from, and what runs."""
-    parts = [facts([("session", f"{session.id} “{session.title}”"), *reset_details(reset)])]
+    parts = [details([("session", f"{session.id} “{session.title}”"), *reset_details(reset)])]
     parts += ["", table(RULES, _rule_cells(reset, session.profile))]
     if reset.running:
         parts += ["", dim("running in the background"), running_tasks_table(reset.running)]
@@ -247,17 +247,17 @@ def all_reset_details(reset: ResetOutlook, opened: ChapterOpened | None) -> str:
     """Everything that is known about the last and the next reset of a session, block by block."""
     blocks = [reset_details(reset)]
     if (late := reset.postponed) is not None:
-        until = "as long as it takes: this is never cut" if late.until is None else moment(late.until)
+        until = "as long as it takes: this is never cut" if late.until is None else format_datetime(late.until)
         blocks[0] += [
-            ("due at", moment(late.due_at)),
+            ("due at", format_datetime(late.due_at)),
             ("at most until", until),
-            ("looked at again", moment(late.next_check)),
+            ("looked at again", format_datetime(late.next_check)),
         ]
         blocks += [_blocker_details(blocker) for blocker in late.blockers]
     if opened is not None:
         blocks += [_survivor_details("handed over", survivor) for survivor in opened.kept]
         blocks += [_survivor_details("stopped", survivor) for survivor in opened.stopped]
-    parts = [facts(block) for block in blocks]
+    parts = [details(block) for block in blocks]
     return "\n\n".join([*parts, *([running_tasks_table(reset.running)] if reset.running else [])])
 
 

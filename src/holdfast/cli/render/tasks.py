@@ -9,10 +9,10 @@ from holdfast.cli.screen import (
     age,
     ago,
     clean,
+    details,
     dim,
     duration,
-    facts,
-    moment,
+    format_datetime,
     one_line,
     plural,
     size,
@@ -155,10 +155,10 @@ def task_details(task: TaskView) -> str:
         ("command" if is_process else "prompt", _command(task)),
         ("directory", task.cwd),
         ("state", describe_task(task)),
-        ("started", f"{moment(task.started_at)} by {_origin(task)}"),
+        ("started", f"{format_datetime(task.started_at)} by {_origin(task)}"),
     ]
     if task.finished_at is not None:
-        rows.append(("ended", f"{moment(task.finished_at)}, {_ended_by(task)}"))
+        rows.append(("ended", f"{format_datetime(task.finished_at)}, {_ended_by(task)}"))
     if is_process:
         rows += [*_process(task), ("lifetime", _lifetime(task))]
     if task.stale:
@@ -170,7 +170,7 @@ def task_details(task: TaskView) -> str:
         rows.append(("survivors", ", ".join(task.survivors)))
     if said := task.summary or task.preview:
         rows.append(("output ends" if is_process else "said last", clean(said).strip()))
-    return facts([*rows, *_links(task)])
+    return details([*rows, *_links(task)])
 
 
 def _command(task: TaskView) -> str:
@@ -213,7 +213,7 @@ def _process(task: TaskView) -> list[tuple[str, str]]:
 def _lifetime(task: TaskView) -> str:
     match task.lifetime:
         case "until" if task.until is not None:
-            return f"until {moment(task.until)}"
+            return f"until {format_datetime(task.until)}"
         case "chapter":
             return "chapter: it ends at the next reset of its session"
         case "session":

@@ -17,14 +17,14 @@ from holdfast.cli.screen import (
     SHORT_ID,
     clean,
     clock,
-    day,
     dim,
     duration,
+    format_date,
+    format_time,
     one_line,
     pad,
     shorten,
     terminal_width,
-    when,
     width,
     wrap,
 )
@@ -151,7 +151,7 @@ class LogPrinter:
             case StepItem() as item if item.state != "live":
                 self._step(record, item)
             case WaitItem(answer=None) as item:
-                self._notice(record, "waiting", wait_text(item, clock=when))
+                self._notice(record, "waiting", wait_text(item, clock=format_time))
             case WaitItem(answer=answer) if answer is not None:
                 self._notice(record, "answered", f"{answer.by} answered: {answer_text(answer)}")
             case ChapterItem(undone=False) as item:
@@ -159,13 +159,13 @@ class LogPrinter:
                 self._notice(record, "chapter", f"{item.chapter} begins: {item.reason}")
                 self._below([*chapter_lines(item), undo])
             case SummaryItem(replaced=False) as item:
-                self._notice(record, "compact", summary_text(item, clock=when))
+                self._notice(record, "compact", summary_text(item, clock=format_time))
                 self._below(item.summary.splitlines())
             case TurnEndItem(undone=False) as item:
                 self._notice(record, "turn" if item.outcome == "done" else item.outcome, turn_end_text(item))
             case NoticeItem(event=event):
                 label = NOTICE_LABELS.get(type(event).__name__, "session")
-                self._notice(record, label, notice_text(event, clock=when))
+                self._notice(record, label, notice_text(event, clock=format_time))
             case _:  # a step begins; what was undone or replaced is told by the event that did it
                 pass
 
@@ -245,7 +245,7 @@ class LogPrinter:
             self._cli.echo()
 
     def _new_day(self, at: int) -> None:
-        today = day(at)
+        today = format_date(at)
         if today != self._day:
             self._day = today
             self._cli.echo(dim(f"{'':5}  {today}"))

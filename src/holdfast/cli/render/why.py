@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.hints import with_home
-from holdfast.cli.screen import clean, dim, moment, terminal_width, wrap
+from holdfast.cli.screen import clean, dim, format_datetime, terminal_width, wrap
 from holdfast.schemas.gateway import Statement, Why
 
 
@@ -13,7 +13,7 @@ def why_lines(sentences: list[Statement]) -> list[str]:
     for sentence in sentences:
         first, *more = wrap(clean(with_home(sentence.text)), max(20, terminal_width() - 2))
         where = f"{sentence.stream} {sentence.version}" if sentence.version else sentence.stream
-        lines += [first, *(f"  {line}" for line in more), dim(f"  {where}, {moment(sentence.at)}")]
+        lines += [first, *(f"  {line}" for line in more), dim(f"  {where}, {format_datetime(sentence.at)}")]
     return lines
 
 
