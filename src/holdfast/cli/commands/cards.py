@@ -10,7 +10,7 @@ import click
 
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import FAILED, NOT_FOUND, USAGE, CliError
-from holdfast.cli.groups import NounGroup
+from holdfast.cli.groups import NounGroup, TextCommand
 from holdfast.cli.hints import program
 from holdfast.cli.render.cards import (
     EXAMPLE,
@@ -26,7 +26,6 @@ from holdfast.cli.render.cards import (
 )
 from holdfast.cli.render.why import render_why
 from holdfast.cli.screen import clean, format_datetime
-from holdfast.cli.unquoted import TextCommand
 from holdfast.cli.values import BOARD, BODY, CARD, SESSION, SOME_TIME, START, TEXT, UNTIL, WORKSPACE, patience_option
 from holdfast.client.http import Json, quote
 from holdfast.client.lenient import convert

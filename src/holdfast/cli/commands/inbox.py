@@ -6,10 +6,9 @@ import click
 
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import USAGE, CliError
-from holdfast.cli.groups import verb
+from holdfast.cli.groups import TextCommand, verb
 from holdfast.cli.render.inbox import GRANTS, render_inbox, render_wait
 from holdfast.cli.screen import clean, one_line
-from holdfast.cli.unquoted import TextCommand
 from holdfast.cli.values import SESSION, TEXT, WAIT
 from holdfast.client.http import quote
 from holdfast.schemas.sessions import Accepted

@@ -10,11 +10,10 @@ import click
 
 from holdfast.cli.context import Cli, home_option, pass_cli
 from holdfast.cli.errors import CONFLICT, FAILED, INTERRUPTED, USAGE, CliError
-from holdfast.cli.groups import verb
+from holdfast.cli.groups import TextCommand, verb
 from holdfast.cli.hints import program
 from holdfast.cli.render.inbox import GRANTS, is_cut, shown_lines
 from holdfast.cli.screen import clean, clock
-from holdfast.cli.unquoted import TextCommand
 from holdfast.cli.values import SESSION, TEXT, patience_option
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError

@@ -12,11 +12,10 @@ import click
 
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import CONFLICT, NOT_FOUND, CliError
-from holdfast.cli.groups import NounGroup, verb
+from holdfast.cli.groups import NounGroup, TextCommand, verb
 from holdfast.cli.hints import program
 from holdfast.cli.render import sessions as render
 from holdfast.cli.screen import SHORT_ID, clean, escaped_json, one_line, plural, shorten
-from holdfast.cli.unquoted import TextCommand
 from holdfast.cli.values import SESSION, TEXT, before_option, limit_option, patience_option
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError

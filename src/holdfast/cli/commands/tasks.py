@@ -11,12 +11,11 @@ import click
 
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import CONFLICT, FAILED, INTERRUPTED, TIMED_OUT, USAGE, CliError
-from holdfast.cli.groups import NounGroup, verb
+from holdfast.cli.groups import CommandCommand, NounGroup, TextCommand, verb
 from holdfast.cli.hints import program
 from holdfast.cli.render import tasks as render
 from holdfast.cli.render.output import OutputPrinter
 from holdfast.cli.screen import SHORT_ID, plural
-from holdfast.cli.unquoted import CommandCommand, TextCommand
 from holdfast.cli.values import (
     SESSION,
     SINCE,
