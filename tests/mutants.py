@@ -53,10 +53,9 @@ MODULES: dict[str, str] = {
     "runtime/runner.py": "runtime",
     "runtime/turn.py": "runtime",
     "runtime/writer.py": "runtime",
-    "store/card_projection.py": "store board",
     "store/decisions.py": "store",
+    "store/projection.py": "store board",
     "store/session_projection.py": "store",
-    "store/task_projection.py": "store",
     "tasks/log.py": "tools runtime",
     "tasks/prune.py": "lifecycle runtime/test_retention.py",
 }

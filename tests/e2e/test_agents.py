@@ -51,7 +51,7 @@ def test_promise_1_an_approval_opened_before_kill_9_is_answered_after_it(
         session = gateway.create("write the answer", cwd=work)
         wait = waiting(gateway)
         assert (wait["purpose"], wait["session"], wait["pattern"]) == ("approval", session, "write:out/*")
-        assert "permission" in gateway.why(session)[0]["text"]
+        assert "waiting for an approval" in gateway.why(session)[0]["text"]
         gateway.kill9()
         gateway.start()
         assert waiting(gateway)["id"] == wait["id"]

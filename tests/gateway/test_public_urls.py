@@ -216,5 +216,5 @@ def test_an_origin_as_a_browser_says_it_is_taken(tmp_path: Path, url: str) -> No
 def test_one_host_has_one_scheme(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text('[gateway]\npublic_urls = ["https://box.example", "http://box.example"]\n')
-    with pytest.raises(ConfigError, match=r"config\.toml:2: .*box\.example stands there twice"):
+    with pytest.raises(ConfigError, match=r"config\.toml:2: .*box\.example is listed twice"):
         load_settings(path)

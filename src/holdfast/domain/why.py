@@ -119,7 +119,7 @@ def _waiting(wait: WaitOpened, since: str, now: int) -> str:
         case "approval":
             left = f" Without an answer it is denied in {duration(max(0, wait.until - now))}." if wait.until else ""
             answer = f"`holdfast answer {wait.wait} --allow` or --deny."
-            return f"has been waiting for an approval for {since}: {wait.reason}. {answer}{left}"
+            return f"has been waiting for an approval for {since}: {wait.reason} {answer}{left}"
         case "retry":
             left = duration(max(0, (wait.until or now) - now))
             return f"tries again in {left}: {wait.reason} Stop the turn to cancel."
