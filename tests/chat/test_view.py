@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from holdfast.cli.chat.attach import while_away
 from holdfast.cli.chat.blocks import NoticeBlock, QuestionBlock, TextBlock, ThinkingBlock, ToolBlock, UserBlock
 from holdfast.cli.chat.streaming import OTHERWISE
 from holdfast.domain.transcript_items import MessageItem
+from holdfast.schemas.sessions import SessionDetail
 from tests.chat.story import Json, Story
 
 
@@ -189,11 +191,29 @@ def test_how_a_turn_ends(outcome: str, reason: str, problem: Json | None, words:
 
 
 def test_a_view_may_begin_in_the_middle() -> None:
-    row = {"id": "ab" * 8, "title": "T", "cwd": "/", "profile": "p", "model": "", "state": "running"}
-    turn = {"turn": 4, "started_at": 7, "input_tokens": 1, "output_tokens": 2, "cost": None}
-    queue = [{"input": "i9", "text": "later", "mode": "queue", "by": "cli", "at": 1}]
+    row: Json = {
+        "id": "ab" * 8,
+        "title": "T",
+        "cwd": "/",
+        "profile": "p",
+        "model": "",
+        "state": "running",
+        "turn_state": None,
+    }
+    row |= dict.fromkeys(("parent", "task", "preview"), "") | dict.fromkeys(("archived", "pinned"), False)
+    row |= dict.fromkeys(("created_at", "updated_at", "version", "message_count", "queued", "turn", "chapter"), 1)
+    turn: Json = {
+        "turn": 4,
+        "state": "running",
+        "started_at": 7,
+        "finished_at": None,
+        "input_tokens": 1,
+        "output_tokens": 2,
+    }
+    turn |= {"steps": 1, "resumes": 0, "cost": None, "reason": ""}
+    queue = [{"input": "i9", "text": "later", "mode": "queue", "by": "cli", "source": "message", "at": 1}]
     story = Story()
-    story.view.seed({"session": row, "turns": [turn], "queue": queue})
+    story.view.seed(msgspec.convert({"session": row, "turns": [turn], "queue": queue}, SessionDetail))
     assert (story.view.state, story.view.cost.tokens) == ("running", 3)
     story.said("i9", "later")  # the snapshot knew it already
     assert len(story.view.queue) == 1

@@ -18,11 +18,12 @@ from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.screen import SHORT_ID, ago, format_time, one_line, plural, shorten
 from holdfast.client.client import Client
-from holdfast.client.http import Json, quote
+from holdfast.client.events import stored_records
 from holdfast.domain.events.chapter import ChapterOpened
 from holdfast.domain.events.session import RunBound
 from holdfast.domain.transcript_items import Change, ChapterItem, MessageItem, NoteItem, StepItem, TurnEndItem, WaitItem
 from holdfast.domain.transcript_text import notice_text
+from holdfast.schemas.gateway import ProfileView
 
 WINDOW = 600
 LONGEST_WINDOW = 5_000
@@ -48,16 +49,16 @@ class AttachedSession:
 
 def last_here(client: Client, cwd: str) -> str | None:
     """The session of this directory in which something happened last; the sessions of cards do not count."""
-    found = client.get("/v1/sessions", cwd=cwd, limit=1)["sessions"]
-    return str(found[0]["id"]) if found else None
+    found = client.sessions.list(cwd=cwd, limit=1).sessions
+    return found[0].id if found else None
 
 
 def new_session(client: Client, cwd: str, profile: str | None) -> AttachedSession:
     """A session that its first message will begin."""
     chosen = _profile(client, profile)
-    if not chosen:
+    if chosen is None:
         raise CliError(f"There is no profile {profile}.", hint="`holdfast profiles` lists them.", code=USAGE)
-    view = View(time.monotonic, profile=chosen["name"], model=chosen["model"], cwd=cwd)
+    view = View(time.monotonic, profile=chosen.name, model=chosen.model, cwd=cwd)
     return AttachedSession(
         SessionRef(cwd=cwd, profile=profile), view, hint=with_home(DEMO_HINT) if view.model == "demo" else ""
     )
@@ -65,39 +66,39 @@ def new_session(client: Client, cwd: str, profile: str | None) -> AttachedSessio
 
 def attach(client: Client, id: str, cursors: ReadCursors) -> AttachedSession:
     """An existing session, by its id or a unique prefix."""
-    detail = client.get(f"/v1/sessions/{quote(id)}")
-    row = detail["session"]
-    session, version = str(row["id"]), int(row["version"])
+    detail = client.sessions.get(id)
+    session, version = detail.session.id, detail.session.version
     read = cursors.get(session)
-    view = View(time.monotonic, model=_profile(client, row["profile"]).get("model", ""))
+    profile = _profile(client, detail.session.profile)
+    view = View(time.monotonic, model=profile.model if profile is not None else "")
     view.seed(detail)
     after = max(0, version - LONGEST_WINDOW, min(version - WINDOW, version if read is None else read))
-    records, blocks, cost = _records(client, session, after), [], replace(view.cost)
+    blocks, cost = [], replace(view.cost)
     changes: list[tuple[int, Change]] = []
     view.changes = changes
-    for record in records:
-        blocks += [(record["version"], block) for block in view.apply_record(record)]
-        if record["version"] == version:
+    for item in stored_records(client, session, after=after, page=PAGE):
+        blocks += [(view.version, block) for block in view.apply_record(item.record)]
+        if view.version == version:
             view.cost = cost  # as the snapshot knows it; the turn may have begun before the first record
-    if view.turn is not None and view.wait is None and row["state"] == "waiting":
+    if view.turn is not None and view.wait is None and detail.session.state == "waiting":
         blocks += [(view.version, block) for block in _open_wait(client, view)]
     hint = _of_worker(client, view, blocks[-SEEN:])
     blocks = _with_notice(client, session, blocks)
     view.changes = None
     away = away_summary(changes, read=version if read is None else read, first=after + 1)
     return AttachedSession(
-        SessionRef(session, row["cwd"]), view, blocks, read=read, away=away, cut=after > 0, hint=hint
+        SessionRef(session, detail.session.cwd), view, blocks, read=read, away=away, cut=after > 0, hint=hint
     )
 
 
 def _of_worker(client: Client, view: View, last: list[tuple[int, Block]]) -> str:
     """That a run of a card is at work here, unless the last blocks say it anyway; it may have begun long ago."""
-    cards = client.get("/v1/cards", status="running")["cards"]
-    card = next((card for card in cards if card["session"] == view.session), None)
+    cards = client.cards.list(status="running").cards
+    card = next((card for card in cards if card.session == view.session), None)
     if card is None:
         return ""
-    view.transcript.card, view.transcript.run = str(card["id"]), int(card["run"])
-    said = notice_text(RunBound(card=view.card, run=card["run"]), clock=format_time)
+    view.transcript.card, view.transcript.run = card.id, card.run
+    said = notice_text(RunBound(card=card.id, run=card.run), clock=format_time)
     return "" if any(isinstance(block, NoticeBlock) and block.text == said for _, block in last) else said
 
 
@@ -149,31 +150,19 @@ def notice(event: ChapterOpened, at: int) -> DividerBlock:
     )
 
 
-def _records(client: Client, session: str, after: int) -> list[Json]:
-    found: list[Json] = []
-    more = True
-    while more:
-        page = client.get(f"/v1/sessions/{session}/events", after=after, limit=PAGE)
-        found += page["events"]
-        after, more = page["cursor"], page["more"]
-    return found
-
-
-def _profile(client: Client, name: str | None) -> Json:
-    """The profile of that name, without one the default; nothing if there is none."""
-    profiles: list[Json] = client.get("/v1/profiles")["profiles"]
-    return next((known for known in profiles if (known["default"] if name is None else known["name"] == name)), {})
+def _profile(client: Client, name: str | None) -> ProfileView | None:
+    """The profile of that name, without one the default; None if there is none."""
+    profiles = client.profiles().profiles
+    return next((known for known in profiles if (known.default if name is None else known.name == name)), None)
 
 
 def _open_wait(client: Client, view: View) -> list[Block]:
     """What it waits for, when that was asked before the first record that we read."""
-    waits = client.get("/v1/inbox")["waits"]
-    found = next((wait for wait in waits if wait["session"] == view.session), None)
+    found = next((wait for wait in client.inbox().waits if wait.session == view.session), None)
     if found is None:
         return []
-    names = ("turn", "version", "purpose", "reason", "call", "choices", "pattern", "until", "shown")
-    kept = {name: found[name] for name in names}
-    item = msgspec.convert({"item": "wait", "wait": found["id"], "at": found["opened_at"]} | kept, WaitItem)
+    fields = msgspec.structs.asdict(found) | {"item": "wait", "wait": found.id, "at": found.opened_at}
+    item = msgspec.convert(fields, WaitItem)
     view.transcript.seed_wait(item)
     return [question_block(item)]
 

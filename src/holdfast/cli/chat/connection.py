@@ -215,12 +215,7 @@ def send(client: Client, message: OutgoingMessage) -> str:
 
 def begin(client: Client, ref: SessionRef, *, text: str | None = None, id: str | None = None) -> None:
     """Begin the session of a place; its lock must be held."""
-    body: Json = {"cwd": ref.cwd}
-    if text is not None:
-        body["text"] = text
-    if ref.profile is not None:
-        body["profile"] = ref.profile
-    ref.session = str(client.command("POST", "/v1/sessions", body, id=id)["session"])
+    ref.session = client.sessions.create(text, cwd=ref.cwd, profile=ref.profile, id=id).session
 
 
 class Follower:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never, cast
 
 from holdfast.cli.chat.blocks import (
     Block,
@@ -52,6 +52,10 @@ from holdfast.domain.transcript_text import (
     notice_text,
     turn_end_text,
 )
+from holdfast.schemas.sessions import QueuedMessage, SessionDetail
+
+if TYPE_CHECKING:
+    from holdfast.domain.command import InputMode, InputSource
 
 QUESTION = "question"
 """The tool by which an agent asks a person."""
@@ -97,25 +101,24 @@ class View:
         self._numbers: dict[str, int] = {}
         self._cut = ""
 
-    def seed(self, detail: Json) -> None:
+    def seed(self, detail: SessionDetail) -> None:
         """Begin in the middle: what a snapshot says of the time before the first record that we shall see."""
-        row, queue, transcript = detail["session"], detail["queue"], self.transcript
-        transcript.session, transcript.title, transcript.cwd = row["id"], row["title"], row["cwd"]
-        transcript.profile, transcript.model = row["profile"], row.get("model") or transcript.model
+        row, queue, transcript = detail.session, detail.queue, self.transcript
+        transcript.session, transcript.title, transcript.cwd = row.id, row.title, row.cwd
+        transcript.profile, transcript.model = row.profile, row.model or transcript.model
         turn = None
-        turns = sorted(detail["turns"], key=lambda turn: int(turn["turn"]))
-        if turns:
-            last = turns[-1]
-            self.cost = Cost(last["input_tokens"] + last["output_tokens"], last.get("cost"))
-            if row["state"] in ("running", "waiting", "suspended"):
-                suspended = row["state"] == "suspended"
-                turn = TurnProgress(number=last["turn"], started_at=last["started_at"], is_suspended=suspended)
-        if row["state"] == "compacting":
-            self.compacting_since = row["updated_at"]
+        if detail.turns:
+            last = max(detail.turns, key=lambda turn: turn.turn)
+            self.cost = Cost(last.input_tokens + last.output_tokens, last.cost)
+            if row.state in ("running", "waiting", "suspended"):
+                suspended = row.state == "suspended"
+                turn = TurnProgress(number=last.turn, started_at=last.started_at, is_suspended=suspended)
+        if row.state == "compacting":
+            self.compacting_since = row.updated_at
         transcript.seed(
             turn=turn,
             queue=[_queued_item(one, version=place - len(queue)) for place, one in enumerate(queue)],
-            is_compacting=row["state"] == "compacting",
+            is_compacting=row.state == "compacting",
         )
 
     def end(self) -> None:
@@ -340,16 +343,16 @@ class View:
                 return [NoticeBlock(text)]
 
 
-def _queued_item(one: Json, *, version: int) -> QueuedItem:
+def _queued_item(one: QueuedMessage, *, version: int) -> QueuedItem:
     """What waits since before the first record, which would have its version."""
-    if one.get("source") == "task":
-        return NoteItem(version=version, at=one["at"], text=one["text"], task="", input=one["input"], state="queued")
+    if one.source == "task":
+        return NoteItem(version=version, at=one.at, text=one.text, task="", input=one.input, state="queued")
     return MessageItem(
         version=version,
-        at=one["at"],
-        input=one["input"],
-        text=one["text"],
-        by=PersonActor(client=one["by"]),
-        mode=one["mode"],
-        source=one.get("source", "message"),
+        at=one.at,
+        input=one.input,
+        text=one.text,
+        by=PersonActor(client=one.by),
+        mode=cast("InputMode", one.mode),
+        source=cast("InputSource", one.source),
     )
