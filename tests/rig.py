@@ -17,8 +17,12 @@ from holdfast.runtime.agents import Agents
 from holdfast.runtime.work_time import HeartbeatFile
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.sandbox import SandboxBuilder
-from holdfast.timings import USUAL, Timings
+from holdfast.timings import USUAL, RuntimeTimings, StoreTimings, TaskTimings, Timings
 
+QUICK_DISK = Timings(
+    store=StoreTimings(probe=0.02), tasks=TaskTimings(retry=0.02), runtime=RuntimeTimings(append_retry=0.02)
+)
+"""A disk that refused is tried again at once."""
 T = TypeVar("T")
 
 

@@ -65,6 +65,8 @@ class RuntimeTimings:
 
     plan: float = 0.25
     """After this the facts are stored without the decisions that follow from them."""
+    append_retry: float = 1.0
+    """Between two tries to write to a disk that refuses."""
     retry: float = 1.0
     """The first pause before another worker is started for a session whose worker failed."""
     sweep: float = 30.0

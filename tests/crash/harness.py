@@ -26,6 +26,7 @@ from holdfast.domain.session_fold import fold
 from tests.domain.chapters import check_context
 from tests.domain.history import History, check_ended
 from tests.lifecycle.house import House
+from tests.rig import QUICK_DISK
 from tests.runtime.mortal import Fault, How, Killed, MortalStore
 from tests.runtime.rig import ID, STREAM, Rig, call, seen
 from tests.seed import new_seed
@@ -183,7 +184,7 @@ class Survivor:
 
     async def _life(self, faults: list[Fault]) -> bool:
         store = MortalStore(self._home / "holdfast.db", faults[0] if faults else None)
-        rig = House(self._home, store=store, limits=self._scenario.limits)
+        rig = House(self._home, store=store, limits=self._scenario.limits, timings=QUICK_DISK)
         await self._expect_cut(rig)
         client = asyncio.create_task(self._client(rig))
         death = asyncio.create_task(store.died.wait())

@@ -13,6 +13,7 @@ from holdfast.domain.command import InputMode
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events.session import ModelRequested
 from tests.eventually import eventually
+from tests.rig import QUICK_DISK
 from tests.runtime.rig import STREAM, Rig, call, seen
 from tests.zygote import tell
 
@@ -77,11 +78,11 @@ async def endure(home: str, how: int, at: int, opened: bool) -> None:
     shim = ctypes.CDLL(None)
     shim.fault_arm(NEVER if opened else how, at)
     try:
-        rig = Rig(Path(home))
+        rig = Rig(Path(home), timings=QUICK_DISK)
     except Unavailable:
         tell("refused")
         shim.fault_arm(NEVER, 0)
-        rig = Rig(Path(home))
+        rig = Rig(Path(home), timings=QUICK_DISK)
     if opened:
         shim.fault_arm(how, at)
     await rig.start()
@@ -125,7 +126,7 @@ async def _insist(act: Callable[[], Awaitable[object]]) -> None:
 async def fill_up(home: str) -> None:
     """No file may grow for a while, in the middle of an answer."""
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    rig = await Rig(Path(home)).start()
+    rig = await Rig(Path(home), timings=QUICK_DISK).start()
     await rig.create("hold one")
     await rig.until(seen(ModelRequested))
     before = len(await rig.records())

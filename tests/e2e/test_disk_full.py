@@ -23,6 +23,10 @@ SIZE = 12 * 1024 * 1024
 LEFT = 300_000
 
 
+QUICK_DISK = {"store.probe": 0.1, "store.search_retry": 0.1, "tasks.retry": 0.1, "runtime.append_retry": 0.1}
+"""A disk that refused is tried again at once."""
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own, if we may make one."""
@@ -68,7 +72,7 @@ def all_say_that_it_takes_no_writes(gateway: GatewayProcess) -> bool:
 
 
 def test_promise_1_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
-    gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path)
+    gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path, timings=QUICK_DISK)
     with gateway.start():
         session, busy = gateway.create("say before", cwd=tmp_path), gateway.create(cwd=tmp_path)
         resting = gateway.create(cwd=tmp_path)
@@ -129,7 +133,7 @@ def test_promise_1_start_on_a_full_disk_serves_reads_and_recovers(
     small_disk: Path, tmp_path: Path, goodbye: bool
 ) -> None:
     """What was acknowledged is there after kill -9 on a full disk, and can be read before there is space again."""
-    gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path)
+    gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path, timings=QUICK_DISK)
     with gateway.start():
         session = gateway.create("slow 300 one two three four five six")
         gateway.until_event(session, "ModelRequested")
@@ -184,7 +188,7 @@ def test_a_new_home_on_a_full_disk_is_refused_with_the_reason(small_disk: Path) 
 
 
 def test_a_revoke_bites_on_a_full_disk_and_is_written_when_there_is_space(small_disk: Path, tmp_path: Path) -> None:
-    gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path)
+    gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path, timings=QUICK_DISK)
     with gateway.start():
         lost, itself, kept = Browser(gateway, name="lost"), Browser(gateway), Browser(gateway)
         with lost.socket() as socket:

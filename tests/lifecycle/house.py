@@ -18,6 +18,7 @@ from holdfast.sessions import Caller
 from holdfast.store.contract import Appended, CommandKey
 from holdfast.store.rows import TaskRow
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.timings import USUAL, Timings
 from tests.actors import person
 from tests.runtime.rig import ID, Rig
 
@@ -49,9 +50,10 @@ class House(Rig):
         store: SqliteStore | None = None,
         limits: TurnLimits | None = None,
         clock: Clock | None = None,
+        timings: Timings = USUAL,
     ) -> None:
         profiles = RuledProfiles(Home(home).config)
-        super().__init__(home, store=store, limits=limits, clock=clock, profiles=profiles)
+        super().__init__(home, store=store, limits=limits, clock=clock, profiles=profiles, timings=timings)
         self.profiles = profiles
 
     async def start(self) -> Self:

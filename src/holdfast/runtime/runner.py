@@ -225,7 +225,7 @@ class Runner:
             clock=self._clock,
             holder=HOLDER,
             leaving=self._leaving,
-            save_seconds=self._timings.save,
+            timings=self._timings,
         )
         driver = self._driver(writer)
         died = session.chapter.in_progress is not None  # the last worker, while it wrote a summary

@@ -20,8 +20,8 @@ from holdfast.runtime.drivers import Events
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Append, Lease, Store, Write
 from holdfast.store.rows import PartialText
+from holdfast.timings import RuntimeTimings
 
-RETRY_SECONDS = 1.0
 log = logging.getLogger(__name__)
 
 
@@ -81,10 +81,9 @@ class SessionWriter:
         clock: Clock,
         holder: str,
         leaving: asyncio.Event,
-        save_seconds: float,
+        timings: RuntimeTimings,
     ) -> None:
-        self.save_seconds = save_seconds
-        """How long after a piece of an answer was shown the text so far is stored."""
+        self.timings = timings
         self.session = session
         """The newest snapshot that is known."""
         self._store = store
@@ -147,7 +146,7 @@ class SessionWriter:
             try:
                 appended = await self._store.append(append)
             except Unavailable:
-                if await wait_for_event(self._leaving, within=RETRY_SECONDS):
+                if await wait_for_event(self._leaving, within=self.timings.append_retry):
                     raise  # a shutdown does not wait for a broken disk
                 if not await self._is_stored(write, before.version):
                     continue

@@ -172,7 +172,7 @@ class BuiltinDriver:
                 self._request,
                 show=self._show,
                 save=writer.save_text,
-                save_seconds=writer.save_seconds,
+                save_seconds=writer.timings.save,
             )
         except ModelError as error:
             again = (error.after_ms,) if error.retry else None
