@@ -14,7 +14,9 @@ from functools import partial
 import msgspec
 
 from holdfast.client.http import HttpClient, Json
+from holdfast.client.lenient import decode
 from holdfast.client.reconnect import PATIENCE_SECONDS, Disconnected, Reconnected, retry_until_reachable
+from holdfast.schemas.tasks import OutputGap, OutputPage
 
 LIMIT = 1 << 20
 POLL_SECONDS = 20
@@ -28,7 +30,7 @@ class OutputPiece(msgspec.Struct, frozen=True):
     next: int
     size: int
     state: str
-    dropped: tuple[int, int] | None = None
+    dropped: OutputGap | None = None
 
     @property
     def last(self) -> bool:
@@ -49,13 +51,12 @@ def read_output(
         data, headers = client.raw(target, raw="true", **query)
         end, size = int(headers["holdfast-next"]), int(headers["holdfast-size"])
         start = end - len(data)
-        dropped = (offset, start) if not tail and start > offset else None
+        dropped = OutputGap(offset, start) if not tail and start > offset else None
         return OutputPiece(start if tail else offset, data, end, size, headers["holdfast-state"], dropped)
-    page: Json = client.get(target, **query)
-    gone = page["dropped"]
-    dropped = (gone["start"], gone["end"]) if gone is not None else None
-    data = page["text"].encode("utf-8", "replace")
-    return OutputPiece(page["offset"], data, page["next"], page["size"], page["state"], dropped)
+    page = decode(client.text(target, **query), OutputPage)
+    return OutputPiece(
+        page.offset, page.text.encode("utf-8", "replace"), page.next, page.size, page.state, page.dropped
+    )
 
 
 def stored_output(client: HttpClient, task: str, *, raw: bool, offset: int = 0, tail: int = 0) -> Iterator[OutputPiece]:

@@ -147,13 +147,14 @@ def _instead(cli: Cli, values: Values) -> dict[Keys, tuple[object, str]]:
         "notify": usual.notify,
     }
     threshold = values["compaction"]["threshold"]
-    default = next((one for one in known_profiles(cli)["profiles"] if one["default"]), None)
+    known = convert(_ask(cli, "profiles", quietly=True), ProfileList).profiles
+    default = next((profile for profile in known if profile.default), None)
     found: dict[Keys, tuple[object, str]] = {
         ("gateway", "port"): (DEFAULT_PORT, f"{DEFAULT}, or any free port if it is taken"),
         ("compaction", "limit"): (threshold + threshold // 4, LIMIT),
     }
     if default is not None:
-        found[("default_profile",)] = (default["name"], DETECTED if default["origin"] == "detected" else DEFAULT)
+        found[("default_profile",)] = (default.name, DETECTED if default.origin == "detected" else DEFAULT)
     for name, value in resets.items():
         found["session_reset", name] = (value, DEFAULT)
     for profile in values["profiles"]:
@@ -210,15 +211,14 @@ def profiles() -> None:
 @profiles.verb("Look", "list")
 def list_profiles(cli: Cli) -> None:
     """List the profiles, with where they come from."""
-    found = _ask(cli, "profiles")
-    if cli.json:
-        cli.print_json(found)
-        return
-    known = convert(found, ProfileList)
+    problem = cli.show(_ask(cli, "profiles"), ProfileList, _profiles_table).problem
+    if problem and not cli.json:
+        cli.note(f"config.toml has an error, the last good settings are in force: {clean(problem)}")
+
+
+def _profiles_table(known: ProfileList) -> str:
     rows = [[one.name, one.model, one.origin, "default" if one.default else ""] for one in known.profiles]
-    cli.echo(table(PROFILES, rows))
-    if known.problem:
-        cli.note(f"config.toml has an error, the last good settings are in force: {clean(known.problem)}")
+    return table(PROFILES, rows)
 
 
 @profiles.verb("Look", "show")
@@ -228,10 +228,10 @@ def show_profile(cli: Cli, name: str) -> None:
     known = {profile["name"]: profile for profile in _ask(cli, "profiles")["profiles"]}
     if name not in known:
         raise CliError(f"There is no profile {name}.", hint=f"There is: {', '.join(known)}.", code=NOT_FOUND)
-    if cli.json:
-        cli.print_json(known[name])
-        return
-    profile = convert(known[name], ProfileView)
+    cli.show(known[name], ProfileView, _profile_details)
+
+
+def _profile_details(profile: ProfileView) -> str:
     tools = ", ".join(f"{pattern} = {policy}" for pattern, policy in profile.tools.items())
     limits = [f"{profile.max_steps} steps"]
     limits += [f"{profile.max_tokens} tokens"] if profile.max_tokens else []
@@ -246,7 +246,7 @@ def show_profile(cli: Cli, name: str) -> None:
         ("a turn", "at most " + ", ".join(limits)),
         ("instructions", profile.instructions or "none"),
     ]
-    cli.echo(details_short(rows))
+    return details_short(rows)
 
 
 @profiles.verb("Change")
@@ -289,32 +289,22 @@ def default(cli: Cli, name: str) -> None:
 @verb()
 def models(cli: Cli) -> None:
     """Show the models that can be used without configuration: by keys and by local servers."""
-    found = _ask(cli, "models")
-    if cli.json:
-        cli.print_json(found)
-    elif detected := convert(found, ModelList).detected:
-        rows = [[known.provider, known.how, ", ".join(known.models)] for known in detected]
-        cli.echo(table(MODELS, rows))
-    else:
-        cli.echo(with_home(NO_MODELS))
+    cli.show(_ask(cli, "models"), ModelList, _models_table)
 
 
-def _ask(cli: Cli, what: str) -> Json:
+def _models_table(found: ModelList) -> str:
+    rows = [[known.provider, known.how, ", ".join(known.models)] for known in found.detected]
+    return table(MODELS, rows) if rows else with_home(NO_MODELS)
+
+
+def _ask(cli: Cli, what: str, *, quietly: bool = False) -> Json:
     """The profiles or models as the gateway knows them, or, when none runs, as one started from here would."""
     try:
         found: Json = cli.client.get(f"/v1/{what}")
     except GatewayNotRunning:
         found = _find_here(cli, what)
-        cli.note("no gateway is running; this is what one started from here would find")
-    return found
-
-
-def known_profiles(cli: Cli) -> Json:
-    """The same, without a note about the gateway."""
-    try:
-        found: Json = cli.client.get("/v1/profiles")
-    except GatewayNotRunning:
-        found = _find_here(cli, "profiles")
+        if not quietly:
+            cli.note("no gateway is running; this is what one started from here would find")
     return found
 
 

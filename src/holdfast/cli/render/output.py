@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+import msgspec
+
 from holdfast.cli.context import Cli
 from holdfast.cli.render.tasks import describe_task
 from holdfast.cli.screen import clean, dim
@@ -29,26 +31,18 @@ class OutputPrinter:
             self._print_json(piece)
             return
         if piece.dropped is not None:
-            self._print_gap(f"[bytes {piece.dropped[0]}{EN_DASH}{piece.dropped[1]} were dropped]")
+            self._print_gap(f"[bytes {piece.dropped.start}{EN_DASH}{piece.dropped.end} were dropped]")
         if piece.data:
             self._empty = False
             self._open_line = not piece.data.endswith(b"\n")
             self._cli.echo(piece.data if self._raw else piece.data.decode("utf-8", "replace"), nl=False)
 
     def _print_json(self, piece: OutputPiece) -> None:
-        dropped = {"start": piece.dropped[0], "end": piece.dropped[1]} if piece.dropped is not None else None
-        if not piece.data and dropped is None and not piece.last:
+        if not piece.data and piece.dropped is None and not piece.last:
             return
-        line = {
-            "task": self._task,
-            "offset": piece.offset,
-            "next": piece.next,
-            "size": piece.size,
-            "state": piece.state,
-            "dropped": dropped,
-            "text": piece.data.decode("utf-8", "replace"),
-        }
-        self._cli.print_json(line, one_line=True)
+        fields = msgspec.to_builtins(piece, builtin_types=(bytes,))
+        text = fields.pop("data").decode("utf-8", "replace")
+        self._cli.print_json(fields | {"task": self._task, "text": text}, one_line=True)
 
     def _print_gap(self, mark: str) -> None:
         if self._raw:
