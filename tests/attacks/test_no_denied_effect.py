@@ -18,10 +18,12 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.commands import CreateSession
+from holdfast.store.reads import CardFilter
 from tests.board.rig import BoardRig
 from tests.memory import MEMORY
 
 DEEPEST = 3
+OPEN_CARDS = (CardFilter(status="ready"), CardFilter(status="running"))
 TOOLS = ("terminal", "write", "delegate", "kanban_create")
 
 
@@ -94,12 +96,13 @@ async def quiet(rig: BoardRig) -> None:
     with rig.store.subscribe(None) as changes:
         while True:
             changes.drain()
+            seq = (await rig.store.counts()).seq
             at_work = await rig.store.unfinished_sessions()
             tasks = [row for row in await rig.store.running_tasks() if row.kind != "process"]
             waiting = {row.turn_state for row in at_work} - {"running"}
             assert "waiting" not in waiting, "nobody is there to be asked"
-            counts = await rig.store.cards.counts()
-            if not at_work and not tasks and not (counts.get("ready", 0) or counts.get("running", 0)):
+            cards = [await rig.store.cards.cards(one, offset=0, limit=1) for one in OPEN_CARDS]
+            if not at_work and not tasks and not any(cards) and seq == (await rig.store.counts()).seq:
                 return
             await changes.wait()
 

@@ -37,7 +37,11 @@ class Chapters(Client):
         self.command(gateway, f"{path}/compact", {"instructions": "briefly"}, "short")
         gateway.until_event(self.session, "SummaryWritten", count=2)
         self.command(gateway, f"{path}/messages", {"text": "count"}, "third")
+        until(lambda: self._commands_are_over(gateway), "the end of the command that the reset stopped is written")
         self._rest(gateway)
+
+    def _commands_are_over(self, gateway: GatewayProcess) -> bool:
+        return all(one["state"] != "running" for one in tasks_of(gateway, self.session))
 
     def _rest(self, gateway: GatewayProcess) -> None:
         until(lambda: self.is_at_rest(gateway), "rest")

@@ -46,10 +46,12 @@ def trial(tmp_path: Path, *, cuts: int) -> None:
         for number in range(cuts):
             with home_with_commands(disk / "home", log_next_to=tmp_path / f"gateway{number}") as gateway:
                 told = talk(gateway.start(), tmp_path, number, seconds=0.3 + rng.random())
-            copy = tmp_path / "copy"
+            # a new file each time: commands may still use the one before, and would write into the next
+            copy = tmp_path / f"copy{number}"
             subprocess.run(["cp", "--sparse=always", str(image), str(copy)], check=True)
-            with mounted(copy, tmp_path / "after") as after:
-                check(after / "home", told, log=tmp_path / f"after{number}")
+            with mounted(copy, tmp_path / f"after{number}") as after:
+                copy.unlink()
+                check(after / "home", told, log=tmp_path / f"log{number}")
             messages, ends = messages + len(told.inputs), ends + len(told.ended)
     print(f"\n{cuts} power cuts, {messages} messages and {ends} ends of commands told: 0 lost")
     assert messages, "something was acknowledged"
