@@ -46,10 +46,13 @@ async def test_leaving_stopping_and_help_never_wait_for_a_command_in_progress(tm
     chat = ChatController(gateway, ReadCursors(tmp_path), screen, AttachedSession(SessionRef(cwd="/"), view))
     chat.submit("/reset note")  # the gateway has not answered: its answer is taken by this very loop
     chat.submit("say behind it")
+    chat.submit("/tasks")
+    chat.submit("/why")
+    chat.submit("/card add behind it")
     chat.submit("/help")
     assert screen.shown
     chat.submit("/stop")
     assert "nothing to stop" in str(screen.shown[-1])
     chat.submit("/quit")
     assert screen.left
-    assert [message.text for message in chat.unsent] == ["say behind it"]
+    assert [message.text for message in chat.unsent] == ["say behind it", "/card add behind it"]

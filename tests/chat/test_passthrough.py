@@ -91,6 +91,20 @@ def test_a_command_prints_what_it_prints_on_the_command_line(gateway: GatewayPro
     assert only_remark(gateway.home, "profiles show nobody") == "There is no profile nobody. There is: careful, demo."
 
 
+def test_what_is_meant_in_a_chat_is_filled_in(gateway: GatewayProcess) -> None:
+    session = gateway.create("say hello")
+    here = ThisSession(session, "careful")
+    (block,) = run_command(str(gateway.home), "sessions show", here=here)
+    assert isinstance(block, ListingBlock)
+    assert session in block.lines[0]
+    run_command(str(gateway.home), "card add --triage write it's\n  line by line", here=here)
+    (card,) = gateway.get("/v1/cards")["cards"]
+    detail = gateway.get(f"/v1/cards/{card['id']}")
+    assert (card["title"], card["profile"], card["status"]) == ("write it's", "careful", "triage")
+    assert detail["body"] == "write it's\n  line by line"
+    assert detail["followers"] == [session]
+
+
 def test_only_our_own_styling_passes_and_not_too_much_of_it() -> None:
     terminal = BlockTerminal()
     terminal.echo(f"{dim('head')} \x1b]8;;http://x\x1b\\link\x1b[2J\x07 \x1b[8mhidden\u202e")
