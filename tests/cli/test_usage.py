@@ -45,7 +45,7 @@ def test_invalid_utf8_is_2(cli: CommandLine) -> None:
 def test_values_that_the_gateway_refuses_are_2(cli: CommandLine) -> None:
     done = cli("run", "x", "--profile", "nobody")
     assert done.returncode == 2
-    assert done.stderr == "error: There is no profile 'nobody'.\n  hint: There is: demo.\n"
+    assert done.stderr == "error: There is no profile 'nobody'.\n  hint: The profiles are: demo.\n"
     for megabytes in (2, 10):
         done = cli("run", "-", stdin=b"x" * megabytes * 1_000_000)
         assert done.returncode == 2, done.stderr
