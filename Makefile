@@ -57,6 +57,7 @@ setup: $(UV)
 
 $(UV):
 	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Holdfast needs Python 3.11 or newer: make PY=/path/to/python3.11"; exit 1; }
+	@echo "Installing into .tools and .venv. The first time this takes a minute or two."
 	@$(PY) -m venv .tools || { echo "The venv module is missing; on Debian: apt-get install python3-venv"; rm -rf .tools; exit 1; }
 	@.tools/bin/pip install --quiet --disable-pip-version-check 'uv>=0.13,<0.14'
 

@@ -179,8 +179,8 @@ def test_what_an_edit_cannot_take_back_is_not_offered(guest: Seat) -> None:
     form = page.get_by_role("dialog", name="Edit the card")
     expect(form.locator("option", has_text="careful")).to_have_count(1)  # the profiles come behind
     offered = form.locator("option").all_text_contents()
-    assert "careful" in offered and "Always go on (resume)" in offered
-    assert not {"None: it is not started", "As its profile says"} & set(offered)
+    assert "careful" in offered and "Always continue (resume)" in offered
+    assert not {"None: it is not started", "As in its profile"} & set(offered)
     form.get_by_label("Attempts").fill("")
     form.get_by_role("button", name="Save").click()
     expect(form).to_be_visible()  # empty would change nothing

@@ -141,7 +141,7 @@ def test_when_it_is_reset_is_shown_and_chosen(visitor: Seat) -> None:
     said(visitor, "say hello")
     menu(visitor, "When it is reset…")
     dialog = visitor.page.get_by_role("dialog", name="When this session is reset")
-    expect(dialog.locator(".held > div", has_text="Resets")).to_contain_text("Never by itself")
+    expect(dialog.locator(".held > div", has_text="Resets")).to_contain_text("Never automatically")
     expect(dialog.locator(".held > div", has_text="Resets")).to_contain_text("by default")
     dialog.get_by_label("Mode").select_option("idle")
     dialog.get_by_label("Idle minutes").fill("90")

@@ -130,7 +130,7 @@ def test_the_line_is_dead_and_nobody_says_so(seat: Seat) -> None:
     seat.context.set_offline(True)  # the sockets stay open and silent
     expect(seat.page.locator(".conn")).not_to_have_text("Live")
     expect(seat.page.locator(".banner.offline")).to_be_visible()
-    expect(seat.page.locator(".banner.offline")).to_contain_text("The work goes on.")
+    expect(seat.page.locator(".banner.offline")).to_contain_text("Agents and commands keep running.")
     seat.context.set_offline(False)
     expect(seat.page.locator(".conn")).to_have_text("Live")
 
@@ -164,4 +164,4 @@ def test_two_tabs_do_not_fight(seat: Seat) -> None:
 def test_a_session_that_was_deleted_elsewhere(seat: Seat) -> None:
     seat.begin()
     seat.gateway.client.request("DELETE", f"/v1/sessions/{seat.session}")
-    expect(seat.page.get_by_text("This session is not there any more")).to_be_visible()
+    expect(seat.page.get_by_text("This session no longer exists")).to_be_visible()

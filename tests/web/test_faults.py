@@ -92,7 +92,9 @@ def test_a_revoked_device_is_told_and_can_come_back(seat: Seat) -> None:
     seat.begin()
     (device,) = seat.gateway.get("/v1/devices")["devices"]
     seat.gateway.command("DELETE", f"/v1/devices/{device['id']}")
-    expect(seat.page.get_by_role("alert")).to_contain_text("This browser was signed out. The work goes on.")
+    expect(seat.page.get_by_role("alert")).to_contain_text(
+        "This browser was signed out. Agents and commands keep running."
+    )
     seat.page.get_by_label("One-time code").fill(seat.gateway.command("POST", "/v1/codes")["code"])
     seat.page.get_by_role("button", name="Sign in").click()
     expect(seat.page.get_by_label("Message", exact=True)).to_be_visible()
@@ -109,7 +111,9 @@ def test_the_conversation_stands_when_its_markdown_cannot_be_loaded(browser: Bro
         seat.finished(1)
         seat.sees("it is **plain** then")
         gateway.kill9()
-        expect(seat.page.locator(".banner.offline")).to_contain_text("The work goes on.", timeout=WAIT_MS)
+        expect(seat.page.locator(".banner.offline")).to_contain_text(
+            "Agents and commands keep running.", timeout=WAIT_MS
+        )
         seat.sees("it is **plain** then")
 
 
@@ -124,7 +128,9 @@ def test_the_gateway_is_gone_for_an_hour(browser: Browser, gateway: GatewayProce
         gateway.kill9()
         expect(seat.page.locator(".conn")).not_to_have_text("Live", timeout=WAIT_MS)
         seat.page.clock.fast_forward("01:00:00")
-        expect(seat.page.locator(".banner.offline")).to_contain_text("The work goes on.", timeout=WAIT_MS)
+        expect(seat.page.locator(".banner.offline")).to_contain_text(
+            "Agents and commands keep running.", timeout=WAIT_MS
+        )
         seat.send("say written while it was gone")
         expect(seat.page.get_by_text("Waits in this browser")).to_be_visible()
         gateway.start(port)
@@ -173,7 +179,7 @@ def test_a_browser_that_keeps_nothing(browser: Browser, shared: GatewayProcess) 
         for path in ("/home", "/tasks", "/settings/notifications"):
             seat.open(path)
             expect(seat.page.locator(".conn")).to_have_text("Live")
-        expect(seat.page.get_by_text("This browser keeps nothing")).to_be_visible()
+        expect(seat.page.get_by_text("This browser stores nothing")).to_be_visible()
 
 
 def test_what_waited_for_a_session_that_was_deleted_is_not_lost(guest: Seat) -> None:
@@ -184,7 +190,7 @@ def test_what_waited_for_a_session_that_was_deleted_is_not_lost(guest: Seat) -> 
     expect(guest.page.get_by_text("Waits in this browser")).to_be_visible()
     guest.gateway.client.request("DELETE", f"/v1/sessions/{guest.session}")
     guest.context.set_offline(False)
-    expect(guest.page.get_by_text("This session is not there any more")).to_be_visible(timeout=WAIT_MS)
+    expect(guest.page.get_by_text("This session no longer exists")).to_be_visible(timeout=WAIT_MS)
     expect(guest.page.locator(".outbox")).to_contain_text("took an hour to write")
     expect(guest.page.locator(".outbox")).to_contain_text("Not taken", timeout=WAIT_MS)
     guest.page.get_by_role("button", name="Discard").click()

@@ -35,7 +35,7 @@ def test_retention_shows_what_goes_and_lets_it_go(seat: Seat) -> None:
     assert len(seat.gateway.get("/v1/tasks")["tasks"]) == 2
     panel.get_by_role("button", name="Prune now").click()
     dialog.get_by_role("button", name="Delete 1 task").click()
-    expect(panel).to_contain_text("The rules take nothing now.")
+    expect(panel).to_contain_text("The rules delete nothing now.")
     assert [task["title"] for task in seat.gateway.get("/v1/tasks")["tasks"]] == ["the new one"]
 
 
@@ -80,7 +80,7 @@ def test_a_task_says_what_happened_to_it_and_what_it_takes(seat: Seat) -> None:
     task = seat.gateway.command("POST", "/v1/tasks", {"shell": "while :; do echo x; sleep 0.2; done"})["task"]
     seat.open(f"/tasks/{task}")
     facts = seat.page.get_by_label("About this task")
-    expect(facts).to_contain_text("While you look")
+    expect(facts).to_contain_text("Live")
     expect(facts.locator(".meter")).to_contain_text("iB")
     expect(facts.locator(".meter svg").first.locator("rect")).not_to_have_count(0)
     expect(facts.locator(".steps")).to_contain_text("Runs as process")
@@ -89,7 +89,7 @@ def test_a_task_says_what_happened_to_it_and_what_it_takes(seat: Seat) -> None:
     seat.page.get_by_role("button", name="Stop").click()
     expect(facts.locator(".steps")).to_contain_text("Ended: stopped")
     expect(facts.locator(".steps")).to_contain_text("Stop asked for by you")
-    expect(facts).not_to_contain_text("While you look")  # nothing is measured any more
+    expect(facts).not_to_contain_text("Live")  # nothing is measured any more
 
 
 def test_what_the_model_had_in_view(seat: Seat) -> None:

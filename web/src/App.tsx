@@ -48,7 +48,7 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
   const [said, setSaid] = useState(problem);
   const wasIn = useRef(false);
   useEffect(() => whenSignedOut(() => {
-    if (wasIn.current) setSaid("This browser was signed out. The work goes on.");
+    if (wasIn.current) setSaid("This browser was signed out. Agents and commands keep running.");
     setDoor("out");
   }), []);
   useEffect(() => {
@@ -94,7 +94,7 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
   const [place] = useLocation();
   useOpened();
   if (door === "out") return <SignIn problem={said} onDone={signedIn} />;
-  if (door !== "in") return silent ? <Empty title="The gateway does not answer">This page asks again every second. Is it running? `holdfast serve` starts it.</Empty> : <Loading />;
+  if (door !== "in") return silent ? <Empty title="The gateway does not respond">This page retries every second. `holdfast serve` starts the gateway.</Empty> : <Loading />;
   return (
     <Shell>
       <Broken place={place}><Suspense fallback={<Loading />}>

@@ -39,7 +39,7 @@ export default function BoardPage({ name, card }: { readonly name: string; reado
 export function CardAnywhere({ id }: { readonly id: string }): ReactNode {
   const asked = useCard(id);
   if (asked.data) return <Redirect to={`/board/${asked.data.card.board}/${asked.data.card.id}`} replace />;
-  return <div className="page"><div className="bar"><h1>Card</h1></div>{asked.isError ? <Empty title="This card is not there" action={<Link className="btn" href="/board">To the board</Link>}>{asked.error.message}</Empty> : <Loading />}</div>;
+  return <div className="page"><div className="bar"><h1>Card</h1></div>{asked.isError ? <Empty title="Card not found" action={<Link className="btn" href="/board">To the board</Link>}>{asked.error.message}</Empty> : <Loading />}</div>;
 }
 
 const FIRST: readonly Column[] = ["blocked", "review", "running", "ready", "todo", "triage", "scheduled", "done"];

@@ -45,7 +45,7 @@ export function CardDrawer({ id, board, moves }: { readonly id: string; readonly
       {asked.data ? <Open key={id} detail={asked.data} moves={moves} onClose={close} /> : (
         <>
           <div className="head"><div className="row"><span className="mono faint grow">{id}</span><button type="button" className="btn quiet small icon" aria-label="Close the card" onClick={close}><Icon name="close" /></button></div></div>
-          {asked.isError ? <Empty title="This card is not there">{asked.error.message}</Empty> : <Loading />}
+          {asked.isError ? <Empty title="Card not found">{asked.error.message}</Empty> : <Loading />}
         </>
       )}
     </aside>
@@ -92,12 +92,12 @@ function Head({ detail, moves, onClose, title }: {
   const archive = (): void => void call("POST /v1/cards/{id}/archive", { path }).then((done) => {
     setAsking(null);
     if (done.kept) return setKept(done.kept);
-    toast("done", "The card was archived", "Its workspace was removed; nothing was lost with it.");
+    toast("done", "The card was archived", "Its workspace was removed; it had no unsaved work.");
     onClose();
   }, complain);
   const release = (): void => void call("POST /v1/cards/{id}/release", { path }).then((done) => {
     if (done.kept) return setKept(done.kept);
-    toast("done", "Its workspace was removed", "Nothing was lost with it.");
+    toast("done", "Its workspace was removed", "It had no unsaved work.");
   }, complain);
   const cost = detail.runs.reduce((sum, run) => sum + (run.cost ?? 0), 0);
   const tokens = detail.runs.reduce((sum, run) => sum + run.input_tokens + run.output_tokens, 0);
@@ -130,7 +130,7 @@ function Head({ detail, moves, onClose, title }: {
       {asking === "edit" && <CardForm board={card.board} detail={detail} onClose={() => setAsking(null)} onDone={() => setAsking(null)} />}
       {asking === "stop" && (
         <Confirm title={`Stop run ${card.run}?`} verb="Stop 1 run" onNo={() => setAsking(null)} onYes={() => { setAsking(null); stop(); }}>
-          <p>The card is blocked until somebody lets it go on. Its session stays, and the next run goes on with it.</p>
+          <p>The card is blocked until somebody unblocks it. Its session is kept, and the next run continues it.</p>
         </Confirm>
       )}
       {asking === "archive" && (
@@ -139,7 +139,7 @@ function Head({ detail, moves, onClose, title }: {
         </Confirm>
       )}
       {kept && (
-        <Confirm title="Archived; its workspace stays" verb="Close the card" danger={false} onNo={() => setKept("")} onYes={() => { setKept(""); onClose(); }}>
+        <Confirm title="Archived; its workspace was kept" verb="Close the card" danger={false} onNo={() => setKept("")} onYes={() => { setKept(""); onClose(); }}>
           <p>This would be lost: {kept}. Save or merge it, then choose “Remove its workspace”.</p>
         </Confirm>
       )}
@@ -152,9 +152,9 @@ function Body({ detail }: { readonly detail: CardDetail }): ReactNode {
   const { metadata, artifacts } = detail;
   return (
     <>
-      {detail.body ? <div className="prose"><Prose text={detail.body} live={false} /></div> : <p className="muted">It has no more words than its title.</p>}
+      {detail.body ? <div className="prose"><Prose text={detail.body} live={false} /></div> : <p className="muted">It has no description.</p>}
       <p><button type="button" className="btn small" onClick={() => setEditing(true)}><Icon name="edit" />Edit</button></p>
-      {detail.summary && <><h3>What came of it</h3><div className="prose"><Prose text={detail.summary} live={false} /></div></>}
+      {detail.summary && <><h3>Result</h3><div className="prose"><Prose text={detail.summary} live={false} /></div></>}
       {artifacts.length > 0 && <><h3>Files</h3><ul className="mono">{artifacts.map((file) => <li key={file} className="cut">{file}</li>)}</ul></>}
       {Object.keys(metadata).length > 0 && <dl className="pairs-2">{Object.entries(metadata).map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl>}
       {editing && <CardForm board={detail.card.board} detail={detail} onClose={() => setEditing(false)} onDone={() => { setEditing(false); void queries.invalidateQueries({ queryKey: ["card", detail.card.id] }); }} />}
@@ -168,7 +168,7 @@ function Changes({ card }: { readonly card: CardView }): ReactNode {
   if (asked.isLoading) return <Loading rows={3} />;
   if (asked.isError) return <p className="muted">{asked.error.message}</p>;
   const text = asked.data?.diff ?? "";
-  if (!text.trim()) return <p className="muted">Nothing is different in its workspace, as far as git knows.</p>;
+  if (!text.trim()) return <p className="muted">No changes in its workspace, or it is not a git repository.</p>;
   return (
     <pre className="diff" tabIndex={0} aria-label="Changes in the workspace">
       {text.split("\n").slice(0, 4000).map((line, index) => <span key={index} className={lookOf(line)}>{line || " "}{"\n"}</span>)}
@@ -187,8 +187,8 @@ function Policy({ detail }: { readonly detail: CardDetail }): ReactNode {
   return (
     <>
       <h3>Policy</h3>
-      <p className="muted">Resume <b>{detail.resume ?? "as its profile says"}</b>, {detail.attempts}{most} attempts used{hours}.{" "}
-        {detail.followers.length > 0 && <>Told of its end: {detail.followers.map((one, at) => <span key={one}>{at > 0 && ", "}<Link href={`/s/${one}`}>session {one.slice(0, 8)}</Link></span>)}.</>}</p>
+      <p className="muted">Resume <b>{detail.resume ?? "as in its profile"}</b>, {detail.attempts}{most} attempts used{hours}.{" "}
+        {detail.followers.length > 0 && <>Notified when it ends: {detail.followers.map((one, at) => <span key={one}>{at > 0 && ", "}<Link href={`/s/${one}`}>session {one.slice(0, 8)}</Link></span>)}.</>}</p>
       {detail.limits.length > 0 && <><h3>Limits</h3>{detail.limits.map((limit) => <p key={limit} className="muted">{limit}</p>)}</>}
     </>
   );

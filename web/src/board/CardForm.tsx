@@ -49,7 +49,7 @@ export function CardForm({ board, detail, onClose, onDone }: {
         {!running && (
           <>
             <label>Title<input className="input" required maxLength={200} value={title} onChange={(event) => setTitle(event.target.value)} autoFocus /></label>
-            <label>What is to be done<textarea className="input" rows={7} value={body} placeholder="Markdown. The worker reads this, and every comment." onChange={(event) => setBody(event.target.value)} /></label>
+            <label>Description<textarea className="input" rows={7} value={body} placeholder="Markdown. The worker reads this and all comments." onChange={(event) => setBody(event.target.value)} /></label>
             <div className="pair">
               <label>Profile<select className="input" value={profile} onChange={(event) => setProfile(event.target.value)}>
                 {!known?.profile && <option value="">None: it is not started</option>}{profiles.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}</select></label>
@@ -61,10 +61,10 @@ export function CardForm({ board, detail, onClose, onDone }: {
         <div className="pair">
           <label>Priority<input className="input" type="number" min={-1000} max={1000} value={priority} onChange={(event) => setPriority(event.target.value)} /></label>
           {!running && <label>After a block or a crash<select className="input" value={resume} onChange={(event) => setResume(event.target.value as Resume)}>
-            {!detail?.resume && <option value="">As its profile says</option>}<option value="auto">Go on where it can (auto)</option><option value="resume">Always go on (resume)</option><option value="fresh">Always begin anew (fresh)</option></select></label>}
-          <label>Attempts<input className="input" type="number" min={1} max={100} required={detail?.max_attempts != null} placeholder="as the board says" value={attempts} onChange={(event) => setAttempts(event.target.value)} /></label>
+            {!detail?.resume && <option value="">As in its profile</option>}<option value="auto">Continue if possible (auto)</option><option value="resume">Always continue (resume)</option><option value="fresh">Always start a new session (fresh)</option></select></label>}
+          <label>Attempts<input className="input" type="number" min={1} max={100} required={detail?.max_attempts != null} placeholder="default of the board" value={attempts} onChange={(event) => setAttempts(event.target.value)} /></label>
         </div>
-        {!known && <label className="row"><input type="checkbox" checked={triage} onChange={(event) => setTriage(event.target.checked)} />Into triage: somebody looks at it before it is started</label>}
+        {!known && <label className="row"><input type="checkbox" checked={triage} onChange={(event) => setTriage(event.target.checked)} />Triage first: it is not started until somebody moves it</label>}
         <div className="acts">
           <button type="button" className="btn" onClick={onClose}>Cancel</button>
           <button type="submit" className="btn primary" disabled={busy || (!running && !title.trim())}>{known ? "Save" : "Add card"}</button>

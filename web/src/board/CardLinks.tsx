@@ -22,7 +22,7 @@ export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
   return (
     <>
       <h3>Linked cards</h3>
-      {parents.length + children.length === 0 && text === null && <p className="muted">It waits for no other card, and none waits for it.</p>}
+      {parents.length + children.length === 0 && text === null && <p className="muted">No linked cards.</p>}
       <ul className="linked">
         {parents.map((one) => <Row key={one.id} card={one} word="before this" act={<button type="button" className="btn quiet small icon" aria-label={`Do not wait for ${one.title}`} onClick={() => unlink(one.id)}><Icon name="close" /></button>} />)}
         {children.map((one) => <Row key={one.id} card={one} word="after this" />)}

@@ -59,7 +59,7 @@ function Transcript({ run }: { readonly run: RunView }): ReactNode {
 }
 
 export function Runs({ detail }: { readonly detail: CardDetail }): ReactNode {
-  if (detail.runs.length === 0) return <p className="muted">No worker has had it yet. A run is one attempt, with a session that the next one goes on with.</p>;
+  if (detail.runs.length === 0) return <p className="muted">No run yet. A run is one attempt at the card; the next run continues its session.</p>;
   return (
     <ul className="run-list">
       {[...detail.runs].reverse().map((run) => (

@@ -49,7 +49,7 @@ export function Unblock({ detail }: { readonly detail: CardDetail }): ReactNode 
     <section className="block" aria-label="What it waits for">
       <div className="row"><b>{asks ? `${card.profile} asks` : "It is blocked"}</b><span className="note-by"><Time at={card.moved_at} />, <Since at={card.moved_at} /> ago</span><span className="grow" /><Why of="card" id={card.id} /></div>
       <blockquote>{card.reason}</blockquote>
-      <textarea className="input" rows={3} aria-label="Answer or comment" placeholder="Your answer. It becomes a comment and the worker's next words." value={text} onChange={(event) => setText(event.target.value)} />
+      <textarea className="input" rows={3} aria-label="Answer or comment" placeholder="Your answer. It becomes a comment, and the worker's next message." value={text} onChange={(event) => setText(event.target.value)} />
       <div className="row acts">
         <button type="button" className="btn primary" disabled={busy} onClick={() => go(false)}><Icon name="play" />Unblock and continue</button>
         <button type="button" className="btn" disabled={busy} onClick={() => go(true)}>Start fresh instead</button>

@@ -91,8 +91,8 @@ function Ask({ card, to, what, onAct, onClose }: Asking & {
           <div className="asks form">
             <label>Reason<textarea className="input" rows={2} value={text} onChange={(event) => setText(event.target.value)} autoFocus /></label>
             <label>What is missing<select className="input" value={kind} onChange={(event) => setKind(event.target.value as typeof kind)}>
-              <option value="needs_input">A person's word</option><option value="dependency">Something else has to be done first</option>
-              <option value="capability">A tool or a right</option><option value="transient">Nothing for long: it is tried later</option></select></label>
+              <option value="needs_input">An answer from a person</option><option value="dependency">Other work must be done first</option>
+              <option value="capability">A tool or a permission</option><option value="transient">A temporary problem: it is retried later</option></select></label>
           </div>
         </Confirm>
       );
@@ -101,14 +101,14 @@ function Ask({ card, to, what, onAct, onClose }: Asking & {
         <Confirm title={`Complete ${name}?`} verb="Complete" danger={card.status === "running"} onNo={onClose}
           onYes={() => onAct(card, to, call("POST /v1/cards/{id}/complete", { path, key, body: { summary: said } }))}>
           {card.status === "running" && <p>Its run is stopped.</p>}
-          <label className="asks form"><span>What came of it</span><textarea className="input" aria-label="Summary" rows={3} value={text} onChange={(event) => setText(event.target.value)} autoFocus /></label>
+          <label className="asks form"><span>Result</span><textarea className="input" aria-label="Summary" rows={3} value={text} onChange={(event) => setText(event.target.value)} autoFocus /></label>
         </Confirm>
       );
     case "stop":
       return (
         <Confirm title={`Stop run ${card.run} of ${name}?`} verb={`Stop and move to ${WORDS[to]}`} onNo={onClose}
           onYes={() => onAct(card, to, call("POST /v1/cards/{id}/move", { path, key, body: { status: to } }))}>
-          <p>Its worker is stopped. Its session stays, and the next run goes on with it.</p>
+          <p>Its worker is stopped. Its session is kept, and the next run continues it.</p>
         </Confirm>
       );
     case "unblock":
@@ -117,9 +117,9 @@ function Ask({ card, to, what, onAct, onClose }: Asking & {
           onYes={() => onAct(card, "ready", call("POST /v1/cards/{id}/unblock", { path, key, body: { text: said || null, fresh } }))}>
           <p className="quote">{card.reason}</p>
           <div className="asks form">
-            <label>Your answer, if it needs one<textarea className="input" rows={3} value={text} onChange={(event) => setText(event.target.value)} autoFocus /></label>
+            <label>Your answer (optional)<textarea className="input" rows={3} value={text} onChange={(event) => setText(event.target.value)} autoFocus /></label>
           </div>
-          <label className="row asks"><input type="checkbox" checked={fresh} onChange={(event) => setFresh(event.target.checked)} />Start fresh instead of going on with its session</label>
+          <label className="row asks"><input type="checkbox" checked={fresh} onChange={(event) => setFresh(event.target.checked)} />Start a new session instead of continuing the last one</label>
         </Confirm>
       );
   }

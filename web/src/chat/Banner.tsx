@@ -23,7 +23,7 @@ export function Banners({ missed, onJump, onDismiss }: {
       <div className="banner failed" role="alert">
         <Icon name="failed" />
         <div className="grow"><p><strong>Nothing new can be stored: {status.data.problem}</strong></p>
-          <p className="digest">Running commands go on. When there is space again Holdfast recovers by itself.</p></div>
+          <p className="digest">Running commands keep running. Holdfast recovers automatically when there is space again.</p></div>
       </div>
     );
   }
@@ -31,7 +31,7 @@ export function Banners({ missed, onJump, onDismiss }: {
     return (
       <div className="banner serving" role="status">
         <Icon name="refresh" />
-        <div className="grow"><p><strong>This page is from an older build.</strong></p><p className="digest">Reload it to get the one that fits the gateway. Nothing is lost.</p></div>
+        <div className="grow"><p><strong>This page is from an older build.</strong></p><p className="digest">Reload it to match the gateway. Nothing is lost.</p></div>
         <div className="row acts"><button type="button" className="btn small" onClick={() => location.reload()}>Reload</button></div>
       </div>
     );
@@ -79,8 +79,8 @@ function Offline({ since, next }: { readonly since: number; readonly next: numbe
     <div className="banner offline waiting warm" role="alert">
       <Icon name="offline" />
       <div className="grow">
-        <p><strong>Offline since {clock(asTheirs(since))}. The work goes on.</strong></p>
-        <p className="digest"><span aria-hidden="true">{left > 0 ? `Next try in ${left} s. ` : "Trying now. "}</span>What you send waits here and goes out once.</p>
+        <p><strong>Offline since {clock(asTheirs(since))}. Agents and commands keep running.</strong></p>
+        <p className="digest"><span aria-hidden="true">{left > 0 ? `Next try in ${left} s. ` : "Trying now. "}</span>Messages wait here and are sent once.</p>
       </div>
       <div className="row acts"><button type="button" className="btn small" onClick={retryNow}>Try now</button></div>
     </div>

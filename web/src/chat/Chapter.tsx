@@ -14,7 +14,7 @@ import { Why } from "../parts/Why";
 import { byWhom, duration } from "../words";
 
 export function undo(session: string): void {
-  void undoReset(session).then(() => toast("done", "The reset was undone", "The model sees the chapter before again, and what was said since."), complain);
+  void undoReset(session).then(() => toast("done", "The reset was undone", "The model sees the previous chapter again, and everything since."), complain);
 }
 
 /** Two bars on the line: the model's context begins anew here. */

@@ -39,7 +39,7 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
     try {
       const { task } = await call("POST /v1/tasks/agents", { body: { prompt: text, session: id, profile: view.profile, cwd: view.cwd }, key: newId() });
       setText((now) => (now === text ? "" : now)); // unless somebody typed on
-      toast("working", "Runs in the background", "Its end is told here.", `/tasks/${task}`);
+      toast("working", "Runs in the background", "You will see here when it ends.", `/tasks/${task}`);
     } catch (error) {
       complain(error);
     } finally {
@@ -48,7 +48,7 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
   };
   const stop = (): void => void call("POST /v1/sessions/{id}/stop", { path: { id } }).catch(complain);
   const detach = (): void => void call("POST /v1/sessions/{id}/detach", { path: { id } }).then(
-    ({ task }) => toast("working", "Detached", "The turn goes on as a background task.", `/tasks/${task}`), complain);
+    ({ task }) => toast("working", "Detached", "The turn continues as a background task.", `/tasks/${task}`), complain);
 
   const key = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing) return;

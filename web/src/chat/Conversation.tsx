@@ -37,7 +37,7 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
     return (
       <section className="conv" aria-label="Conversation">
         <div className="bar"><h1>Not here</h1></div>
-        <Empty title="This session is not there any more" action={<Link className="btn" href="/home">Go to Home</Link>}>{gone}</Empty>
+        <Empty title="This session no longer exists" action={<Link className="btn" href="/home">Go to Home</Link>}>{gone}</Empty>
         <div className="flow"><div className="flow-in"><Outbox session={id} /></div></div>
       </section>
     );
@@ -139,9 +139,9 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
       <Flow key={live.id} ref={flow} items={view.items} onEnd={setAtEnd} render={render}>
         <Outbox session={live.id} />
         {view.items.length === 0 && view.queue.length === 0 && (
-          <Empty title="An empty session">Say what should be done. It goes on when this tab is closed.</Empty>
+          <Empty title="An empty session">Describe what to do. The agent keeps working when you close this tab.</Empty>
         )}
-        {view.turn?.suspended && <p className="line entry meta"><Chip state={sessionState("suspended", null)} /> <span>It goes on by itself when the gateway is back.</span></p>}
+        {view.turn?.suspended && <p className="line entry meta"><Chip state={sessionState("suspended", null)} /> <span>It continues automatically when the gateway is back.</span></p>}
       </Flow>
       {!atEnd && <button type="button" className="btn newer" onClick={() => flow.current?.toEnd()}><Icon name="down" />To the end</button>}
       <Announcer live={live} missed={away.shown ? (missed?.messages ?? 0) : 0} />

@@ -125,7 +125,7 @@ function Step({ item, session, onFork }: { readonly item: StepItem; readonly ses
           <Prose text={item.text} live={item.live} />
         </div>
       )}
-      {item.cut && <p className="meta"><span>Cut: {item.cut}. {item.finish ? "" : "This step begins again."}</span><Why of="session" id={session} /></p>}
+      {item.cut && <p className="meta"><span>Cut: {item.cut}. {item.finish ? "" : "This step starts over."}</span><Why of="session" id={session} /></p>}
       {item.problem && (
         <p className="meta"><Chip state={{ look: "failed", icon: "failed", word: "Failed" }} /><span className="text-ink">{item.problem.message}</span><span>{item.problem.hint ?? ""}</span></p>
       )}

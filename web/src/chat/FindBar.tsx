@@ -59,7 +59,7 @@ export function FindBar({ items, onJump }: { readonly items: readonly Item[]; re
       <button type="button" className="btn quiet icon" aria-label="Previous match" disabled={hits.length === 0} onClick={() => go(-1)}><Icon name="left" /></button>
       <button type="button" className="btn quiet icon" aria-label="Next match" disabled={hits.length === 0} onClick={() => go(1)}><Icon name="right" /></button>
       <button type="button" className="btn quiet icon" aria-label="Close the search" onClick={close}><Icon name="close" /></button>
-      <p className="faint">All of the conversation is searched. The browser's own search, Ctrl F again, sees only what is on the screen.</p>
+      <p className="faint">Searches the whole conversation. The browser's own search (press Ctrl F again) covers only what is on the screen.</p>
     </div>
   );
 }

@@ -15,7 +15,7 @@ interface Subject {
 }
 
 const FITS: Readonly<Record<string, string>> = {
-  config: "(config.toml says so)", window: "(its window with room for the answer)", default: "(by default)",
+  config: "(from config.toml)", window: "(model window less room for the answer)", default: "(by default)",
 };
 
 type Fate = "keep" | "stop";
@@ -36,9 +36,9 @@ const ENDINGS = {
     text: "A new chapter begins: the model does not see any more what was said so far. It all stays here and in the search, and the reset can be undone.",
     keep: "Keep them: they are handed over to the new chapter", stop: "Stop them with the old chapter",
   },
-  archive: { title: "Archive", danger: false, text: "It leaves the list and keeps everything.", keep: "Keep them running", stop: "Stop them" },
+  archive: { title: "Archive", danger: false, text: "It is hidden from the list. Nothing is deleted.", keep: "Keep them running", stop: "Stop them" },
   delete: {
-    title: "Delete", danger: true, text: "Its events are deleted for good, and with them the outputs of the commands that it waited for. Tasks that it started stay in the archive.",
+    title: "Delete", danger: true, text: "Its events and the outputs of commands that it waited for are deleted permanently. Tasks that it started are kept.",
     keep: "Keep them running", stop: "Stop them",
   },
 } as const;
@@ -85,7 +85,7 @@ function Ending({ what, session, onClose, onDeleted }: {
         </fieldset>
       )}
       {what === "reset" && (
-        <label className="row asks"><input type="checkbox" checked={note} onChange={(event) => setNote(event.target.checked)} />The agent writes a hand-over note for the new chapter first</label>
+        <label className="row asks"><input type="checkbox" checked={note} onChange={(event) => setNote(event.target.checked)} />First let the agent write a hand-over note for the new chapter</label>
       )}
     </Confirm>
   );
@@ -118,17 +118,17 @@ function Compact({ session, onClose }: { readonly session: Subject; readonly onC
   ] : [];
   return (
     <Confirm title="Compact now" verb="Compact now" danger={false} onNo={onClose} onYes={act}>
-      <p>A summary takes the place of the oldest turns in what the model sees. What was said stays here and in the search.</p>
+      <p>A summary replaces the oldest turns in what the model sees. The conversation here stays complete and searchable.</p>
       <dl className="pairs-2">{facts.map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl>
       <div className="asks form">
-        <label>What the summary must keep, if anything<textarea className="input" rows={2} maxLength={4000} value={text} onChange={(event) => setText(event.target.value)} /></label>
+        <label>What the summary must keep (optional)<textarea className="input" rows={2} maxLength={4000} value={text} onChange={(event) => setText(event.target.value)} /></label>
       </div>
     </Confirm>
   );
 }
 
-const MODES = [["", "As its profile says"], ["none", "Never by itself"], ["idle", "When nobody says anything for a while"], ["daily", "Every day"], ["both", "Both"]] as const;
-const LIVE = [["", "As its profile says"], ["hand_over", "Handed over to the new chapter"], ["stop_idle", "Stopped when idle"], ["stop", "Stopped"]] as const;
+const MODES = [["", "As in its profile"], ["none", "Never automatically"], ["idle", "After some time without messages"], ["daily", "Every day"], ["both", "Both"]] as const;
+const LIVE = [["", "As in its profile"], ["hand_over", "Kept for the new chapter"], ["stop_idle", "Stopped when idle"], ["stop", "Stopped"]] as const;
 const SAID: Readonly<Record<string, string>> = { session: "chosen for this session", profile: "from its profile", config: "from config.toml", default: "by default" };
 
 /** When it is reset by itself: what holds and who said so, and what to say for this session alone. */
@@ -159,7 +159,7 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
     <Confirm title="When this session is reset" verb="Save" danger={false} disabled={changed === null} onNo={onClose} onYes={act}>
       {!outlook ? <Loading rows={4} /> : (
         <>
-          <dl className="held" aria-label="What holds now">
+          <dl className="held" aria-label="Current rules">
             {held.map(([name, word, value]) => <div key={name}><dt>{word}</dt><dd>{value} <span className="faint">{from(name)}</span></dd></div>)}
           </dl>
           <fieldset className="asks form two"><legend>For this session alone</legend>
@@ -170,7 +170,7 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
             {now !== "none" && (
               <>
                 <label>Postponed at most<input className="input" value={policy.max_postpone ?? ""} placeholder={duration(rules?.max_postpone_ms ?? 0).replaceAll(" ", "")} onChange={(event) => set({ max_postpone: event.target.value.trim() || null })} /></label>
-                <label>What still runs<select className="input" value={policy.on_live_process ?? ""} onChange={(event) => set({ on_live_process: (event.target.value || null) as ResetPolicy["on_live_process"] & string | null })}>
+                <label>Running tasks<select className="input" value={policy.on_live_process ?? ""} onChange={(event) => set({ on_live_process: (event.target.value || null) as ResetPolicy["on_live_process"] & string | null })}>
                   {LIVE.map(([name, word]) => <option key={name} value={name}>{word}</option>)}</select></label>
                 <Choice word="Hand-over note" value={policy.hand_over_note ?? null} onChange={(value) => set({ hand_over_note: value })} />
                 <Choice word="Tell me" value={policy.notify ?? null} onChange={(value) => set({ notify: value })} />
@@ -186,6 +186,6 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
 function Choice({ word, value, onChange }: { readonly word: string; readonly value: boolean | null; readonly onChange: (value: boolean | null) => void }): ReactNode {
   return (
     <label>{word}<select className="input" value={value === null ? "" : String(value)} onChange={(event) => onChange(event.target.value === "" ? null : event.target.value === "true")}>
-      <option value="">As its profile says</option><option value="true">Yes</option><option value="false">No</option></select></label>
+      <option value="">As in its profile</option><option value="true">Yes</option><option value="false">No</option></select></label>
   );
 }

@@ -51,7 +51,7 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
         {sessions.isLoading && <Loading rows={8} />}
         {sessions.loaded && lines.length === 0 && (wanted ? found && <Empty title="Nothing found">No title and no text has “{wanted}” in it.</Empty> : (
           <Empty title={archived ? "Nothing is archived" : "No session yet"} action={!archived && <button type="button" className="btn" onClick={() => void newSession(go)}>New session</button>}>
-            {archived ? "An archived session leaves the list and keeps everything." : "A session is a conversation with an agent. It lives here, not in this tab."}
+            {archived ? "An archived session is hidden from the list. Nothing is deleted." : "A session is a conversation with an agent. It lives here, not in this tab."}
           </Empty>
         ))}
         <div style={{ height: shown.above }} />

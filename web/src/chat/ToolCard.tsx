@@ -100,7 +100,7 @@ const ToolCard = memo(function ToolCard({ call, session }: { readonly call: Call
           {(call.task || call.files.length > 0 || call.state === "unknown") && (
             <footer>
               <span className="cut grow">
-                {call.state === "unknown" ? "It may or may not have happened. It was not done again." : call.files.length > 0 ? `Changed: ${call.files.join(", ")}` : ""}
+                {call.state === "unknown" ? "It may or may not have happened. It was not repeated." : call.files.length > 0 ? `Changed: ${call.files.join(", ")}` : ""}
               </span>
               {call.task && <Link href={`/tasks/${call.task}`}>Open task</Link>}
             </footer>

@@ -74,7 +74,7 @@ export function ShownArguments({ shown }: { readonly shown: readonly ShownArgume
       {shown.filter((argument) => !argument.usual).map((argument) => (
         <div key={argument.name} className="mt-1"><span className="faint">{visible(argument.name)}</span><div className="what whitespace-pre-wrap break-words max-h-96 overflow-auto">{argumentText(argument)}</div></div>
       ))}
-      {usual.length > 0 && <p className="faint mt-1">as usual: {usual.map((argument) => `${argument.name} ${argument.value || "empty"}`).join(", ")}</p>}
+      {usual.length > 0 && <p className="faint mt-1">defaults: {usual.map((argument) => `${argument.name} ${argument.value || "empty"}`).join(", ")}</p>}
     </>
   );
 }

@@ -43,7 +43,7 @@ export function Health(): ReactNode {
             {one.hint && <span className="hint">{one.hint}</span>}
           </div>
         ))}
-        <p className="faint">It only reads. In a terminal: <code className="select-all">holdfast doctor</code></p>
+        <p className="faint">It changes nothing. In a terminal: <code className="select-all">holdfast doctor</code></p>
       </section>
     </>
   );

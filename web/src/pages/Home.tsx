@@ -45,7 +45,7 @@ export default function Home(): ReactNode {
         <div className="stack-v">
           <section className="panel" aria-label="Needs you">
             <header><h2>Needs you</h2><span className="faint">{needs || ""}</span></header>
-            {inbox.isLoading ? <Loading rows={1} /> : needs === 0 && <p className="muted">Nothing waits for you. Questions, approvals and failed turns of every session come here, and cards that cannot go on without you.</p>}
+            {inbox.isLoading ? <Loading rows={1} /> : needs === 0 && <p className="muted">Nothing needs you. Questions, approvals, failed turns and blocked cards are listed here.</p>}
             {inbox.data?.entries.map((entry) => <Need key={entry.kind + entry.id} entry={entry} wait={inbox.data.waits.find((wait) => wait.id === entry.id)} />)}
             {inbox.data && inbox.data.entries.length < needs && <p className="muted">{needs - inbox.data.entries.length} more are not shown.</p>}
           </section>
@@ -116,7 +116,7 @@ function Ended(): ReactNode {
     <section className="panel" aria-label="Since you last looked">
       <header><h2>Since you last looked</h2><span className="faint">{moment(since)}</span><span className="grow" />
         {fresh.length > 0 && <button type="button" className="btn quiet small" onClick={() => void markLooked().catch(complain)}>Mark as seen</button>}</header>
-      {tasks.isLoading ? <Loading rows={3} /> : ended.length === 0 ? <Empty title="Nothing has ended yet">Turns and tasks that end are listed here, newest first, down to where you last looked.</Empty> : (
+      {tasks.isLoading ? <Loading rows={3} /> : ended.length === 0 ? <Empty title="Nothing has ended yet">Finished turns and tasks are listed here, newest first.</Empty> : (
         <div className="py-2">
           {fresh.map((one) => <Event key={"task" in one ? one.task.id : one.row.id} one={one} fresh />)}
           <div className="line ev"><span className="knot you" /><span className="t"><b>You were here</b></span><time>{moment(since)}</time></div>

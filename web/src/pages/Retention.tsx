@@ -49,7 +49,7 @@ export function Retention(): ReactNode {
         {rules.isLoading && <Loading rows={3} />}
         {rules.isError && <p className="muted">{rules.error.message}</p>}
         {found && <dl className="pairs">{ofTasks(found).map(([name, said]) => [<dt key={name}>{name}</dt>, <dd key={`d${name}`}>{said}</dd>])}</dl>}
-        {noTasks && <p className="muted">Without a rule everything stays until somebody prunes it. Rules stand in <code>[retention]</code> of config.toml: <code>tasks_days</code>, <code>tasks_count</code>, <code>tasks_megabytes</code>.</p>}
+        {noTasks && <p className="muted">Without a rule, tasks are kept until you prune them. Set rules in <code>[retention]</code> of config.toml: <code>tasks_days</code>, <code>tasks_count</code>, <code>tasks_megabytes</code>.</p>}
         {found?.rules.map((rule) => (
           <details key={rule.rule} className="taken">
             <summary><code>{rule.rule}</code> takes {plural(rule.count, "task")}, {size(rule.bytes)}</summary>
@@ -61,7 +61,7 @@ export function Retention(): ReactNode {
         <section className="panel" aria-label="Retention of sessions">
           <header><h2>Retention of sessions</h2></header>
           <dl className="pairs">{ofSessions(found).map(([name, said]) => [<dt key={name}>{name}</dt>, <dd key={`d${name}`}>{said}</dd>])}</dl>
-          {noSessions && <p className="muted">Without a rule every session stays where it is. Rules stand in <code>[retention]</code>: <code>sessions_archive_days</code>, <code>sessions_delete_days</code>.</p>}
+          {noSessions && <p className="muted">Without a rule, sessions are neither archived nor deleted. Set rules in <code>[retention]</code>: <code>sessions_archive_days</code>, <code>sessions_delete_days</code>.</p>}
           {found.sessions.map((rule) => (
             <details key={rule.rule} className="taken">
               <summary><code>{rule.rule}</code> takes {plural(rule.count, "session")}</summary>
@@ -72,13 +72,13 @@ export function Retention(): ReactNode {
       )}
       {found && !(noTasks && noSessions) && (
         <section className="panel" aria-label="Apply the rules">
-          <p>{words === "" ? "The rules take nothing now." : `${words} would go now.`} Pinned ones and what runs stay. The rules are applied every hour.</p>
+          <p>{words === "" ? "The rules delete nothing now." : `${words} would go now.`} Pinned ones and what runs stay. The rules are applied every hour.</p>
           <p><button type="button" className="btn danger" disabled={words === ""} onClick={() => setAsking(true)}>Prune now…</button></p>
         </section>
       )}
       {asking && found && (
         <Confirm title="Apply the retention rules now?" verb={found.count > 0 ? `Delete ${plural(found.count, "task")}` : `Apply to ${plural(inAll(found), "session")}`} onNo={() => setAsking(false)} onYes={apply}>
-          <p>{words}. What is deleted is deleted for good. Pinned ones stay.</p>
+          <p>{words}. Deletions are permanent. Pinned ones are kept.</p>
         </Confirm>
       )}
     </div>

@@ -73,7 +73,7 @@ function Devices(): ReactNode {
       ))}
       {revoking && (
         <Confirm title={`Revoke ${revoking.name}?`} verb="Revoke" onNo={() => setRevoking(null)} onYes={() => { void revoke(revoking.id).then(refresh, complain); setRevoking(null); }}>
-          <p>It is signed out at once. The work goes on.</p>
+          <p>It is signed out at once. Agents and commands keep running.</p>
         </Confirm>
       )}
     </section>
@@ -98,7 +98,7 @@ function Profiles(): ReactNode {
       </section>
       <section className="panel" aria-label="Models">
         <header><h2>Detected models</h2></header>
-        {models.data?.detected.length === 0 && <p className="muted">None was detected. Set a key in the environment of the gateway or start a local model server; <code>holdfast doctor</code> says what is missing.</p>}
+        {models.data?.detected.length === 0 && <p className="muted">No model was detected. Set a key in the environment of the gateway, or start a local model server; <code>holdfast doctor</code> says what is missing.</p>}
         {models.data?.detected.map((found) => (
           <div key={found.provider} className="entry-row"><div className="grow"><b>{found.provider}</b><div className="muted">{found.how}</div><div className="faint cut">{found.models.slice(0, 12).join(", ")}</div></div></div>
         ))}
@@ -114,9 +114,9 @@ function Notifications(): ReactNode {
       <header><h2>Notifications on this device</h2></header>
       {canNotify() ? (
         <label className="entry-row"><input type="checkbox" checked={on} onChange={(event) => void setNotifications(event.target.checked).then(setOn)} />
-          <span className="grow">Tell me when a task or a turn ends, a question waits, a card needs me or is done, a rule reset a session, or commands are stale</span></label>
+          <span className="grow">Notify me when a task or a turn ends, a question waits, a card needs me or is done, a rule resets a session, or commands are stale</span></label>
       ) : <p className="muted">This browser cannot show notifications here.</p>}
-      {!isKept() && <p className="muted">This browser keeps nothing: drafts, the outbox and this choice are lost when the tab is closed.</p>}
+      {!isKept() && <p className="muted">This browser stores nothing: drafts, unsent messages and this choice are lost when the tab is closed.</p>}
     </section>
   );
 }

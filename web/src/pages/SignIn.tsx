@@ -38,7 +38,7 @@ export function SignIn({ problem, onDone }: { readonly problem: string; readonly
 export function signInProblem(error: unknown): string {
   if (error instanceof Refused && error.status === 401) return "This sign-in code was used or is older than 10 min. Run `holdfast open` for a new one.";
   if (error instanceof Refused) return `${error.message} ${error.hint}`;
-  return "The gateway does not answer. Is it running?";
+  return "The gateway does not respond. Is it running?";
 }
 
 /** What this browser is called in the list of devices. */

@@ -17,7 +17,7 @@ export class Broken extends Component<{ readonly place: string; readonly childre
     if (this.state.at === null) return this.props.children;
     return (
       <Empty title="This page cannot be shown right now" action={<button type="button" className="btn" onClick={() => window.location.reload()}>Reload</button>}>
-        The work goes on. Nothing that was sent is lost.
+        Agents and commands keep running. Nothing that was sent is lost.
       </Empty>
     );
   }

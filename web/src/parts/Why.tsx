@@ -22,7 +22,7 @@ function Answer({ of, id, onClose }: Subject & { readonly onClose: () => void })
         <b className="grow">Why</b>
         <button type="button" className="btn quiet small icon" aria-label="Close" autoFocus onClick={onClose}><Icon name="close" /></button>
       </div>
-      <p>{why.isError ? `This cannot be asked right now: ${why.error.message}` : (first?.text ?? (why.isLoading ? "…" : "Nothing is known about it."))}</p>
+      <p>{why.isError ? `This cannot be asked right now: ${why.error.message}` : (first?.text ?? (why.isLoading ? "…" : "No information."))}</p>
       {rest.length > 0 && <dl>{rest.map((one, index) => [<dt key={`t${index}`}><Time at={one.at} /></dt>, <dd key={index}>{one.text}</dd>])}</dl>}
       {sentences.length > 0 && (
         <footer>

@@ -74,7 +74,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
             <Icon name={offer.icon} /><span className="cut grow">{offer.word}</span><span className="faint cut">{offer.hint}</span>
           </li>
         ))}
-        {shown.length === 0 && <li className="muted">Nothing is called that.</li>}
+        {shown.length === 0 && <li className="muted">Nothing found.</li>}
       </ul>
     </dialog>
   );

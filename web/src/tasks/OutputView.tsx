@@ -94,7 +94,7 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
         )}
         {output.problem && <p className="eof px-5">{output.problem}</p>}
         {!output.loading && rows.length === 0 && !output.problem && (
-          <Empty title={task.state === "running" ? "No output yet" : "It wrote nothing"}>What a command writes is kept on disk and shown here, also after a restart.</Empty>
+          <Empty title={task.state === "running" ? "No output yet" : "It wrote nothing"}>Output is stored on disk and shown here, also after a restart.</Empty>
         )}
         <div className="space" style={{ height, minWidth: `calc(var(--gutter) + ${widest + 4}ch)` }}>
           {rows.slice(first, last).map((row, index) => (
@@ -160,7 +160,7 @@ function GapBand({ gap, top, task }: { readonly gap: Gap; readonly top: number; 
       <Icon name="unknown" />
       <span className="grow cut">
         <b>bytes {gap.start.toLocaleString("en")}–{(gap.end - 1).toLocaleString("en")} dropped ({size(gap.end - gap.start)})</b>{" "}
-        <span className="muted">The beginning and the end are kept. Offsets did not shift.</span>
+        <span className="muted">The beginning and the end are kept, at their original offsets.</span>
       </span>
       <Why of="task" id={task} />
     </div>

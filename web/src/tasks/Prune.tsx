@@ -33,7 +33,7 @@ export function Prune({ onClose }: { readonly onClose: () => void }): ReactNode 
           </select>
         </label>
       </div>
-      <p>{preview.isLoading ? "Counting…" : preview.isError ? preview.error.message : `${plural(count, "task")} and ${size(preview.data?.bytes ?? 0)} of output will be deleted for good. Pinned ones and what runs stay.`}</p>
+      <p>{preview.isLoading ? "Counting…" : preview.isError ? preview.error.message : `${plural(count, "task")} and ${size(preview.data?.bytes ?? 0)} of output will be deleted permanently. Pinned and running tasks are kept.`}</p>
       {count > 0 && <ul className="mt-2 max-h-52 overflow-auto mono text-12">{preview.data?.tasks.slice(0, 100).map((task) => <li key={task.id} className="cut">{task.title}</li>)}</ul>}
     </Confirm>
   );

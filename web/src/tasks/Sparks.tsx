@@ -25,13 +25,13 @@ export function Sparks({ task, at }: { readonly task: TaskView; readonly at: num
   const wrote = seen.map((one, index) => Math.max(0, one.output - (seen[index - 1]?.output ?? one.output)));
   return (
     <section>
-      <h2>While you look</h2>
+      <h2>Live</h2>
       <div className="meter">
         <Spark name="CPU" values={seen.map((one) => one.cpu)} least={1} now={`${last.cpu < 0.995 ? `${Math.round(last.cpu * 100)} %` : `${last.cpu.toFixed(1)} cores`}`} />
         <Spark name="Memory" values={seen.map((one) => one.memory)} least={0} now={size(last.memory)} />
         <Spark name="Output" values={wrote} least={1024} now={size(last.output)} />
       </div>
-      <p className="faint">Measured every few seconds, since this page was opened.</p>
+      <p className="faint">Measured every few seconds while this page is open.</p>
     </section>
   );
 }

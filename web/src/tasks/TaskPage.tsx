@@ -24,7 +24,7 @@ import { Sparks } from "./Sparks";
 export default function TaskPage({ id }: { readonly id: string }): ReactNode {
   const task = useTask(id);
   useTitle(task.data?.title ?? "Task");
-  if (task.isError) return <div className="page"><div className="bar"><h1>Task</h1></div><Empty title="This task is not there" action={<Link className="btn" href="/tasks">All tasks</Link>}>{task.error.message}</Empty></div>;
+  if (task.isError) return <div className="page"><div className="bar"><h1>Task</h1></div><Empty title="Task not found" action={<Link className="btn" href="/tasks">All tasks</Link>}>{task.error.message}</Empty></div>;
   return task.data ? <Detail task={task.data} at={task.dataUpdatedAt} /> : <div className="page"><div className="bar" /><Loading /></div>;
 }
 
@@ -93,7 +93,7 @@ function Bar({ task }: { readonly task: TaskView }): ReactNode {
       <span className="wide"><DrawerButton /></span>
       {killing && (
         <Confirm title={`Kill ${task.title}?`} verb="Kill" onNo={() => setKilling(false)} onYes={() => { setKilling(false); stop(true); }}>
-          <p>Its whole tree of processes is ended at once, without being asked first.</p>
+          <p>All its processes are killed at once.</p>
         </Confirm>
       )}
     </div>

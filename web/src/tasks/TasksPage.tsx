@@ -65,7 +65,7 @@ export default function TasksPage(): ReactNode {
       </div>
       <StaleNote />
       {tasks.isLoading ? <Loading /> : none ? (
-        <Empty title={empty ? "No task yet" : "Nothing fits"}>{empty ? "Whatever runs in the background is kept here with its output, until it is pruned. “Run in background” beside Send starts one." : "Choose another state or kind, or search for something else."}</Empty>
+        <Empty title={empty ? "No task yet" : "Nothing fits"}>{empty ? "Background work is listed here with its output until it is pruned. “Run in background” next to Send starts a task." : "Choose another state or kind, or search for something else."}</Empty>
       ) : <Table tasks={tasks} hits={hits} chosen={chosen} onChoose={setChosen} />}
       {pruning && <Prune onClose={() => setPruning(false)} />}
     </div>

@@ -28,10 +28,10 @@ PLURALS = {
 }
 CHOICES = {
     "allow": "this call, once",
-    "call": "this very call, as often as it comes in this session",
+    "call": "this exact call, any number of times in this session",
     "session": "{rule} in this session",
-    "always": "{rule} in this profile, for good",
-    "deny": "not at all; a reason behind it is told to the agent",
+    "always": "{rule} in this profile, permanently",
+    "deny": "refuse it; you can add a reason for the agent",
 }
 GRANTS = "--allow, --call, --session, --always or --deny"
 WHAT_LINES, SHOWN_LINES = 6, 12
@@ -103,7 +103,7 @@ def render_wait(found: WaitDetail) -> str:
 
 def choice_note(choice: str, pattern: str) -> str:
     """What an answer would allow. The rule is shown as it would be written into the profile."""
-    return CHOICES.get(choice, "").format(rule=one_line(pattern) or "this very call, as often as it comes")
+    return CHOICES.get(choice, "").format(rule=one_line(pattern) or "this exact call, any number of times")
 
 
 def shown_lines(shown: list[ShownArgument]) -> list[str]:
@@ -118,7 +118,7 @@ def shown_lines(shown: list[ShownArgument]) -> list[str]:
         if argument.left_out:
             lines.append(f"│ … {plural(argument.left_out, 'more character')}")
     usual = [f"{one_line(one.name)} {one_line(one.value) or 'empty'}" for one in shown if one.usual]
-    return [*lines, f"as usual: {', '.join(usual)}"] if usual else lines
+    return [*lines, f"defaults: {', '.join(usual)}"] if usual else lines
 
 
 def _uncut(shown: list[ShownArgument], arguments: str) -> list[ShownArgument]:
