@@ -93,7 +93,7 @@ def _tell(message: str, hint: str, code: int = FAILED) -> int:
 def _warn(message: str) -> None:
     from holdfast.cli.hints import with_home
 
-    print(f"warning: {with_home(message)}", file=sys.stderr)
+    click.echo(f"warning: {with_home(message)}", err=True)
 
 
 def _color() -> bool | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.cli.hints import program
+from holdfast.cli.render.tasks import NOTHING_FOUND
 from holdfast.cli.screen import (
     SHORT_ID,
     Column,
@@ -64,7 +65,6 @@ LIMIT_SOURCES = {
     "window": "the model's window with room for its answer",
     "default": "by default, the model's window is not known",
 }
-NOTHING_FOUND = "Nothing found. The search is for the text as it is; fewer letters find more."
 
 
 def sessions_table(sessions: list[SessionView]) -> str:
