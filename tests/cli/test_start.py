@@ -125,7 +125,7 @@ def test_restart_with_wrong_settings_keeps_the_running_gateway(gateway: GatewayP
     (gateway.home / "config.toml").write_text("[gateway]\nprot = 1\n")
     done = cli("restart")
     assert done.returncode == 2
-    assert "goes on as it is" in done.stderr and "config.toml:2: gateway.prot is not a setting" in done.stderr
+    assert "was not restarted" in done.stderr and "config.toml:2: gateway.prot is not a setting" in done.stderr
     assert gateway.address == before and cli.json("status")["pid"] == gateway.pid
 
 
