@@ -82,8 +82,8 @@ def attach(client: Client, id: str, cursors: ReadCursors) -> AttachedSession:
             view.cost = cost  # as the snapshot knows it; the turn may have begun before the first record
     if view.turn is not None and view.wait is None and detail.session.state == "waiting":
         blocks += [(view.version, block) for block in _open_wait(client, view)]
-    hint = _of_worker(client, view, blocks[-SEEN:])
-    blocks = _with_notice(client, session, blocks)
+    hint = _worker_notice(client, view, blocks[-SEEN:])
+    blocks = _with_unseen_reset(client, session, blocks)
     view.changes = None
     away = away_summary(changes, read=version if read is None else read, first=after + 1)
     return AttachedSession(
@@ -91,7 +91,7 @@ def attach(client: Client, id: str, cursors: ReadCursors) -> AttachedSession:
     )
 
 
-def _of_worker(client: Client, view: View, last: list[tuple[int, Block]]) -> str:
+def _worker_notice(client: Client, view: View, last: list[tuple[int, Block]]) -> str:
     """That a run of a card is at work here, unless the last blocks say it anyway; it may have begun long ago."""
     cards = client.cards.list(status="running").cards
     card = next((card for card in cards if card.session == view.session), None)
@@ -102,7 +102,7 @@ def _of_worker(client: Client, view: View, last: list[tuple[int, Block]]) -> str
     return "" if any(isinstance(block, NoticeBlock) and block.text == said for _, block in last) else said
 
 
-def _with_notice(client: Client, session: str, blocks: list[tuple[int, Block]]) -> list[tuple[int, Block]]:
+def _with_unseen_reset(client: Client, session: str, blocks: list[tuple[int, Block]]) -> list[tuple[int, Block]]:
     """A reset that nobody has seen stands at the end, where it cannot be overlooked, and only there."""
     chapter = client.sessions.reset_status(session).chapter
     if not chapter.unseen or chapter.opened_at is None:
@@ -110,7 +110,7 @@ def _with_notice(client: Client, session: str, blocks: list[tuple[int, Block]]) 
     event = chapter_opened(client, session, chapter.version)
     own = (chapter.version, divider_block(event))
     last = blocks[-1][0] if blocks else chapter.version
-    return [*(block for block in blocks if block != own), (last, notice(event, chapter.opened_at))]
+    return [*(block for block in blocks if block != own), (last, unseen_reset(event, chapter.opened_at))]
 
 
 def while_away(changes: Iterable[Change]) -> str:
@@ -143,7 +143,7 @@ def away_summary(changes: list[tuple[int, Change]], *, read: int, first: int) ->
     return f"at least {away}" if away and first > read + 1 else away
 
 
-def notice(event: ChapterOpened, at: int) -> DividerBlock:
+def unseen_reset(event: ChapterOpened, at: int) -> DividerBlock:
     """A reset that nobody has seen: when, why, and what was handed over."""
     return DividerBlock(
         f"reset {ago(at)}, at {format_time(at)}, while nobody was here", divider_block(event).lines, "warning"

@@ -90,8 +90,8 @@ class Outbox:
         self._client = client
         self._post = post
         self._messages: deque[OutgoingMessage] = deque()
-        self._something = threading.Condition()
-        self._again = threading.Event()
+        self._changed = threading.Condition()
+        self._retry_now = threading.Event()
         self._closed = False
         self._tried_since: dict[str, float] = {}
         """When each letter was refused or unheard for the first time, by its id."""
@@ -105,17 +105,17 @@ class Outbox:
 
     def close(self) -> None:
         """Send nothing more. A try that is under way gets a moment to end: then it is known whether it arrived."""
-        with self._something:
+        with self._changed:
             self._closed = True
-            self._something.notify()
-        self._again.set()
+            self._changed.notify()
+        self._retry_now.set()
         if self._thread.is_alive():
             self._thread.join(TRY_SECONDS)
 
     def drain(self, seconds: float) -> None:
         """Give what was typed last a moment to arrive."""
-        with self._something:
-            self._something.wait_for(lambda: not self._messages, timeout=seconds)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._messages, timeout=seconds)
 
     @property
     def unsent(self) -> list[OutgoingMessage]:
@@ -124,30 +124,30 @@ class Outbox:
 
     def put(self, message: OutgoingMessage) -> None:
         """Send it as soon as possible. A stop goes before what is still waiting: it is about the turn that runs now."""
-        with self._something:
+        with self._changed:
             self._messages.append(message)
-            self._something.notify()
+            self._changed.notify()
         if message.kind == "stop":
-            self._again.set()
+            self._retry_now.set()
 
     def try_now(self) -> None:
         """The gateway is back."""
-        self._again.set()
+        self._retry_now.set()
 
     def _run(self) -> None:
-        reconnect = Reconnect(patience=math.inf, sleep=self._again.wait)
+        reconnect = Reconnect(patience=math.inf, sleep=self._retry_now.wait)
         while True:
-            with self._something:
-                self._something.wait_for(lambda: self._messages or self._closed)
+            with self._changed:
+                self._changed.wait_for(lambda: self._messages or self._closed)
             if self._closed:
                 return
-            self._again.clear()
+            self._retry_now.clear()
             error = self._deliver(self._next())
             if error is None:
                 reconnect.succeeded()
                 continue
             reconnect.wait(error)
-            if self._again.is_set():
+            if self._retry_now.is_set():
                 reconnect.succeeded()
 
     def _next(self) -> OutgoingMessage:
@@ -165,7 +165,7 @@ class Outbox:
                 self.in_doubt = before
             first = message.id not in self._tried_since
             since = self._tried_since.setdefault(message.id, now)
-            if not _may_pass(error) or (_disk_is_full(error) and now - since > self._full_seconds):
+            if not _is_temporary(error) or (_disk_is_full(error) and now - since > self._full_seconds):
                 self._done(message, DeliveryRejected(message, error))
                 return None
             self._post(Retrying(message, error, first))
@@ -180,10 +180,10 @@ class Outbox:
         return None
 
     def _done(self, message: OutgoingMessage, status: Delivered | DeliveryRejected) -> None:
-        with self._something:
+        with self._changed:
             self._messages.remove(message)
             self._tried_since.pop(message.id, None)
-            self._something.notify_all()
+            self._changed.notify_all()
         self._post(status)
 
 
@@ -191,7 +191,7 @@ def _disk_is_full(error: HoldfastError) -> bool:
     return isinstance(error, ApiError) and error.status == DISK_FULL
 
 
-def _may_pass(error: HoldfastError) -> bool:
+def _is_temporary(error: HoldfastError) -> bool:
     """Whether the same letter may be taken later: nobody was there, or the disk was full."""
     return isinstance(error, UNREACHABLE) or _disk_is_full(error)
 

@@ -90,7 +90,7 @@ class ChatController:
         self.ended = False
         """There is nothing more to follow: the session was deleted, or we are not welcome."""
         self._changing = False
-        self._choice: Slash | None = None
+        self._pending_choice: Slash | None = None
         """The command that waits to hear what becomes of what runs."""
         self._busy_text = ""
         """What takes a while and shows nothing of itself."""
@@ -103,10 +103,10 @@ class ChatController:
     def start(self) -> None:
         """Show the session and follow it."""
         self._outbox.start()
-        self._enter(self._opening)
+        self._show_session(self._opening)
 
     def close(self) -> None:
-        """Remember how far was read, send what was typed last, and let go."""
+        """Remember how far was read, send what was typed last, and close the connections."""
         self._save()
         if self._away_since is None:
             self._outbox.drain(DRAIN_SECONDS)
@@ -124,7 +124,7 @@ class ChatController:
         return message.id == self._outbox.in_doubt
 
     @property
-    def sent_last(self) -> bool:
+    def has_unconfirmed(self) -> bool:
         """Whether something was sent whose fate was not seen here."""
         return bool(self._unconfirmed - {message.id for message in self.unsent})
 
@@ -154,9 +154,9 @@ class ChatController:
     @property
     def choosing(self) -> str:
         """The question of the chat itself; empty when it asks none."""
-        return "" if self._choice is None else f"/{self._choice.name} and what still runs: {CHOICES}"
+        return "" if self._pending_choice is None else f"/{self._pending_choice.name} and what still runs: {CHOICES}"
 
-    def _enter(self, attached: AttachedSession) -> None:
+    def _show_session(self, attached: AttachedSession) -> None:
         self._save()
         self._ref, self.view = attached.ref, attached.view
         self._screen.enter(attached)
@@ -198,7 +198,7 @@ class ChatController:
             self._saving.cancel()
             self._saving = None
         if self.view.session and self.view.version > 0:
-            with suppress(OSError):  # a full disk costs a line of comfort
+            with suppress(OSError):  # a full disk: the next time more is shown as unread
                 self._cursors.set(self.view.session, self.view.version)
 
     # --- what happens ---------------------------------------------------------------------------
@@ -274,8 +274,8 @@ class ChatController:
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         if not text.strip():
             return
-        if self._choice is not None:
-            self._chosen(self._choice, ANSWERS.get(text.strip().lower()))
+        if self._pending_choice is not None:
+            self._answer_choice(self._pending_choice, ANSWERS.get(text.strip().lower()))
             return
         parsed = parse_line(text, self.view.wait)
         if self._changing and (isinstance(parsed, Message | Answer) or (isinstance(parsed, Slash) and parsed.waits)):
@@ -295,8 +295,8 @@ class ChatController:
 
     def stop(self) -> None:
         """Ctrl-C: end the turn; with none, say how to leave. A question of the chat itself it takes back."""
-        if self._choice is not None:
-            self._chosen(self._choice, "cancel")
+        if self._pending_choice is not None:
+            self._answer_choice(self._pending_choice, "cancel")
         elif (turn := self.view.turn) is None:
             self._notice("No turn runs, so there is nothing to stop. Ctrl-D leaves.")
         elif self.view.is_stopping:
@@ -314,16 +314,16 @@ class ChatController:
         else:
             self.command(Slash("thinking"))
 
-    def _chosen(self, slash: Slash, choice: WhatRuns | Literal["cancel"] | None) -> None:
+    def _answer_choice(self, slash: Slash, choice: WhatRuns | Literal["cancel"] | None) -> None:
         """What becomes of what runs; anything else is neither guessed nor sent."""
         if choice is None:
             self._notice(f"Nothing was sent. First this: {CHOICES}.", "warning")
         elif choice == "cancel":
-            self._choice = None
+            self._pending_choice = None
             self._notice("Nothing was changed.")
             self._release()
         else:
-            self._choice = None
+            self._pending_choice = None
             self.command(replace(slash, running=choice))
         self._screen.refresh()
 
@@ -360,17 +360,17 @@ class ChatController:
                 self._run_in_thread(slash)
 
     def _run_in_thread(self, slash: Slash) -> None:
-        threading.Thread(target=self._ask, args=(slash,), name=slash.name, daemon=True).start()
+        threading.Thread(target=self._run_command, args=(slash,), name=slash.name, daemon=True).start()
 
-    def _did(self, answer: tuple[Slash, Outcome]) -> None:
+    def _finish_command(self, answer: tuple[Slash, Outcome]) -> None:
         slash, done = answer
         if isinstance(done, AttachedSession):
-            self._enter(done)
+            self._show_session(done)
         elif isinstance(done, Detached):
             self.detached = done.task
             self._screen.leave()
         elif isinstance(done, RunningChoice):
-            self._choice = done.slash
+            self._pending_choice = done.slash
             self._show(done.blocks)
         else:
             self._show(done)
@@ -384,14 +384,14 @@ class ChatController:
     def _release(self) -> None:
         """What was typed behind a command that changed something; it waits for a choice, too."""
         self._changing = False
-        while self._pending_input and not self._changing and self._choice is None:
+        while self._pending_input and not self._changing and self._pending_choice is None:
             self.submit(self._pending_input.popleft().text)
 
     # --- in another thread ----------------------------------------------------------------------
 
-    def _ask(self, slash: Slash) -> None:
+    def _run_command(self, slash: Slash) -> None:
         done: Outcome = []
         try:
             done = run_slash(self._client, self._cursors, self._ref, self.view, slash)
         finally:
-            self._poster(self._did)((slash, done))
+            self._poster(self._finish_command)((slash, done))

@@ -47,7 +47,7 @@ class ReadCursors:
             _replace(self._path, json.dumps(kept).encode())
 
     def _read(self) -> dict[str, int]:
-        """What is damaged counts as nothing: it costs a line of comfort and no data."""
+        """A damaged file counts as empty: then more is shown as unread, and nothing else is lost."""
         try:
             found = json.loads(self._path.read_bytes())
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The chat from its beginning to its end: which session, and the last words."""
+"""Run the chat: choose the session, and at the end say what goes on and what was not sent."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _what_goes_on(chat: ChatController) -> str:
         return f"it waits for your answer ({program()} inbox)"
     if view.at_work:
         return f"the work goes on ({view.state})"
-    return "the work goes on" if chat.sent_last else "nothing is at work"
+    return "the work goes on" if chat.has_unconfirmed else "nothing is at work"
 
 
 def _goodbye(cli: Cli, chat: ChatController) -> None:

@@ -1,4 +1,4 @@
-"""Markdown as rich draws it, with our manners: no raw HTML, no hidden links, quiet headings and code.
+"""Markdown drawn by rich: without raw HTML and hidden links, with plain headings and code.
 
 Line breaks stay where the author put them. rich is imported here and in `paint.py`, and nowhere else.
 """

@@ -133,17 +133,17 @@ class Painter:
     def _draw(self, block: Block) -> RenderableType:
         match block:
             case UserBlock():
-                return _said(block)
+                return _user_message(block)
             case NoteBlock(text=text):
-                return _noted(text)
+                return _note(text)
             case TextBlock(markdown=markdown):
                 return RenderedMarkdown(tidy(markdown))
             case ThinkingBlock():
-                return Text(f"✻ {thought_line(block)}", style="dim italic", no_wrap=True, overflow="ellipsis")
+                return Text(f"✻ {thinking_text(block)}", style="dim italic", no_wrap=True, overflow="ellipsis")
             case ToolBlock():
-                return self._called(block)
+                return self._tool_call(block)
             case QuestionBlock():
-                return _asked(block)
+                return _question(block)
             case NoticeBlock(text=text, tone=tone):
                 return Text(tidy(text), style=TONES[tone])
             case DividerBlock():
@@ -160,7 +160,7 @@ class Painter:
             Text(line, style=TONES[block.tone], no_wrap=True), *(Padding(text, (0, 0, 0, 3)) for text in below)
         )
 
-    def _called(self, block: ToolBlock) -> RenderableType:
+    def _tool_call(self, block: ToolBlock) -> RenderableType:
         """One line; of a failure also the first line of what it said."""
         rest = f" · {duration(block.ms)}{f' · task {block.task[:SHORT_ID]}' if block.task else ''} · [{block.number}]"
         if block.detail:
@@ -191,14 +191,14 @@ def call_line(tool: str, arguments: str, limit: int) -> str:
     return shorten(f"{one_line(tool)} {arguments_text(arguments)}".rstrip(), max(8, limit))
 
 
-def thought_line(thought: ThinkingBlock) -> str:
+def thinking_text(thought: ThinkingBlock) -> str:
     """How long it thought, or how much."""
     if thought.ms is not None:
         return f"thought for {duration(thought.ms)}"
     return f"thought ({plural(len(thought.text.split()), 'word')})"
 
 
-def _noted(text: str) -> RenderableType:
+def _note(text: str) -> RenderableType:
     """Not by a person, and marked so."""
     whole = tidy(text).strip("\n")
     first, _, more = whole[:MESSAGE_CHARACTERS].partition("\n")
@@ -206,7 +206,7 @@ def _noted(text: str) -> RenderableType:
     return _marked("note ", "magenta", parts)
 
 
-def _said(block: UserBlock) -> RenderableType:
+def _user_message(block: UserBlock) -> RenderableType:
     whole = tidy(block.text).strip("\n")
     shown = "\n".join(whole[:MESSAGE_CHARACTERS].split("\n")[:MESSAGE_LINES])
     parts: list[RenderableType] = [Text(shown, style="bold")]
@@ -219,7 +219,7 @@ def _said(block: UserBlock) -> RenderableType:
     return _marked(f"{MARK} ", "bold cyan", parts)
 
 
-def _asked(block: QuestionBlock) -> RenderableType:
+def _question(block: QuestionBlock) -> RenderableType:
     reason = tidy(block.reason) if block.purpose == "question" else one_line(tidy(block.reason))
     parts: list[RenderableType] = [Text(reason, style="bold")]
     if block.arguments:

@@ -128,10 +128,10 @@ def parse_line(text: str, wait: WaitItem | None) -> ParsedLine:
     """What a line means while this is waited for. A path is a message; `//` says a leading slash."""
     stripped = text.strip()
     if stripped.startswith("//"):
-        return _said(stripped[1:], wait)
+        return _spoken(stripped[1:], wait)
     found = _SLASH.match(stripped)
     if found is None:
-        return _said(text, wait)
+        return _spoken(text, wait)
     return _slash(found[1], (found[2] or "").strip())
 
 
@@ -170,7 +170,7 @@ def _background(prompt: str) -> Slash | InvalidInput:
     return Slash("background", prompt)
 
 
-def _said(text: str, wait: WaitItem | None) -> Message | Answer | InvalidInput:
+def _spoken(text: str, wait: WaitItem | None) -> Message | Answer | InvalidInput:
     if wait is None or not wait.wants_answer:
         return Message(text)
     match wait.purpose:

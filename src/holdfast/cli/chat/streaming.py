@@ -2,7 +2,7 @@
 
 A piece is a paragraph, a list, a heading, a table or a block of code: what a renderer can draw without knowing what
 follows. A long block of code comes in several pieces, each a block of its own. Pure, and the pieces are the same
-however the text was chopped on its way here.
+whatever pieces the text arrived in.
 """
 
 from __future__ import annotations
@@ -127,11 +127,11 @@ class AnswerStream:
 
     def begin(self) -> None:
         """A model was asked: what comes now is a new answer, also when it is the same step again."""
-        self._said = MarkdownSplitter()
+        self._splitter = MarkdownSplitter()
         self._thinking = ""
-        self._told = 0
+        self._thinking_shown = 0
         """How much of the thinking was shown as a block."""
-        self._since: float | None = None
+        self._thinking_since: float | None = None
         self._is_over = False
 
     # --- what is alive --------------------------------------------------------------------------
@@ -139,51 +139,51 @@ class AnswerStream:
     @property
     def rest(self) -> MarkdownPiece:
         """The piece in the making."""
-        return self._said.rest
+        return self._splitter.rest
 
     @property
     def thinking(self) -> str:
         """The thinking in the making; empty when the agent speaks."""
-        return self._thinking[self._told :]
+        return self._thinking[self._thinking_shown :]
 
     @property
     def thinking_ms(self) -> int | None:
         """For how long it has been thinking."""
-        return None if self._since is None else int((self._clock() - self._since) * 1000)
+        return None if self._thinking_since is None else int((self._clock() - self._thinking_since) * 1000)
 
     # --- what comes -----------------------------------------------------------------------------
 
-    def grown(self, step: StepItem) -> list[Block]:
+    def extend(self, step: StepItem) -> list[Block]:
         """More of the answer was streamed; the blocks that it finished."""
         self._thinking = step.thinking
-        if self.thinking and self._since is None:
-            self._since = self._clock()
-        text = step.text[len(self._said.text) :]
+        if self.thinking and self._thinking_since is None:
+            self._thinking_since = self._clock()
+        text = step.text[len(self._splitter.text) :]
         if not text:
             return []
-        shown = self._tell_thought() if text.strip() else []
-        return [*shown, *map(_spoke, self._said.feed(text))]
+        shown = self._thinking_block() if text.strip() else []
+        return [*shown, *map(_text_block, self._splitter.feed(text))]
 
-    def responded(self, step: StepItem) -> list[Block]:
+    def complete(self, step: StepItem) -> list[Block]:
         """The whole answer: whatever of it was not shown yet."""
         whole = step.text
         blocks = self._end(step)
-        if whole.startswith(self._said.text):
-            rest = whole[len(self._said.text) :]
-            return [*blocks, *map(_spoke, [*self._said.feed(rest), *self._said.finish()])]
-        shown, stored = self._said.pieces, MarkdownSplitter()
-        self._said = stored
+        if whole.startswith(self._splitter.text):
+            rest = whole[len(self._splitter.text) :]
+            return [*blocks, *map(_text_block, [*self._splitter.feed(rest), *self._splitter.finish()])]
+        shown, stored = self._splitter.pieces, MarkdownSplitter()
+        self._splitter = stored
         pieces = [*stored.feed(whole), *stored.finish()]
         if pieces[: len(shown)] == shown:
-            return [*blocks, *map(_spoke, pieces[len(shown) :])]
-        return [*blocks, NoticeBlock(OTHERWISE, "warning"), *map(_spoke, pieces)]
+            return [*blocks, *map(_text_block, pieces[len(shown) :])]
+        return [*blocks, NoticeBlock(OTHERWISE, "warning"), *map(_text_block, pieces)]
 
     def cut(self, step: StepItem) -> list[Block]:
         """The answer ends here, as far as it had come; we may have seen more of it than was kept."""
         kept = step.text
         blocks = self._end(step)
-        more = kept[len(self._said.text) :] if kept.startswith(self._said.text) else ""
-        return [*blocks, *map(_spoke, [*self._said.feed(more), *self._said.finish()])]
+        more = kept[len(self._splitter.text) :] if kept.startswith(self._splitter.text) else ""
+        return [*blocks, *map(_text_block, [*self._splitter.feed(more), *self._splitter.finish()])]
 
     def _end(self, step: StepItem) -> list[Block]:
         if self._is_over:  # its step began before the first record that we have
@@ -191,16 +191,16 @@ class AnswerStream:
         self._is_over = True
         if step.thinking.startswith(self._thinking):
             self._thinking = step.thinking
-        return self._tell_thought()
+        return self._thinking_block()
 
-    def _tell_thought(self) -> list[Block]:
+    def _thinking_block(self) -> list[Block]:
         text, ms = self.thinking.strip(), self.thinking_ms
-        self._told, self._since = len(self._thinking), None
+        self._thinking_shown, self._thinking_since = len(self._thinking), None
         if not text:
             return []
         self.thoughts.append(text)
         return [ThinkingBlock(len(self.thoughts), text, ms)]
 
 
-def _spoke(piece: MarkdownPiece) -> Block:
+def _text_block(piece: MarkdownPiece) -> Block:
     return TextBlock(piece.markdown, piece.joined)

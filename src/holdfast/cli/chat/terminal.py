@@ -1,7 +1,7 @@
 """The chat on a terminal: finished blocks go to the scrollback, the rest is drawn above the prompt.
 
 prompt_toolkit draws the lower part (what is alive, the prompt, the toolbar) and changes only what differs.
-Blocks are written above it in one stroke, without leaving raw mode, so that no key is echoed meanwhile.
+Blocks are written above it in one write, without leaving raw mode, so that no key is echoed meanwhile.
 """
 
 from __future__ import annotations

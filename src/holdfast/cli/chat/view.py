@@ -255,10 +255,10 @@ class View:
                 self.postponed = "" if change.kind == "added" else self.postponed
                 return message_blocks(item)
             case StepItem() as item:
-                return self._step(item, change)
+                return self._step_blocks(item, change)
             case WaitItem() as item:
                 self._cut = ""
-                return self._wait(item)
+                return self._wait_blocks(item)
             case ChapterItem() as item:
                 self.postponed = ""
                 return [] if item.undone else [divider_block(item)]
@@ -269,17 +269,17 @@ class View:
                 tone: Tone = "bad" if item.outcome == "failed" else "warning"
                 return [] if item.outcome == "done" or item.undone else [NoticeBlock(turn_end_text(item), tone)]
             case NoticeItem() as item:
-                return self._notice(item)
+                return self._notice_blocks(item)
             case _ as never:
                 assert_never(never)
 
-    def _step(self, item: StepItem, change: Change) -> list[Block]:
+    def _step_blocks(self, item: StepItem, change: Change) -> list[Block]:
         for call in item.calls:
             self._numbers.setdefault(call.call, len(self._numbers) + 1)
         if change.call is not None:
-            return self._called(change.call)
+            return self._tool_blocks(change.call)
         if change.kind == "text":
-            return self.answer_stream.grown(item)
+            return self.answer_stream.extend(item)
         if change.kind == "removed":  # nothing of it was stored, but some of it may stand here already
             blocks = self.answer_stream.cut(item)
             self._cut = item.cut_reason if blocks else ""
@@ -288,21 +288,21 @@ class View:
             self.answer_stream.begin()
             cut, self._cut = self._cut, ""
             again: list[Block] = [NoticeBlock(f"cut: {cut}; this step begins again", "warning")] if cut else []
-            return [*again, *self.answer_stream.grown(item)]
+            return [*again, *self.answer_stream.extend(item)]
         if item.state != "done":
             problem = item.problem.message.removesuffix(".") if item.problem is not None else item.cut_reason
             self._cut = problem if item.text else ""
             return self.answer_stream.cut(item)
         if item.usage is not None:
             self.cost.add(item.usage)
-        blocks = self.answer_stream.responded(item)
+        blocks = self.answer_stream.complete(item)
         if item.cut_reason:
             blocks.append(NoticeBlock("the answer was cut by the model's length limit", "warning"))
         elif not item.text.strip() and not item.calls:
             blocks.append(NoticeBlock("an empty answer"))
         return blocks
 
-    def _called(self, call: ToolCallView) -> list[Block]:
+    def _tool_blocks(self, call: ToolCallView) -> list[Block]:
         if call.duration_ms is None:
             return []
         if call.tool == QUESTION and call.state == "done":
@@ -312,7 +312,7 @@ class View:
             ToolBlock(number, call.tool, call.arguments, call.state, call.output, call.duration_ms, call.task, detail)
         ]
 
-    def _wait(self, item: WaitItem) -> list[Block]:
+    def _wait_blocks(self, item: WaitItem) -> list[Block]:
         if item.answer is not None:
             said = f"→ {one_line(answer_text(item.answer))} · {item.answer.by}"
             return [] if item.purpose == "retry" else [NoticeBlock(said, "plain")]
@@ -323,7 +323,7 @@ class View:
             question_block(item, arguments=call.arguments if call is not None and item.purpose == "approval" else "")
         ]
 
-    def _notice(self, item: NoticeItem) -> list[Block]:
+    def _notice_blocks(self, item: NoticeItem) -> list[Block]:
         text = notice_text(item.event, clock=format_time)
         match item.event:
             case ResetPostponed():
