@@ -71,7 +71,7 @@ def test_home_that_others_can_read_is_closed_and_the_doctor_says_so(tmp_path: Pa
 def test_doctor_finds_a_home_that_cannot_be_made_or_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     found = examine(Home(tmp_path / "file" / "home"))[0]
-    assert not found.ok and "cannot be made" in found.detail
+    assert not found.ok and "cannot be created" in found.detail
     disk = tmp_path / "disk"
     disk.mkdir(mode=0o700)
     mount = ["mount", "-t", "tmpfs", "-o", "ro,mode=700", "tmpfs", str(disk)]
@@ -82,7 +82,7 @@ def test_doctor_finds_a_home_that_cannot_be_made_or_written(tmp_path: Path) -> N
     finally:
         subprocess.run(["umount", str(disk)], check=True)
     assert not found.ok and "is read-only" in found.detail
-    assert not below.ok and "cannot be made" in below.detail
+    assert not below.ok and "cannot be created" in below.detail
 
 
 def test_doctor_names_a_key_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,8 @@ def stored(database: Path) -> Stored:
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("old")
     with tarfile.open(HOME) as packed:
-        packed.extractall(directory, filter="data")
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
+        packed.extractall(directory)
     with closing(sqlite3.connect(directory / "home" / "holdfast.db")) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return directory / "home" / "holdfast.db"
