@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from holdfast.schemas.sessions import Accepted
     from holdfast.schemas.tasks import TaskAccepted
 
-F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 SEND_SECONDS = 30.0
 
@@ -210,20 +209,12 @@ def _set_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     ctx.ensure_object(Cli).json = value
 
 
-def home_option(function: F) -> F:
-    """`--home` after the verb; the same as before it."""
-    option = click.option(
-        "--home", metavar="DIR", callback=_set_home, expose_value=False, help="Use this home.", is_eager=True
-    )
-    return option(function)
-
-
-def shared_options(function: F) -> F:
-    """`--json` and `--home`, which every verb has."""
-    option = click.option(
-        "--json", is_flag=True, callback=_set_json, expose_value=False, help="Answer in JSON, for programs."
-    )
-    return option(home_option(function))
-
-
+HOME: dict[str, Any] = {"metavar": "DIR", "callback": _set_home, "help": "Use this home.", "is_eager": True}
+JSON: dict[str, Any] = {"is_flag": True, "callback": _set_json, "help": "Answer in JSON, for programs."}
+home_option = click.option("--home", expose_value=False, **HOME)
+SHARED_OPTIONS = (
+    click.Option(["--home"], expose_value=False, **HOME),
+    click.Option(["--json"], expose_value=False, **JSON),
+)
+"""What every verb has. They are made once, since the commands of a noun are all made when one of them is used."""
 pass_cli = click.make_pass_decorator(Cli)

@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from holdfast.cli.context import pass_cli, shared_options
+from holdfast.cli.context import SHARED_OPTIONS, pass_cli
 from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.hints import program
 
@@ -33,7 +33,9 @@ def verb(name: str | None = None, *, cls: type[click.Command] = click.Command) -
 
     def decorate(function: Function) -> click.Command:
         title = name or function.__name__.replace("_", "-")
-        return shared_options(click.command(title, cls=cls)(pass_cli(function)))
+        command = click.command(title, cls=cls)(pass_cli(function))
+        command.params += SHARED_OPTIONS
+        return command
 
     return decorate
 
