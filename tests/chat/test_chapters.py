@@ -98,7 +98,7 @@ def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: Comman
         shown = seat.until_idle("Kept: ", "sleep 300 (", "\n\nbehind it\n")
         assert shown.index("Kept: ") < shown.index("say behind it\n"), "it waited for the choice"
         seat.enter("/new")
-        seat.until("/new and what still runs: k keep · s stop · c cancel", "it goes on in the old session")
+        seat.until("/new and what still runs: k keep · s stop · c cancel", "it continues in the old session")
         seat.enter("keep")
         seat.until("new session · demo · idle")
         assert task_of(gateway, "sleep 300")["state"] == "running"
@@ -133,7 +133,7 @@ def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
     gateway.until_event(session, "ChapterOpened")
     for columns in (80, 120):
         with sit_down(cli, "chat", session, columns=columns) as seat:
-            shown = seat.until_idle("── reset ", "while nobody was here ───")
+            shown = seat.until_idle("── reset ", "while you were away ───")
             assert "\n   because no user activity for " in shown
             assert "\n   Kept: " in shown
             assert "\n   Note of the agent: 1 user message so far" in shown
@@ -147,7 +147,7 @@ def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
                 seat.until_idle("\n\nback")
     with sit_down(cli, "chat", session) as seat:
         shown = seat.until_idle("── chapter 2: the model starts anew ───")
-        assert "while nobody was here" not in shown
+        assert "while you were away" not in shown
 
 
 def test_a_context_is_made_shorter(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:

@@ -95,7 +95,7 @@ def test_a_stop_says_what_goes_on(gateway: GatewayProcess, cli: CommandLine, cwd
         seat.until("· task ", "· running")
         seat.enter("/stop")
         (task,) = running(gateway)
-        seat.until_idle("stopped by cli", f"goes on: process {task['id'][:8]} sleep 300 (/tasks stop ID)")
+        seat.until_idle("stopped by cli", f"still running: process {task['id'][:8]} sleep 300 (/tasks stop ID)")
 
 
 def test_a_running_turn_becomes_a_task(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_running_turn_becomes_a_task(gateway: GatewayProcess, cli: CommandLine
         shown = seat.ended()
     (cwd / "gate").touch()
     (task,) = gateway.get("/v1/tasks", kind="agent")["tasks"]
-    assert "detached; the work goes on (running)" in shown
+    assert "detached; the work continues (running)" in shown
     assert f"the turn is a task now: holdfast tasks show {task['id'][:8]}" in shown
     ended = gateway.until_ended(task["id"])
     assert (ended["state"], ended["summary"].splitlines()[-1]) == ("done", "one two three")

@@ -59,7 +59,7 @@ def test_a_whole_conversation(gateway: GatewayProcess, cli: CommandLine, cwd: Pa
         seat.enter(ALT_ENTER.join((WAITS, "say the work goes on alone")))
         seat.until("· running")
         session = only_session(gateway)
-        assert f"detached; the work goes on (running)\nback: holdfast chat {session[:8]}" in seat.leave()
+        assert f"detached; the work continues (running)\nback: holdfast chat {session[:8]}" in seat.leave()
 
     (cwd / "gate").touch()
     gateway.until_rest(session)
@@ -76,7 +76,7 @@ def test_what_was_typed_last_is_sent_before_it_leaves(gateway: GatewayProcess, c
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
         seat.type("say quick\r\x04")
-        assert "the work goes on" in seat.ended()
+        assert "the work continues" in seat.ended()
     session = only_session(gateway)
     assert of_kind(gateway.until_rest(session), "ModelResponded")[0]["text"] == "quick"
 
@@ -113,7 +113,7 @@ def test_two_terminals_see_the_same_and_an_approval_is_answered_once(
         with sit_down(cli, cwd=cwd) as two:
             two.until("? allow write note.txt?", "it waits for your permission: 1 allow")
             two.enter("perhaps")
-            two.until("It waits for a permission: 1 allow · 2 call")
+            two.until("It waits for an approval: 1 allow · 2 call")
             (wait,) = gateway.get("/v1/inbox")["waits"]
             two.enter("1")
             for seat in (one, two):
@@ -249,7 +249,7 @@ def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: Co
         seat.type("/hel")
         seat.until("/help  this list")
         seat.type("\t\r\r")
-        seat.until("Ctrl-D              leave; the work goes on")
+        seat.until("Ctrl-D              leave; the work continues")
         seat.type("read @READ")
         seat.until(" README.md")
         seat.type("\t")

@@ -77,7 +77,7 @@ def test_leaving_a_run_in_json_says_so(cli: CommandLine, shared: GatewayProcess)
     out, err = process.communicate()
     told = json.loads(out)
     assert (process.returncode, told["outcome"]) == (130, None)
-    assert told["reason"] == "detached by Ctrl-C; the work goes on"
+    assert told["reason"] == "detached by Ctrl-C; the work continues"
     assert shared.session(told["session"])["state"] == "running"
     assert "detached" in err
     cli.ok("stop", told["session"])

@@ -92,7 +92,7 @@ def test_ctrl_c_detaches_and_the_work_goes_on(gateway: GatewayProcess, tmp_path:
     running.send_signal(signal.SIGINT)
     _, err = rest_of(running)
     assert running.returncode == 0
-    assert f"detached; the work goes on: holdfast sessions log {session} --follow" in err
+    assert f"detached; the work continues: holdfast sessions log {session} --follow" in err
     assert "TurnFinished" not in kinds(gateway.events(session))
     gate.touch()
     gateway.until_rest(session)

@@ -23,7 +23,7 @@ def test_an_empty_list_teaches(gateway: GatewayProcess) -> None:
     assert cli.ok("sessions") == 'No sessions yet. Try: holdfast run --profile demo "say hello"\n'
     assert cli.ok("sessions", "list", "--archived") == "No session is archived.\n"
     assert cli.ok("sessions", "search", "x").startswith("Nothing found.")
-    assert cli.ok("why") == "Nothing is at work, and nothing waits.\n"
+    assert cli.ok("why") == "Nothing is running, and nothing waits for you.\n"
     session = gateway.create()
     assert "No turns yet." in cli.ok("sessions", "show", session)
 

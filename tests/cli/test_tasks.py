@@ -371,8 +371,8 @@ def test_stop_says_what_ends_with_the_turn_and_what_goes_on(cli: CommandLine, ga
     tasks = until(lambda: _both(gateway, session), "both run")
     goes_on, ends = tasks["sleep 301"], tasks["sleep 302"]
     said = cli.ok("stop", session)
-    assert f"ends with it: process {ends[:8]} sleep 302" in said
-    assert f"goes on:      process {goes_on[:8]} sleep 301" in said
+    assert f"ends with it:  process {ends[:8]} sleep 302" in said
+    assert f"keeps running: process {goes_on[:8]} sleep 301" in said
     assert gateway.until_ended(ends)["state"] == "stopped"
     assert gateway.get(f"/v1/tasks/{goes_on}")["state"] == "running"
 

@@ -152,7 +152,7 @@ function Chat({ id }: { readonly id: string }): ReactNode {
         <section className="conv" aria-label="Conversation">
           <Banners />
           <Empty title={none ? "Begin with a session" : "Choose a session"} action={<button type="button" className="btn primary" onClick={() => void newSession(go)}>New session</button>}>
-            A session is a conversation with an agent. Close this tab whenever you like: the work goes on.
+            A session is a conversation with an agent. Close this tab whenever you like: the work continues.
           </Empty>
         </section>
       )}

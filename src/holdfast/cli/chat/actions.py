@@ -1,4 +1,4 @@
-"""What slash commands do that ask the gateway: blocks to be shown, or another session to go to.
+"""The slash commands that need the gateway: they return blocks to show, or another session to switch to.
 
 They run in a thread beside the conversation, so they only read what they are given.
 """
@@ -31,14 +31,14 @@ NOTHING_SAID = NoticeBlock("Nothing was said here yet.")
 
 @dataclass(frozen=True, slots=True)
 class Detached:
-    """The turn is a task now; `task` is its id, empty when there is no turn any more."""
+    """The turn became a task; `task` is its id, or empty if the turn had ended already."""
 
     task: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunningChoice:
-    """Something runs: it is shown, and the command comes again with what becomes of it."""
+    """Something is still running: show it, ask whether to keep or stop it, then run the command again."""
 
     blocks: list[Block]
     slash: Slash
@@ -48,7 +48,7 @@ Outcome = list[Block] | AttachedSession | Detached | RunningChoice
 
 
 def run_slash(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slash: Slash) -> Outcome:
-    """Do what was asked for, and say why if that cannot be."""
+    """Carry out a slash command; an error becomes a block."""
     try:
         return _run(client, cursors, ref, view, slash)
     except GatewayNotRunning as error:
@@ -95,7 +95,7 @@ def _run(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slas
 
 
 def _run_shorthand(client: Client, ref: SessionRef, view: View, slash: Slash) -> list[Block]:
-    """A command of the command line. What changes this session is told by its events, and not told twice."""
+    """Run a command of the command line. Changes of this session are shown by its events, so not here as well."""
     line = BY_NAME[slash.name].runs
     if slash.name == "rename" or (slash.name == "card" and slash.argument.startswith("add")):
         _begin(client, ref)
@@ -110,10 +110,10 @@ def _run_command(client: Client, ref: SessionRef, view: View, line: str) -> list
 
 
 def _export_line(session: str, name: str) -> str:
-    """The command that writes a conversation to a file that is not there yet."""
+    """Build the command that exports the conversation to a file that does not exist yet."""
     try:
         path = Path(name or f"holdfast-{session[:SHORT_ID]}.md").expanduser()
-    except RuntimeError as error:  # the home of nobody
+    except RuntimeError as error:  # `~name` of an unknown user
         raise CliError(f"{name}: {error}") from error
     if path.is_file():
         raise CliError(f"{path} is there already; name another file.")
@@ -122,7 +122,7 @@ def _export_line(session: str, name: str) -> str:
 
 
 def _begin(client: Client, ref: SessionRef) -> str:
-    """Begin the session now if it has not begun; its id."""
+    """Return the id of the session, and create it first if it has no message yet."""
     with ref.lock:
         if not ref.session:
             begin(client, ref)
@@ -130,27 +130,27 @@ def _begin(client: Client, ref: SessionRef) -> str:
 
 
 def _start_agent(client: Client, ref: SessionRef, view: View, prompt: str) -> list[Block]:
-    """Let an agent do it in the background; this session is notified of its end."""
+    """Start an agent in the background; this session is notified when it ends."""
     session = _begin(client, ref)
     task = client.tasks.start_agent(prompt, session=session, cwd=view.cwd, profile=view.profile or None).task[:SHORT_ID]
-    return [NoticeBlock(f"task {task} is at work; this session is told of its end (/tasks show {task})")]
+    return [NoticeBlock(f"task {task} is running; this session is notified when it ends (/tasks show {task})")]
 
 
 def _still_running(client: Client, session: str) -> list[Block]:
-    """What a stop of the turn does not end. Nothing when nobody can be asked: stopping does not depend on it."""
+    """List the background tasks that a stop of the turn does not end; nothing if the gateway cannot be reached."""
     try:
         found = client.tasks.list(state="running", session=session).tasks
     except HoldfastError:
         return []
     return [
-        NoticeBlock(f"goes on: {task.kind} {task.id[:SHORT_ID]} {one_line(task.title)} (/tasks stop ID)")
+        NoticeBlock(f"still running: {task.kind} {task.id[:SHORT_ID]} {one_line(task.title)} (/tasks stop ID)")
         for task in found
         if task.worker != session
     ]
 
 
 def _stop_commands(client: Client, found: list[RunningTaskView]) -> list[Block]:
-    """Ask commands to end; they get their 5 s while somebody goes on talking."""
+    """Stop commands without waiting for the 5 s that they get to end by themselves."""
     commands = [task for task in found if task.kind == "process"]
     for task in commands:
         client.tasks.stop(task.task)
@@ -159,10 +159,10 @@ def _stop_commands(client: Client, found: list[RunningTaskView]) -> list[Block]:
 
 
 def _new(client: Client, ref: SessionRef, view: View, slash: Slash) -> Outcome:
-    """Leave this session for a new one. What runs for it goes on unless somebody wants it stopped."""
+    """Switch to a new session. Commands of the old one keep running unless the user wants them stopped."""
     running = _running(client, ref.session) if slash.running != "keep" else []
     if running and not slash.running:
-        return _choose(running, slash, "k keep: it goes on in the old session · s stop · c cancel")
+        return _choose(running, slash, "k keep: it continues in the old session · s stop · c cancel")
     stopped = _stop_commands(client, running)
     attached = attach.new_session(client, view.cwd, view.profile or ref.profile)
     attached.blocks += [(0, block) for block in stopped]
@@ -170,7 +170,7 @@ def _new(client: Client, ref: SessionRef, view: View, slash: Slash) -> Outcome:
 
 
 def _reset(client: Client, session: str, view: View, slash: Slash) -> Outcome:
-    """A new chapter. Nobody is asked about what runs when it would be refused anyway."""
+    """Reset the session. First ask about running commands, unless the reset would be refused anyway."""
     if view.turn is not None or view.queue:
         return [NoticeBlock("It is at work, and a reset cuts nothing: /stop first, or wait.", "warning")]
     running = [] if slash.running else client.sessions.reset_status(session).running
@@ -181,7 +181,7 @@ def _reset(client: Client, session: str, view: View, slash: Slash) -> Outcome:
 
 
 def _running(client: Client, session: str) -> list[RunningTaskView]:
-    """Nothing runs for a session that was deleted, or that has not begun."""
+    """List what runs for a session; nothing if it was deleted or has not begun."""
     try:
         found = client.sessions.reset_status(session).running if session else []
     except ApiError as error:
@@ -205,7 +205,7 @@ def _fork(client: Client, cursors: ReadCursors, session: str, version: str) -> O
 
 
 def _detach(client: Client, session: str) -> str:
-    """The task that the turn is from now on, or was before; without a turn there is none, and no harm."""
+    """Return the id of the task that the turn became, now or earlier; empty if no turn runs."""
     try:
         return client.tasks.detach(session).task
     except ApiError as error:

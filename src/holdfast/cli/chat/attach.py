@@ -1,4 +1,4 @@
-"""Coming to a session: which one, what was said last, and what happened while nobody looked."""
+"""Attach the chat to a session: which one, the end of its conversation, and what happened while the user was away."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ WINDOW = 600
 LONGEST_WINDOW = 5_000
 PAGE = 2_000
 SEEN = 6
-"""So many blocks are on the first screen, however small it is."""
+"""How many blocks the first screen has at least, however small the terminal is."""
 DEMO_HINT = "The demo agent is a script, no AI: say help. `holdfast models` shows how to get a real one."
 
 
 @dataclass(slots=True)
 class AttachedSession:
-    """A session as it is when we come: the place, the view, and the blocks of what was said last."""
+    """A session at the time of attaching: its reference, its view, and the last blocks of its conversation."""
 
     ref: SessionRef
     view: View
@@ -43,18 +43,18 @@ class AttachedSession:
     read: int | None = None
     away: str = ""
     cut: bool = False
-    """There is more before the first block."""
+    """Whether older blocks were left out."""
     hint: str = ""
 
 
 def last_here(client: Client, cwd: str) -> str | None:
-    """The session of this directory in which something happened last; the sessions of cards do not count."""
+    """Find the session of this directory with the newest event; sessions of cards do not count."""
     found = client.sessions.list(cwd=cwd, limit=1).sessions
     return found[0].id if found else None
 
 
 def new_session(client: Client, cwd: str, profile: str | None) -> AttachedSession:
-    """A session that its first message will begin."""
+    """Prepare a session that its first message will create."""
     chosen = _profile(client, profile)
     if chosen is None:
         raise CliError(f"There is no profile {profile}.", hint="`holdfast profiles` lists them.", code=USAGE)
@@ -65,7 +65,7 @@ def new_session(client: Client, cwd: str, profile: str | None) -> AttachedSessio
 
 
 def attach(client: Client, id: str, cursors: ReadCursors) -> AttachedSession:
-    """An existing session, by its id or a unique prefix."""
+    """Attach to an existing session, by its id or a unique prefix."""
     detail = client.sessions.get(id)
     session, version = detail.session.id, detail.session.version
     read = cursors.get(session)
@@ -92,7 +92,7 @@ def attach(client: Client, id: str, cursors: ReadCursors) -> AttachedSession:
 
 
 def _worker_notice(client: Client, view: View, last: list[tuple[int, Block]]) -> str:
-    """That a run of a card is at work here, unless the last blocks say it anyway; it may have begun long ago."""
+    """Say that a run of a card works in this session, unless the last blocks already say so."""
     cards = client.cards.list(status="running").cards
     card = next((card for card in cards if card.session == view.session), None)
     if card is None:
@@ -103,7 +103,7 @@ def _worker_notice(client: Client, view: View, last: list[tuple[int, Block]]) ->
 
 
 def _with_unseen_reset(client: Client, session: str, blocks: list[tuple[int, Block]]) -> list[tuple[int, Block]]:
-    """A reset that nobody has seen stands at the end, where it cannot be overlooked, and only there."""
+    """Move a reset that the user has not seen yet to the end, where it cannot be overlooked."""
     chapter = client.sessions.reset_status(session).chapter
     if not chapter.unseen or chapter.opened_at is None:
         return blocks
@@ -114,7 +114,7 @@ def _with_unseen_reset(client: Client, session: str, blocks: list[tuple[int, Blo
 
 
 def while_away(changes: Iterable[Change]) -> str:
-    """What happened in these changes, in a few words; empty when nothing did that a person would miss."""
+    """Summarize these changes in a few words; empty if the user missed nothing important."""
     counts = {"message": 0, "question": 0, "approval": 0, "failed turn": 0, "ended task": 0, "reset": 0}
     answers: set[int] = set()  # each may be among the changes twice: asked for, and given
     for change in changes:
@@ -138,26 +138,26 @@ def while_away(changes: Iterable[Change]) -> str:
 
 
 def away_summary(changes: list[tuple[int, Change]], *, read: int, first: int) -> str:
-    """What happened since somebody read so far. Of a very long absence only the end is folded, from `first` on."""
+    """Summarize what happened since the last read version. After a long absence only records from `first` on count."""
     away = while_away(change for version, change in changes if version > read)
     return f"at least {away}" if away and first > read + 1 else away
 
 
 def unseen_reset(event: ChapterOpened, at: int) -> DividerBlock:
-    """A reset that nobody has seen: when, why, and what was handed over."""
+    """Describe a reset that the user has not seen: when, why, and the note for the new chapter."""
     return DividerBlock(
-        f"reset {ago(at)}, at {format_time(at)}, while nobody was here", divider_block(event).lines, "warning"
+        f"reset {ago(at)}, at {format_time(at)}, while you were away", divider_block(event).lines, "warning"
     )
 
 
 def _profile(client: Client, name: str | None) -> ProfileView | None:
-    """The profile of that name, without one the default; None if there is none."""
+    """Find a profile by name, by default the default one; None if there is none."""
     profiles = client.profiles().profiles
     return next((known for known in profiles if (known.default if name is None else known.name == name)), None)
 
 
 def _open_wait(client: Client, view: View) -> list[Block]:
-    """What it waits for, when that was asked before the first record that we read."""
+    """Return the open wait if its record is older than the first one that was read."""
     found = next((wait for wait in client.inbox().waits if wait.session == view.session), None)
     if found is None:
         return []
@@ -171,14 +171,14 @@ def _open_wait(client: Client, view: View) -> list[Block]:
 
 
 def header(view: View, columns: int) -> str:
-    """Where we are, in one line."""
+    """Describe the session in one line."""
     name = f"session {view.session[:SHORT_ID]}" if view.session else "a new session"
     title = f"“{one_line(view.title)}” · " if view.title else ""
     return shorten(f"holdfast · {title}{name} · {one_line(view.cwd)}", columns)
 
 
 def first_screen(attached: AttachedSession, painter: Painter, rows: int) -> tuple[list[str], Block | None]:
-    """The last lines of the conversation with a mark where the unread begins, and the last block."""
+    """Draw the last lines of the conversation, with a mark where the unread part begins; also return the last block."""
     blocks, marker = _with_marker(attached)
     lines: list[str] = []
     first = len(blocks)
@@ -199,7 +199,7 @@ def first_screen(attached: AttachedSession, painter: Painter, rows: int) -> tupl
 
 
 def _with_marker(attached: AttachedSession) -> tuple[list[Block], int | None]:
-    """The blocks, and which of them says what happened while away."""
+    """Return the blocks, and the index of the one that summarizes the absence."""
     blocks = [block for _, block in attached.blocks]
     if not attached.away:
         return blocks, None

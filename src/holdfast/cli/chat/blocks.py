@@ -1,4 +1,4 @@
-"""What the chat shows, one block under the other. Blocks never change once they were shown."""
+"""Blocks: the parts of the conversation as the chat prints them. A printed block never changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class UserBlock:
 
 @dataclass(frozen=True, slots=True)
 class NoteBlock:
-    """The runtime tells the session that a task ended."""
+    """A note of the runtime that a task ended."""
 
     text: str
 
@@ -39,7 +39,7 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingBlock:
-    """Thinking, folded to one line. How long it took is known only to who was there."""
+    """Thinking, folded to one line. Its duration is known only if the chat was open at that time."""
 
     number: int
     text: str
@@ -48,7 +48,7 @@ class ThinkingBlock:
 
 @dataclass(frozen=True, slots=True)
 class ToolBlock:
-    """A tool call that came to an end."""
+    """A tool call that ended."""
 
     number: int
     tool: str
@@ -64,7 +64,7 @@ class ToolBlock:
 
 @dataclass(frozen=True, slots=True)
 class QuestionBlock:
-    """The agent, or a guard before one of its calls, asks a person."""
+    """A question of the agent, or an approval that one of its calls needs."""
 
     purpose: str
     reason: str
@@ -74,12 +74,12 @@ class QuestionBlock:
     shown: tuple[str, ...] = ()
     """Every argument of a call that waits for an approval, line by line."""
     cut: bool = False
-    """Some of them are longer than that."""
+    """Whether some of them were shortened."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeBlock:
-    """A line of the runtime."""
+    """A one-line notice of the runtime or the chat."""
 
     text: str
     tone: Tone = "quiet"
@@ -87,14 +87,14 @@ class NoticeBlock:
 
 @dataclass(frozen=True, slots=True)
 class ListingBlock:
-    """The answer to a slash command. Its lines may carry our own styling and nothing else."""
+    """The output of a slash command. Its lines may have styles of our own, and no other escape sequences."""
 
     lines: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class DividerBlock:
-    """Where what the model sees begins anew, or was made shorter."""
+    """A reset or a summary: from here on the model sees another context."""
 
     title: str
     lines: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ Block = (
 
 
 def block_group(block: Block) -> str:
-    """Blocks of one family stand close to each other; between two families is a blank line."""
+    """Return the group of a block. There is a blank line between two groups, and none within one."""
     match block:
         case UserBlock():
             return "said"
@@ -134,7 +134,7 @@ def block_group(block: Block) -> str:
 
 
 def needs_blank_line(before: Block | None, block: Block) -> bool:
-    """Whether a blank line stands between these two."""
+    """Whether there is a blank line between these two."""
     kind = block_group(block)
     if before is None or kind == "joined":
         return False
@@ -146,11 +146,11 @@ def needs_blank_line(before: Block | None, block: Block) -> bool:
 
 UNDO = "/undo-reset brings the earlier context back"
 LINE = 400
-"""So much of a note for the next chapter is shown."""
+"""How much of a note for the next chapter is shown."""
 
 
 def message_blocks(item: QueuedItem) -> list[Block]:
-    """A message or the end of a task that is not in the queue any more."""
+    """Return the block of a message or task note that has left the queue."""
     match item.state:
         case "queued":
             return []  # it is shown above the prompt
@@ -163,14 +163,14 @@ def message_blocks(item: QueuedItem) -> list[Block]:
 
 
 def _run_in_thread(item: MessageItem) -> str:
-    """What is worth saying beside a message: that it did not come from a terminal, how it came in."""
+    """Return what is shown beside a message: where it came from if not from a terminal, and its mode."""
     how = "joined the turn" if item.state == "joined" else "" if item.mode == "queue" else item.mode
     author = "" if str(item.by) == "cli" else str(item.by)
     return " · ".join(filter(None, (author, how)))
 
 
 def summary_blocks(item: SummaryItem) -> list[Block]:
-    """A summary that was written, or why there is none."""
+    """Return the block of a summary, or of the reason why there is none."""
     text = summary_text(item, clock=format_time)
     if item.state == "running" or item.replaced:
         return []
@@ -184,7 +184,7 @@ def summary_blocks(item: SummaryItem) -> list[Block]:
 
 
 def question_block(item: WaitItem, *, arguments: str = "") -> QuestionBlock:
-    """The question that a wait puts to a person."""
+    """Return the question of a wait."""
     return QuestionBlock(
         item.purpose,
         item.reason,
@@ -197,6 +197,6 @@ def question_block(item: WaitItem, *, arguments: str = "") -> QuestionBlock:
 
 
 def divider_block(item: ChapterItem | ChapterOpened) -> DividerBlock:
-    """A reset, as it stands in the transcript."""
+    """Return the block of a reset."""
     lines = (f"because {item.reason}", *(shorten(one_line(line), LINE) for line in chapter_lines(item)), UNDO)
     return DividerBlock(f"chapter {item.chapter}: the model starts anew", lines)

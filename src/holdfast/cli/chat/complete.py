@@ -30,7 +30,7 @@ Choices = list[tuple[str, str]]
 
 
 class Catalog:
-    """What can be named: sessions, profiles, models, tasks. Fetched beside, at most every few seconds."""
+    """The names to complete: sessions, profiles, models, tasks. Fetched in a thread, at most every few seconds."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -38,7 +38,7 @@ class Catalog:
         self._fetched: dict[str, float] = {}
 
     def get(self, what: str) -> Choices:
-        """What is known now; it is looked up anew for the next time."""
+        """Return the names that are known now, and fetch them again for the next time."""
         now = time.monotonic()
         if now - self._fetched.get(what, 0.0) > FRESH_SECONDS:
             self._fetched[what] = now
@@ -91,7 +91,7 @@ class ChatCompleter(Completer):
         self._view = view
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """What fits at the cursor."""
+        """Return the completions at the cursor."""
         del complete_event
         before = document.text_before_cursor
         path = mention(before)
@@ -131,7 +131,7 @@ def _verbs(typed: str) -> Iterator[Completion]:
 
 
 def completes_while_typing(text: str) -> bool:
-    """Only where somebody asked for it: a slash at the beginning, or an `@`."""
+    """Complete while typing only after a slash at the beginning, or an `@`."""
     return (text.startswith("/") and "\n" not in text) or mention(text) is not None
 
 
@@ -173,7 +173,7 @@ def _listed(place: Path) -> list[os.DirEntry[str]]:
 
 
 def _below(cwd: Path, part: str, deadline: float, clock: Callable[[], float]) -> Iterator[str]:
-    """Level by level, so that what is near comes first."""
+    """Walk level by level, so that near files come first."""
     places = deque([""])
     scanned = found = 0
     while places and found < MOST and scanned < SCANNED and clock() < deadline:

@@ -1,4 +1,4 @@
-"""What was typed on its way to the gateway, and what comes from there; each direction in a thread of its own.
+"""The connection to the gateway: sends what was typed and receives the events, each in a thread of its own.
 
 What was typed is sent in order, kept while the gateway is away, and stored once: a message's id is minted when it is
 typed and sent with every try. Typing never waits.
@@ -24,15 +24,15 @@ from holdfast.domain.errors import HoldfastError
 
 DISK_FULL = 507
 TRY_SECONDS = 1.0
-"""Longer than a client looks for a gateway where none runs."""
+"""Longer than a client takes to find out that no gateway runs."""
 FULL_SECONDS = 60.0
-"""How long a message is offered to a gateway whose disk is full, before it is given back."""
+"""How long a message is sent again to a gateway whose disk is full, before it is given back to the user."""
 Kind = Literal["message", "answer", "stop"]
 
 
 @dataclass(slots=True)
 class SessionRef:
-    """The session that is talked to. Without an id it begins with the first message."""
+    """The session of the chat. Without an id it is created by the first message."""
 
     session: str = ""
     cwd: str = ""
@@ -42,7 +42,7 @@ class SessionRef:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """A command of the person at this terminal."""
+    """A message or command of the user that is to be sent."""
 
     kind: Kind
     ref: SessionRef
@@ -54,7 +54,7 @@ class OutgoingMessage:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The gateway has it on disk; what it warns of, if anything."""
+    """The gateway has stored it; with its warning, if there is one."""
 
     message: OutgoingMessage
     warning: str = ""
@@ -62,7 +62,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRejected:
-    """The gateway does not take it."""
+    """The gateway refused it."""
 
     message: OutgoingMessage
     error: HoldfastError
@@ -70,7 +70,7 @@ class DeliveryRejected:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """It is kept and tried again; why, and whether this was the first try."""
+    """It will be sent again; with the reason, and whether this was the first try."""
 
     message: OutgoingMessage
     error: HoldfastError
@@ -81,7 +81,7 @@ DeliveryStatus = Delivered | DeliveryRejected | Retrying
 
 
 class Outbox:
-    """Sends letters one after the other."""
+    """Sends messages one after the other."""
 
     def __init__(
         self, client: Client, post: Callable[[DeliveryStatus], None], *, full_seconds: float = FULL_SECONDS
@@ -94,17 +94,17 @@ class Outbox:
         self._retry_now = threading.Event()
         self._closed = False
         self._tried_since: dict[str, float] = {}
-        """When each letter was refused or unheard for the first time, by its id."""
+        """When sending failed for the first time, by message id."""
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
         self.in_doubt = ""
-        """The id of the letter that was sent and not acknowledged: it may have arrived."""
+        """The id of the message that was sent and not acknowledged: it may have arrived."""
 
     def start(self) -> None:
-        """Begin. The thread never keeps the process alive."""
+        """Start the thread, which never keeps the process alive."""
         self._thread.start()
 
     def close(self) -> None:
-        """Send nothing more. A try that is under way gets a moment to end: then it is known whether it arrived."""
+        """Send nothing more. A request in flight gets a moment to end, so that it is known whether it arrived."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -113,17 +113,17 @@ class Outbox:
             self._thread.join(TRY_SECONDS)
 
     def drain(self, seconds: float) -> None:
-        """Give what was typed last a moment to arrive."""
+        """Wait a moment for the last messages to be sent."""
         with self._changed:
             self._changed.wait_for(lambda: not self._messages, timeout=seconds)
 
     @property
     def unsent(self) -> list[OutgoingMessage]:
-        """What no gateway has acknowledged yet."""
+        """The messages that no gateway has acknowledged yet."""
         return list(self._messages)
 
     def put(self, message: OutgoingMessage) -> None:
-        """Send it as soon as possible. A stop goes before what is still waiting: it is about the turn that runs now."""
+        """Send a message as soon as possible. A stop is sent before waiting messages: it is about the running turn."""
         with self._changed:
             self._messages.append(message)
             self._changed.notify()
@@ -131,7 +131,7 @@ class Outbox:
             self._retry_now.set()
 
     def try_now(self) -> None:
-        """The gateway is back."""
+        """Try again at once: the gateway is back."""
         self._retry_now.set()
 
     def _run(self) -> None:
@@ -151,11 +151,11 @@ class Outbox:
                 reconnect.succeeded()
 
     def _next(self) -> OutgoingMessage:
-        """The oldest, but a stop first."""
+        """Take a stop if there is one, else the oldest message."""
         return next((message for message in self._messages if message.kind == "stop"), self._messages[0])
 
     def _deliver(self, message: OutgoingMessage) -> HoldfastError | None:
-        """One try. Why the letter is to be tried again, if it is."""
+        """Try to send once; return why to try again, or nothing."""
         before, self.in_doubt = self.in_doubt, message.id
         now = time.monotonic()
         try:
@@ -192,12 +192,12 @@ def _disk_is_full(error: HoldfastError) -> bool:
 
 
 def _is_temporary(error: HoldfastError) -> bool:
-    """Whether the same letter may be taken later: nobody was there, or the disk was full."""
+    """Whether another try may succeed: the gateway was away, or its disk was full."""
     return isinstance(error, UNREACHABLE) or _disk_is_full(error)
 
 
 def send(client: Client, message: OutgoingMessage) -> str:
-    """One try; what the gateway warns of. The first message to a new place begins its session."""
+    """Send once; return the warning of the gateway. The first message creates the session."""
     ref = message.ref
     match message.kind:
         case "answer":
@@ -214,12 +214,12 @@ def send(client: Client, message: OutgoingMessage) -> str:
 
 
 def begin(client: Client, ref: SessionRef, *, text: str | None = None, id: str | None = None) -> None:
-    """Begin the session of a place; its lock must be held."""
+    """Create the session; the lock of the reference must be held."""
     ref.session = client.sessions.create(text, cwd=ref.cwd, profile=ref.profile, id=id).session
 
 
 class Follower:
-    """One session, from a cursor on, until it is closed. The last that is posted may be why it cannot go on."""
+    """Follows one session from a cursor on until it is closed. The last item may be the error that ended it."""
 
     def __init__(
         self, client: Client, session: str, *, after: int, post: Callable[[RecordItem | HoldfastError], None]
@@ -229,11 +229,11 @@ class Follower:
         self._apply = follow_records(client, session, after=after, patience=math.inf, closed=self._closed)
 
     def start(self) -> None:
-        """Begin. The thread never keeps the process alive."""
+        """Start the thread, which never keeps the process alive."""
         threading.Thread(target=self._run, name="follower", daemon=True).start()
 
     def close(self) -> None:
-        """It is over; the thread ends at the next sign of life."""
+        """Stop following; the thread ends with the next byte that it receives."""
         self._closed.set()
 
     def _run(self) -> None:

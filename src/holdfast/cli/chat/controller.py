@@ -1,4 +1,4 @@
-"""The chat without its screen: what is typed goes out, what happens comes in.
+"""The controller of the chat, without its screen: sends what is typed, shows what happens.
 
 Everything here runs in one thread, that of the event loop; what blocks (the follower, the outbox,
 questions to the gateway) has threads of its own and posts to it.
@@ -48,25 +48,25 @@ DRAIN_SECONDS = 3.0
 
 
 class Screen(Protocol):
-    """Where the chat is shown, and where one types."""
+    """The screen and the keyboard of the chat."""
 
     hung_up: bool
-    """The terminal is gone: there is nobody to say goodbye to."""
+    """Whether the terminal was closed, so that nothing can be printed at the end."""
 
     async def run(self, chat: ChatController) -> None:
-        """Until the person leaves."""
+        """Run until the user leaves."""
 
     def enter(self, attached: AttachedSession) -> None:
-        """Show a session from here on."""
+        """Show another session from now on."""
 
     def show(self, blocks: list[Block]) -> None:
-        """Print what is finished."""
+        """Print blocks that will not change any more."""
 
     def refresh(self) -> None:
-        """Draw anew what is not."""
+        """Draw the live part again."""
 
     def leave(self) -> None:
-        """The chat is over."""
+        """End the screen."""
 
 
 class ChatController:
@@ -88,12 +88,12 @@ class ChatController:
         self.detached = ""
         """The task that the turn became when the person left."""
         self.ended = False
-        """There is nothing more to follow: the session was deleted, or we are not welcome."""
+        """Whether following ended for good: the session was deleted, or the gateway refuses us."""
         self._changing = False
         self._pending_choice: Slash | None = None
-        """The command that waits to hear what becomes of what runs."""
+        """The slash command that waits for the choice to keep or stop what runs."""
         self._busy_text = ""
-        """What takes a while and shows nothing of itself."""
+        """What the chat is busy with, to be shown meanwhile."""
         self._pending_input: deque[OutgoingMessage] = deque()
         self._unconfirmed: set[str] = set()
         """Messages that were typed here and have not come back as an event."""
@@ -116,21 +116,21 @@ class ChatController:
 
     @property
     def unsent(self) -> list[OutgoingMessage]:
-        """What no gateway has yet."""
+        """The texts that no gateway has acknowledged."""
         return [*self._outbox.unsent, *self._pending_input]
 
     def is_in_doubt(self, message: OutgoingMessage) -> bool:
-        """Whether it was sent and never acknowledged."""
+        """Whether the first of them was sent, so that it may have arrived."""
         return message.id == self._outbox.in_doubt
 
     @property
     def has_unconfirmed(self) -> bool:
-        """Whether something was sent whose fate was not seen here."""
+        """Whether a message was sent whose event has not been seen yet."""
         return bool(self._unconfirmed - {message.id for message in self.unsent})
 
     @property
     def session(self) -> str:
-        """The id; empty as long as nothing was said."""
+        """The id of the session; empty until the first message."""
         return self._ref.session
 
     @property
@@ -139,7 +139,7 @@ class ChatController:
         return self._away_since is not None
 
     def live_state(self, last: Block | None) -> LiveState:
-        """What the live part is drawn from."""
+        """The state from which the live part is drawn."""
         return LiveState(
             view=self.view,
             unsent=self.unsent,
@@ -181,7 +181,7 @@ class ChatController:
         self._save()
 
     def _poster(self, take: Callable[[Any], None]) -> Callable[[Any], None]:
-        """For the other threads; when the loop is gone nobody listens any more."""
+        """Pass something from another thread to the loop; drop it if the loop has ended."""
 
         def post(item: Any) -> None:
             with suppress(RuntimeError):
@@ -204,7 +204,7 @@ class ChatController:
     # --- what happens ---------------------------------------------------------------------------
 
     def _apply_received(self) -> None:
-        """Everything that has come since the last time, printed at once."""
+        """Handle everything that has arrived, and print it at once."""
         blocks: list[Block] = []
         while self._received:
             follower, seen = self._received.popleft()
@@ -254,7 +254,7 @@ class ChatController:
     def _rejected(self, message: OutgoingMessage, error: HoldfastError) -> None:
         self._unconfirmed.discard(message.id)
         if self._follower is None:
-            self._away_since = None  # somebody answered, if only to refuse it
+            self._away_since = None  # the gateway answered, even if it refused
         if message.kind == "stop":
             self.view.is_stopping = False
         kept: list[Block] = [UserBlock(message.text, "not sent")] if message.kind != "stop" else []
@@ -270,7 +270,7 @@ class ChatController:
     # --- what is typed --------------------------------------------------------------------------
 
     def submit(self, text: str) -> None:
-        """A line, or several, were entered. What is not UTF-8 cannot be sent, so it is marked."""
+        """Handle entered text. Characters that are not valid UTF-8 cannot be sent and are replaced."""
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         if not text.strip():
             return
@@ -294,7 +294,7 @@ class ChatController:
         self._screen.refresh()
 
     def stop(self) -> None:
-        """Ctrl-C: end the turn; with none, say how to leave. A question of the chat itself it takes back."""
+        """Ctrl-C: cancel a question of the chat, else stop the turn, else say how to leave."""
         if self._pending_choice is not None:
             self._answer_choice(self._pending_choice, "cancel")
         elif (turn := self.view.turn) is None:
@@ -307,7 +307,7 @@ class ChatController:
             self._run_in_thread(Slash("stop"))
 
     def open_thinking(self) -> None:
-        """Ctrl-T: while it thinks, unfold it; else show the last."""
+        """Ctrl-T: unfold the current thinking, or show the last one."""
         if self.view.answer_stream.thinking.strip():
             self.thinking_open = not self.thinking_open
             self._screen.refresh()
@@ -315,7 +315,7 @@ class ChatController:
             self.command(Slash("thinking"))
 
     def _answer_choice(self, slash: Slash, choice: WhatRuns | Literal["cancel"] | None) -> None:
-        """What becomes of what runs; anything else is neither guessed nor sent."""
+        """Handle the choice to keep, stop or cancel; other input is refused."""
         if choice is None:
             self._notice(f"Nothing was sent. First this: {CHOICES}.", "warning")
         elif choice == "cancel":
@@ -337,7 +337,7 @@ class ChatController:
         self._outbox.put(message)
 
     def command(self, slash: Slash) -> None:
-        """Those that need no gateway at once, the others beside the conversation."""
+        """Run a slash command: at once if it needs no gateway, else in a thread."""
         match slash.name:
             case "help":
                 self._show(unfold.help_blocks())
@@ -382,7 +382,7 @@ class ChatController:
         self._screen.refresh()
 
     def _release(self) -> None:
-        """What was typed behind a command that changed something; it waits for a choice, too."""
+        """Handle the input that was held while a command or a choice was open."""
         self._changing = False
         while self._pending_input and not self._changing and self._pending_choice is None:
             self.submit(self._pending_input.popleft().text)

@@ -1,4 +1,4 @@
-"""What stands between the conversation and the prompt while something is going on, and the toolbar.
+"""The live part between the conversation and the prompt, and the toolbar.
 
 Drawn anew at every refresh; the screen changes only where it differs. Nothing here goes to the scrollback.
 """
@@ -25,22 +25,22 @@ SEPARATOR = " · "
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """All that the live part depends on."""
+    """Everything that the live part is drawn from."""
 
     view: View
     unsent: list[OutgoingMessage]
     away_since: float | None
     thinking_open: bool
     last: Block | None
-    """The last block above."""
+    """The last printed block."""
     clock_ms: int
     monotonic: float
     choosing: str = ""
-    """The question of the chat itself, if it asks one, or what it is about."""
+    """The question of the chat itself, or what it is busy with."""
 
 
 def live_lines(live: LiveState, painter: Painter, rows: int) -> list[str]:
-    """The lines above the prompt; what is spoken gives way when there is too much of everything."""
+    """Draw the lines above the prompt; the streamed text is shortened if there is too little space."""
     asked = [*_choosing(live, painter), *_wait(live, painter)]
     waiting = [*_context(live, painter), *asked, *_queue(live, painter), *_unsent(live, painter)][: rows - 1]
     above = [*_speech(live, painter), *_calls(live, painter)]
@@ -50,7 +50,7 @@ def live_lines(live: LiveState, painter: Painter, rows: int) -> list[str]:
 
 
 def _context(live: LiveState, painter: Painter) -> list[str]:
-    """What is done about the context, and why a reset waits: one dim line each."""
+    """Draw a running summary and a postponed reset: one dim line each."""
     view, lines = live.view, []
     if view.compacting_since is not None:
         by = f" by {one_line(view.summary_model)}" if view.summary_model else ""
@@ -61,7 +61,7 @@ def _context(live: LiveState, painter: Painter) -> list[str]:
 
 
 def _speech(live: LiveState, painter: Painter) -> list[str]:
-    """The piece being spoken, exactly as it will stand above when it is finished."""
+    """Draw the piece that is being streamed exactly as it will be printed."""
     answer_stream = live.view.answer_stream
     rest = answer_stream.rest
     if rest.markdown.strip():
@@ -120,7 +120,7 @@ def _wait(live: LiveState, painter: Painter) -> list[str]:
 
 
 def wait_instruction(wait: WaitItem, clock_ms: int) -> str:
-    """What to do about it."""
+    """Say how to answer."""
     numbered = SEPARATOR.join(f"{number} {one_line(choice)}" for number, choice in enumerate(wait.choices, 1))
     match wait.purpose:
         case "approval":
@@ -137,7 +137,7 @@ def wait_instruction(wait: WaitItem, clock_ms: int) -> str:
 
 
 def _queue(live: LiveState, painter: Painter) -> list[str]:
-    """Messages that no turn has taken; the one that is about to be taken looks as it will."""
+    """Draw the queued messages; the next one to be taken looks as it will when printed."""
     view = live.view
     waiting = list(view.queue.values())
     lines = []
@@ -180,7 +180,7 @@ def _unsent(live: LiveState, painter: Painter) -> list[str]:
 
 
 def toolbar(live: LiveState, columns: int) -> list[tuple[str, str]]:
-    """Title, agent, state, cost and queue as styled texts that fit one line; the title gives way."""
+    """Return title, agent, state, cost and queue as styled texts for one line; the title is shortened first."""
     parts = [(style, text) for style, text in _facts(live) if text]
     taken = sum(width(text) for _, text in parts) + len(SEPARATOR) * len(parts)
     title = one_line(live.view.title) or ("new session" if not live.view.session else "untitled")
@@ -224,7 +224,7 @@ def agent(view: View) -> str:
 
 
 def state(view: View, clock_ms: int) -> str:
-    """What it is doing, and for how long."""
+    """Describe the state, and for how long."""
     turn = view.turn
     if turn is None and view.state == "compacting" and view.compacting_since is not None:
         return f"compacting {_seconds(clock_ms - view.compacting_since)}"
@@ -235,7 +235,7 @@ def state(view: View, clock_ms: int) -> str:
 
 
 def cost(view: View) -> str:
-    """What the last turn has cost."""
+    """Describe the cost of the last turn."""
     if not view.cost.tokens:
         return ""
     dollars = "" if view.cost.dollars is None else f" ${view.cost.dollars:.4f}"
@@ -243,5 +243,5 @@ def cost(view: View) -> str:
 
 
 def _seconds(ms: int) -> str:
-    """Whole seconds: what changes more often than that cannot be read."""
+    """Format whole seconds: faster changes cannot be read."""
     return duration(ms) if ms >= 60_000 else f"{max(0, ms) // 1000} s"

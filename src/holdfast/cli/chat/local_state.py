@@ -1,4 +1,4 @@
-"""What the chat keeps in the home, 0600: how far each session was read, and what was typed.
+"""What the chat stores in the home (mode 0600): how far each session was read, and the input history.
 
 Several chats may run at once: cursors only grow and are merged under a lock; a line of history is one write.
 """
@@ -38,7 +38,7 @@ class ReadCursors:
         return self._read().get(session)
 
     def set(self, session: str, version: int) -> None:
-        """Everything up to here was shown."""
+        """Note that everything up to this version was shown."""
         with _locked(self._lock):
             cursors = self._read()
             version = max(version, cursors.pop(session, 0))
@@ -47,7 +47,7 @@ class ReadCursors:
             _replace(self._path, json.dumps(kept).encode())
 
     def _read(self) -> dict[str, int]:
-        """A damaged file counts as empty: then more is shown as unread, and nothing else is lost."""
+        """Read the file. A damaged one counts as empty: then more is shown as unread, and nothing else is lost."""
         try:
             found = json.loads(self._path.read_bytes())
         except (OSError, ValueError):
@@ -58,13 +58,13 @@ class ReadCursors:
 
 
 class InputHistory:
-    """What was typed before, one JSON text a line."""
+    """The input history: one JSON text per line."""
 
     def __init__(self, place: Path) -> None:
         self._path = place / "history"
 
     def load(self) -> list[str]:
-        """Oldest first."""
+        """Return the texts, oldest first."""
         try:
             data = self._path.read_bytes()
         except OSError:
@@ -81,7 +81,7 @@ class InputHistory:
         return texts
 
     def add(self, text: str) -> None:
-        """One more. That it cannot be written must not keep anybody from talking."""
+        """Add a text. An error of the disk is ignored: the conversation is more important."""
         with suppress(OSError):
             file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
@@ -101,7 +101,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """All of it or nothing."""
+    """Replace a file atomically."""
     new = path.with_name(f"{path.name}.{os.getpid()}")
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(file, "wb") as stream:

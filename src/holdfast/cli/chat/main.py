@@ -1,4 +1,4 @@
-"""Run the chat: choose the session, and at the end say what goes on and what was not sent."""
+"""Run the chat: choose the session; at the end, say what keeps running and what was not sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.cli.screen import SHORT_ID, clean, dim, plural
 
 
 def run_chat(cli: Cli, *, session: str | None, new: bool, profile: str | None, cwd: str) -> int:
-    """Attach to a session or begin one, and stay until the person leaves."""
+    """Attach to a session or begin one, and run the chat until the user leaves."""
     cli.start_gateway()
     folder = state_folder(cli.home)
     cursors = ReadCursors(folder)
@@ -35,7 +35,7 @@ async def _run(cli: Cli, cursors: ReadCursors, screen: Screen, attached: Attache
         chat.close()
     if not screen.hung_up:
         with suppress(OSError):
-            _goodbye(cli, chat)
+            _print_end(cli, chat)
 
 
 def _what_goes_on(chat: ChatController) -> str:
@@ -43,12 +43,12 @@ def _what_goes_on(chat: ChatController) -> str:
     if view.wait is not None and view.wait.wants_answer:
         return f"it waits for your answer ({program()} inbox)"
     if view.at_work:
-        return f"the work goes on ({view.state})"
-    return "the work goes on" if chat.has_unconfirmed else "nothing is at work"
+        return f"the work continues ({view.state})"
+    return "the work continues" if chat.has_unconfirmed else "nothing is at work"
 
 
-def _goodbye(cli: Cli, chat: ChatController) -> None:
-    """What becomes of the work, how to come back, and what was never sent."""
+def _print_end(cli: Cli, chat: ChatController) -> None:
+    """Print whether work continues, how to come back, and what was not sent."""
     if chat.session and not chat.ended:
         cli.echo(dim(f"\ndetached; {_what_goes_on(chat)}\nback: {program()} chat {chat.session[:SHORT_ID]}"))
         if chat.detached:

@@ -55,7 +55,7 @@ _SEQUENCES = re.compile(
 
 
 def tidy(text: str) -> str:
-    """Without escape sequences and control characters, and without tabs, whose width no two programs agree on.
+    """Remove escape sequences and control characters, and replace tabs, whose width differs between programs.
 
     Of a sequence without an end only its escape character goes: nothing can be hidden behind it.
     """
@@ -83,7 +83,7 @@ class Painter:
         )
 
     def blocks(self, blocks: Iterable[Block], *, after: Block | None) -> list[str]:
-        """The lines of some blocks, with the blank lines that belong between them."""
+        """Draw blocks, with blank lines between groups."""
         lines: list[str] = []
         for block in blocks:
             lines += [""] if needs_blank_line(after, block) else []
@@ -92,17 +92,17 @@ class Painter:
         return lines
 
     def block(self, block: Block) -> list[str]:
-        """The lines of one block."""
+        """Draw one block."""
         return self.lines(self._draw(block))
 
     def markdown(self, text: str) -> list[str]:
-        """The lines of a piece of an answer. It is asked for again and again while nothing changes."""
+        """Draw a piece of an answer. The result is cached, since it is drawn again with each frame."""
         if self._drawn[0] != text:
             self._drawn = (text, self.lines(RenderedMarkdown(tidy(text))))
         return self._drawn[1]
 
     def lines(self, drawn: RenderableType) -> list[str]:
-        """What rich made of it, every text cleaned and every style ours."""
+        """Render Markdown with rich; texts are cleaned, styles are our own."""
         lines = [self._line(row) for row in self._console.render_lines(drawn, pad=False)]
         while lines and not lines[-1]:
             lines.pop()
@@ -110,7 +110,7 @@ class Painter:
         return lines[begin:]
 
     def text(self, text: str, style: str = "none") -> str:
-        """A text within a line."""
+        """Style a text within a line."""
         return self._styled_text(tidy(text), Style.parse(style))
 
     def _line(self, row: list[Segment]) -> str:
@@ -152,7 +152,7 @@ class Painter:
                 return Group(*(Text.from_ansi(line) for line in lines))
 
     def _divider(self, block: DividerBlock) -> RenderableType:
-        """A line across the screen, and below it what belongs to it."""
+        """Draw a line across the screen, and below it the lines of the block."""
         title = shorten(one_line(tidy(block.title)), self.columns - 6)
         line = f"── {title} ".ljust(self.columns, "─")
         below = [Text(one_line(tidy(text)), style=TONES[block.tone]) for text in block.lines]
@@ -161,7 +161,7 @@ class Painter:
         )
 
     def _tool_call(self, block: ToolBlock) -> RenderableType:
-        """One line; of a failure also the first line of what it said."""
+        """Draw a call in one line; of a failure also the first line of its message."""
         rest = f" · {duration(block.ms)}{f' · task {block.task[:SHORT_ID]}' if block.task else ''} · [{block.number}]"
         if block.detail:
             rest = f" · {block.detail}{rest}"
@@ -179,7 +179,7 @@ class Painter:
 
 
 def _last_line(output: str) -> str:
-    """What a command printed last; how it ended stands beside it already."""
+    """Return the last line that a command printed; its exit code is shown anyway."""
     lines = [line for line in map(one_line, tidy(output).split("\n")) if line]
     if lines and lines[-1].startswith("[") and lines[-1].endswith("]"):
         lines.pop()
@@ -187,19 +187,19 @@ def _last_line(output: str) -> str:
 
 
 def call_line(tool: str, arguments: str, limit: int) -> str:
-    """A tool and its arguments, short."""
+    """Return a tool and its arguments, shortened."""
     return shorten(f"{one_line(tool)} {arguments_text(arguments)}".rstrip(), max(8, limit))
 
 
 def thinking_text(thought: ThinkingBlock) -> str:
-    """How long it thought, or how much."""
+    """Return how long the model thought, or how much."""
     if thought.ms is not None:
         return f"thought for {duration(thought.ms)}"
     return f"thought ({plural(len(thought.text.split()), 'word')})"
 
 
 def _note(text: str) -> RenderableType:
-    """Not by a person, and marked so."""
+    """Mark text that no person wrote."""
     whole = tidy(text).strip("\n")
     first, _, more = whole[:MESSAGE_CHARACTERS].partition("\n")
     parts: list[RenderableType] = [Text(first), *([Text(more, style="dim")] if more else [])]
@@ -243,12 +243,12 @@ def _question(block: QuestionBlock) -> RenderableType:
 
 
 def _diff_style(line: str) -> str:
-    """Colours for the lines of a diff, which stand behind a bar."""
+    """Colour the lines of a diff, which follow a bar."""
     return {"│ +": "green", "│ -": "red", "│ @": "cyan"}.get(line[:3], "dim")
 
 
 def _marked(mark: str, style: str, parts: list[RenderableType]) -> RenderableType:
-    """The parts below each other, the mark before the first line, the others indented."""
+    """Put the parts below each other, with the mark before the first line and the others indented."""
     from rich.table import Table
 
     grid = Table.grid(padding=0)
@@ -260,7 +260,7 @@ def _marked(mark: str, style: str, parts: list[RenderableType]) -> RenderableTyp
 
 
 def argument_lines(arguments: str, *, most: int) -> list[str]:
-    """The arguments of a call to be read: one name a line, long texts below it."""
+    """Return the arguments of a call for reading: one name per line, long texts below it."""
     try:
         found = json.loads(arguments)
     except ValueError:

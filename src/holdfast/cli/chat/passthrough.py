@@ -40,7 +40,7 @@ class ThisSession:
 
 
 class BlockTerminal(Terminal):
-    """Keeps what a command prints, for the conversation. Nobody can be asked by it."""
+    """Collects what a command prints, to show it in the conversation. It cannot ask questions."""
 
     can_ask = False
 
@@ -48,21 +48,21 @@ class BlockTerminal(Terminal):
         self._text = ""
 
     def echo(self, text: str | bytes, *, nl: bool = True) -> None:
-        """Keep what was asked for."""
+        """Collect output."""
         text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
         self._text += text + ("\n" if nl else "")
 
     def note(self, text: str) -> None:
-        """Keep what is said beside it, dimmed and on lines of its own."""
+        """Collect a note, dimmed and on its own lines."""
         self._text += "" if self._text.endswith("\n") or not self._text else "\n"
         self._text += "".join(f"{dim(line)}\n" for line in click.unstyle(text).split("\n"))
 
     def ask(self, question: str) -> bool:
-        """Never called, since nobody can be asked."""
+        """Never called, since `can_ask` is false."""
         raise CliError(question)
 
     def lines(self) -> list[str]:
-        """All of it without what could command the terminal, up to a limit."""
+        """Return the collected lines up to a limit, without sequences that could control the terminal."""
         parts = STYLING.split(self._text.strip("\n"))
         text = "".join(part if index % 2 else tidy(part) for index, part in enumerate(parts))
         found = text.split("\n") if text.strip() else []
@@ -106,7 +106,7 @@ def _invoke(cli: Cli, line: str, *, here: ThisSession) -> None:
 
 
 def _find_command(context: click.Context, line: str) -> tuple[click.Context, str]:
-    """The command that the first words name, and what is typed behind it."""
+    """Find the command that the first words name; also return the rest of the line."""
     group, (word, *rest) = context.command, line.split(None, 1) or [""]
     command = group.get_command(context, word) if isinstance(group, click.Group) else None
     if command is None:
@@ -116,9 +116,9 @@ def _find_command(context: click.Context, line: str) -> tuple[click.Context, str
 
 
 def _arguments(context: click.Context, rest: str, here: ThisSession) -> list[str]:
-    """The arguments that a command is called with."""
+    """Return the arguments for the command."""
     command, path = context.command, context.command_path.removeprefix("/")
-    if isinstance(command, click.Group):  # without a verb, or with one that there is not
+    if isinstance(command, click.Group):  # without a verb, or with an unknown one
         typed = TypedWords(_words(rest))
         _check(command, path, typed)
         return typed.options
@@ -141,7 +141,7 @@ class TypedWords:
 
 
 def split_words(command: click.Command, line: str) -> TypedWords:
-    """Split what is typed behind a command. A text at the end is the rest of the line, quotes and all."""
+    """Split the line after the command. A final TEXT takes the rest of the line as typed, with its quotes."""
     options = {name: option for option in command.params for name in option.opts if isinstance(option, click.Option)}
     takes = [param for param in command.params if isinstance(param, click.Argument)]
     ends_with_text = bool(takes) and (takes[-1].type is TEXT or takes[-1].name == "text")
@@ -198,7 +198,7 @@ def _takes_session(command: click.Command) -> bool:
 
 
 def _fill_in(path: str, typed: TypedWords, here: ThisSession) -> None:
-    """What is meant in a chat where nothing else is said."""
+    """Add the defaults that apply in a chat."""
     if path == "tasks log" and not {"--tail", "-n", "--since"} & {*typed.options}:
         typed.options += ["--tail", str(LOG_LINES)]
     if path == "card add" and typed.arguments:
@@ -210,7 +210,7 @@ def _fill_in(path: str, typed: TypedWords, here: ThisSession) -> None:
 
 
 def completed_by(line: str) -> str | list[tuple[str, str]]:
-    """What may be typed next in a command: one of these verbs with what they do, or an id of this noun."""
+    """What can follow in a command: one of these verbs, or an id of this noun."""
     from holdfast.cli.root import root
 
     found, rest = _find_command(click.Context(root), line.strip())

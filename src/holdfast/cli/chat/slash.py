@@ -13,7 +13,7 @@ _SLASH = re.compile(r"/([a-z]+(?:-[a-z]+)*)(?:\s+(.*))?\Z", re.DOTALL)
 _WORDS = {"y": "allow", "yes": "allow", "n": "deny", "no": "deny"}
 _ID = re.compile(r"[0-9a-fA-F]{4,32}\Z")
 TASK_WORDS = frozenset(["status", "ls", "ps", "jobs", "tasks", "logs", "output", "tail", "info", "cancel", "find"])
-"""What people type for the verbs of /tasks; a prompt for an agent does not begin with one by accident either."""
+"""Synonyms of the verbs of /tasks. A prompt for /bg that begins with one is probably a mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class SlashCommand:
     takes: str
     does: str
     runs: str = ""
-    """The command of the command line that it is; SESSION stands for the session of the chat."""
+    """The command of the command line that it runs; SESSION means the session of the chat."""
     changes: bool = False
-    """What is typed behind it is meant for what comes of it, so it waits."""
+    """Whether input that is typed after it waits until it is done."""
 
 
 COMMANDS = (
@@ -72,23 +72,23 @@ COMMANDS = (
     SlashCommand("export", "[FILE]", "write the conversation to a file (.md or .jsonl)"),
     SlashCommand("start", "", "start a gateway when none runs"),
     SlashCommand("detach", "", "make the running turn a task, and leave"),
-    SlashCommand("quit", "", "leave (Ctrl-D); the work goes on"),
+    SlashCommand("quit", "", "leave (Ctrl-D); the work continues"),
 )
 BY_NAME = {command.name: command for command in COMMANDS}
 SPEAKING = ("steer", "interrupt", "background", "card", "export", "detach")
-"""They are about this session as it is when the commands before them are done."""
+"""Commands about the state of this session: they wait for the commands before them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something to say to the agent."""
+    """A message to the agent."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Slash:
-    """A command to the chat itself; `running` is what becomes of what runs, once somebody chose."""
+    """A slash command; `running` is the choice to keep or stop what runs, once it was made."""
 
     name: str
     argument: str = ""
@@ -116,7 +116,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class InvalidInput:
-    """It cannot be meant like this; `message` says what could."""
+    """Input that cannot be understood; `message` says what to type instead."""
 
     message: str
 
@@ -125,7 +125,7 @@ ParsedLine = Message | Slash | Answer | InvalidInput
 
 
 def parse_line(text: str, wait: WaitItem | None) -> ParsedLine:
-    """What a line means while this is waited for. A path is a message; `//` says a leading slash."""
+    """Parse a line; `wait` is the open question. A path is a message; `//` is a message with a leading slash."""
     stripped = text.strip()
     if stripped.startswith("//"):
         return _spoken(stripped[1:], wait)
@@ -155,7 +155,7 @@ def _slash(name: str, argument: str) -> Slash | InvalidInput:
 
 
 def _background(prompt: str) -> Slash | InvalidInput:
-    """A prompt for an agent. What is probably meant for /tasks is not, unless `--` stands before it."""
+    """Parse the prompt of /bg. A verb of /tasks is refused, unless `--` precedes it."""
     from holdfast.cli.commands.tasks import tasks
 
     first, *rest = prompt.split(None, 1) or [""]
@@ -183,11 +183,11 @@ def _spoken(text: str, wait: WaitItem | None) -> Message | Answer | InvalidInput
 
 
 def _of_choices(wait: WaitItem, text: str) -> Answer | InvalidInput:
-    """A number or the words of one; nothing else is guessed."""
+    """Parse an answer: a number or one of the choices."""
     found = _numbered(wait, text.lower())
     if found in wait.choices:
         return Answer(wait.wait, found)
-    return InvalidInput(f"It waits for one of: {_listed(wait)}. /steer TEXT says something else.")
+    return InvalidInput(f"It waits for one of: {_listed(wait)}. /steer TEXT sends something else.")
 
 
 def _numbered(wait: WaitItem, word: str) -> str:
@@ -201,12 +201,12 @@ def _listed(wait: WaitItem) -> str:
 
 
 def _approval(wait: WaitItem, text: str) -> Answer | InvalidInput:
-    """A number or a word; what follows it is told to the agent."""
+    """Parse an answer to an approval: a number or a word, and a note for the agent."""
     first, _, note = text.partition(" ")
     word = first.rstrip(".,:;!").lower()
     word = _numbered(wait, _WORDS.get(word, word))
     if word in wait.choices:
         return Answer(wait.wait, word, note.strip())
     return InvalidInput(
-        f"It waits for a permission: {_listed(wait)}. `deny REASON` tells why; /steer TEXT says something else."
+        f"It waits for an approval: {_listed(wait)}. `deny REASON` gives a reason; /steer TEXT sends something else."
     )

@@ -21,7 +21,7 @@ _HEADING = re.compile(r"#{1,6}([ \t]|$)")
 
 @dataclass(frozen=True, slots=True)
 class MarkdownPiece:
-    """Markdown that can be drawn by itself; `joined` goes on where the piece before ended."""
+    """Markdown that can be drawn by itself; `joined` continues the piece before without a blank line."""
 
     markdown: str
     joined: bool = False
@@ -39,7 +39,7 @@ class _Fence:
 
 
 class MarkdownSplitter:
-    """Takes text as it comes and hands out finished pieces; `rest` is the piece in the making."""
+    """Takes streamed text and returns finished pieces; `rest` is the unfinished piece."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -51,7 +51,7 @@ class MarkdownSplitter:
         self._joined = False
 
     def feed(self, text: str) -> list[MarkdownPiece]:
-        """The pieces that this text finished."""
+        """Add text; return the pieces that it finished."""
         self.text += text
         *whole, self._partial = (self._partial + text).split("\n")
         new = [piece for line in whole for piece in self._line(line)]
@@ -61,7 +61,7 @@ class MarkdownSplitter:
         return new
 
     def finish(self) -> list[MarkdownPiece]:
-        """There is no more text: whatever is left is a piece."""
+        """End the text; return what is left as a piece."""
         new = [*self._line(self._partial), *self._cut()]
         self._partial, self._fence = "", None
         self.pieces += new
@@ -69,7 +69,7 @@ class MarkdownSplitter:
 
     @property
     def rest(self) -> MarkdownPiece:
-        """The piece as far as it has come."""
+        """The unfinished piece."""
         return MarkdownPiece("\n".join([*self._lines, self._partial]).strip("\n"), self._joined)
 
     def _line(self, line: str) -> Iterator[MarkdownPiece]:
@@ -96,7 +96,7 @@ class MarkdownSplitter:
             yield from self._cut()
 
     def _code(self, line: str, fence: _Fence) -> Iterator[MarkdownPiece]:
-        """Inside a fence. What is nested in a list stays with its list."""
+        """Handle a line inside a code fence. A fence within a list stays part of the list."""
         self._lines.append(line)
         if fence.closed_by(line):
             self._fence = None
@@ -118,7 +118,7 @@ OTHERWISE = "the answer was stored otherwise than it was spoken; this is the sto
 
 
 class AnswerStream:
-    """One step at a time. `thoughts` are all that were shown, to be opened later."""
+    """The streamed text of the current step. `thoughts` are all that were shown, to be opened later."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -126,7 +126,7 @@ class AnswerStream:
         self.begin()
 
     def begin(self) -> None:
-        """A model was asked: what comes now is a new answer, also when it is the same step again."""
+        """Whether a new request began: the next text is a new answer, also in a repeated step."""
         self._splitter = MarkdownSplitter()
         self._thinking = ""
         self._thinking_shown = 0
@@ -138,12 +138,12 @@ class AnswerStream:
 
     @property
     def rest(self) -> MarkdownPiece:
-        """The piece in the making."""
+        """The unfinished piece of the answer."""
         return self._splitter.rest
 
     @property
     def thinking(self) -> str:
-        """The thinking in the making; empty when the agent speaks."""
+        """The unfinished thinking; empty once the answer began."""
         return self._thinking[self._thinking_shown :]
 
     @property
@@ -154,7 +154,7 @@ class AnswerStream:
     # --- what comes -----------------------------------------------------------------------------
 
     def extend(self, step: StepItem) -> list[Block]:
-        """More of the answer was streamed; the blocks that it finished."""
+        """Add streamed text; return the blocks that it finished."""
         self._thinking = step.thinking
         if self.thinking and self._thinking_since is None:
             self._thinking_since = self._clock()
@@ -165,7 +165,7 @@ class AnswerStream:
         return [*shown, *map(_text_block, self._splitter.feed(text))]
 
     def complete(self, step: StepItem) -> list[Block]:
-        """The whole answer: whatever of it was not shown yet."""
+        """Take the whole answer; return the blocks that were not shown yet."""
         whole = step.text
         blocks = self._end(step)
         if whole.startswith(self._splitter.text):
@@ -179,7 +179,7 @@ class AnswerStream:
         return [*blocks, NoticeBlock(OTHERWISE, "warning"), *map(_text_block, pieces)]
 
     def cut(self, step: StepItem) -> list[Block]:
-        """The answer ends here, as far as it had come; we may have seen more of it than was kept."""
+        """End an interrupted answer. More of it may have been shown than was stored."""
         kept = step.text
         blocks = self._end(step)
         more = kept[len(self._splitter.text) :] if kept.startswith(self._splitter.text) else ""

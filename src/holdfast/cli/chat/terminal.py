@@ -46,10 +46,10 @@ REDRAW_SECONDS = 0.04
 INPUT_LINES = 10
 MENU_LINES = 8
 RESERVED_ROWS = 6
-"""For the prompt, the toolbar and a little of what was said before."""
+"""Lines for the prompt, the toolbar and a little of the conversation."""
 HEAD_ROWS = 4
 BEGIN_FRAME, END_FRAME = "\x1b[?2026h", "\x1b[?2026l"
-"""Show what lies between at once; terminals that do not know it ignore it."""
+"""Show everything in between in one frame; terminals that do not know these sequences ignore them."""
 STYLE = Style.from_dict(
     {
         "prompt": "bold ansicyan",
@@ -72,7 +72,7 @@ STYLE = Style.from_dict(
 
 
 def _size() -> Size:
-    """Of the terminal itself, whatever the environment says; one that knows none counts as usual."""
+    """The size of the terminal itself, not of the environment variables; a default if it is unknown."""
     with suppress(OSError):
         columns, rows = os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ is not None else 1)
         if columns and rows:
@@ -103,7 +103,7 @@ class TerminalScreen:
 
     @property
     def chat(self) -> ChatController:
-        """Whose screen this is."""
+        """Set the controller of this screen."""
         assert self._chat is not None
         return self._chat
 
@@ -124,12 +124,12 @@ class TerminalScreen:
         finally:
             ticking.cancel()
             if (draft := app.current_buffer.text).strip():
-                self._history.add(draft)  # whoever comes back finds it with Up
+                self._history.add(draft)  # Up brings it back in the next chat
 
     # --- what the chat asks of its screen -------------------------------------------------------
 
     def enter(self, attached: AttachedSession) -> None:
-        """A line that says where we are, and the last screenful."""
+        """Print a line about the session, and the last screenful of its conversation."""
         size = self._output.get_size()
         painter = self._painter_now()
         lines, last = first_screen(attached, painter, max(5, size.rows - RESERVED_ROWS - HEAD_ROWS))
@@ -140,18 +140,18 @@ class TerminalScreen:
         self._last = last or NoticeBlock("")
 
     def show(self, blocks: list[Block]) -> None:
-        """Write them above everything that is alive."""
+        """Print blocks above the live part."""
         lines = self._painter_now().blocks(blocks, after=self._last)
         self._last = blocks[-1]
         self._print(lines)
 
     def refresh(self) -> None:
-        """Soon, and not too often."""
+        """Draw again soon, and not too often."""
         if self._app is not None:
             self._app.invalidate()
 
     def leave(self) -> None:
-        """End the loop; what is alive vanishes, the scrollback stays."""
+        """End the application; the live part is erased, the scrollback stays."""
         if self._app is not None and self._app.is_running and not self._app.is_done:
             self._app.exit()
 
@@ -182,7 +182,7 @@ class TerminalScreen:
         return ANSI("\n".join(live_lines(self.chat.live_state(self._last), self._painter_now(), max(1, rows))))
 
     def _typing_rows(self) -> int:
-        """What a long text and its completions need beyond the one line of the prompt."""
+        """Return how many lines a long text and its completions need beyond the prompt's one."""
         if self._app is None:
             return 0
         buffer = self._app.current_buffer
@@ -268,7 +268,7 @@ class TerminalScreen:
         self.leave()
 
     async def _tick(self, app: Application[None]) -> None:
-        """Seconds pass also when nothing happens."""
+        """Draw again each second, for the durations that are shown."""
         while True:
             await asyncio.sleep(TICK_SECONDS)
             if self.chat.view.at_work or self.chat.is_away or self.chat.unsent:
@@ -276,18 +276,18 @@ class TerminalScreen:
 
 
 class _LineStream(io.TextIOBase):
-    """A stream that hands on whole lines."""
+    """A stream that passes on whole lines."""
 
     def __init__(self, post: Callable[[str], None]) -> None:
         self._post = post
         self._rest = ""
 
     def writable(self) -> bool:
-        """It is there to be written to."""
+        """Always true."""
         return True
 
     def write(self, text: str) -> int:
-        """Take a piece."""
+        """Add text, and pass on the lines that it completes."""
         *whole, self._rest = (self._rest + text).split("\n")
         for line in whole:
             self._post(line)
@@ -296,7 +296,7 @@ class _LineStream(io.TextIOBase):
 
 @contextmanager
 def _captured_output(post: Callable[[str], None]) -> Iterator[None]:
-    """Whatever else is printed while the chat is on the screen, from any thread, line by line.
+    """Show what other code prints while the chat is on the screen, from any thread, line by line.
 
     prompt_toolkit's `patch_stdout` does the same, but it leaves raw mode for each line, and what is typed in
     that moment is echoed into the picture.

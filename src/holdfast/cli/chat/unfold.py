@@ -1,4 +1,4 @@
-"""The slash commands that need no gateway: the help, and what was folded to one line."""
+"""The slash commands that need no gateway: the help, and unfolded tool calls and thinking."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEYS = (
     ("Alt-Enter", "a new line (also Esc, Enter)"),
     ("@", "name a file of the session's directory; Tab completes"),
     ("Ctrl-C", "stop the turn; with none, clear the line"),
-    ("Ctrl-D", "leave; the work goes on"),
+    ("Ctrl-D", "leave; the work continues"),
     ("Ctrl-O  Ctrl-T", "open the last tool call, the last thinking"),
 )
 
@@ -37,7 +37,7 @@ def help_blocks() -> list[Block]:
 
 
 def call_block(view: View, which: str) -> Block:
-    """A tool call by its number, without one the last."""
+    """A tool call by its number, by default the last."""
     calls = {str(numbered.number): numbered for numbered in view.calls}
     if not calls:
         return NoticeBlock("There is no tool call to open.")
@@ -50,7 +50,7 @@ def call_block(view: View, which: str) -> Block:
 
 
 def thinking_block(view: View, which: str) -> Block:
-    """A train of thought by its number, without one the last."""
+    """Thinking by its number, by default the last."""
     thoughts = view.answer_stream.thoughts
     if not thoughts:
         return NoticeBlock("It has not thought aloud here.")

@@ -1,4 +1,4 @@
-"""The session as this terminal shows it: changes of its transcript in, blocks out.
+"""The session as the chat shows it: turns changes of its transcript into blocks.
 
 What is finished is handed out once as blocks, which never change; what is not (the piece being streamed, running
 calls, the queue, an open question) is read from the transcript. Pure but for the clock that it is given.
@@ -84,7 +84,7 @@ class Cost:
 
 
 class View:
-    """All that is shown of one session. An empty `session` is one that the first message will begin."""
+    """What the chat shows of one session. An empty `session` will be created by the first message."""
 
     def __init__(self, clock: Callable[[], float], *, profile: str = "", model: str = "", cwd: str = "") -> None:
         self.transcript = Transcript()
@@ -97,12 +97,12 @@ class View:
         self.postponed = ""
         """Why the next reset waits; only the latest reason counts."""
         self.changes: list[tuple[int, Change]] | None = None
-        """Set it to a list to collect what changes, with the version of the record that did it."""
+        """A list that collects the changes with the versions of their records, if it is set."""
         self._numbers: dict[str, int] = {}
         self._cut = ""
 
     def seed(self, detail: SessionDetail) -> None:
-        """Begin in the middle: what a snapshot says of the time before the first record that we shall see."""
+        """Start from a snapshot that describes the session before the first record that will be read."""
         row, queue, transcript = detail.session, detail.queue, self.transcript
         transcript.session, transcript.title, transcript.cwd = row.id, row.title, row.cwd
         transcript.profile, transcript.model = row.profile, row.model or transcript.model
@@ -122,7 +122,7 @@ class View:
         )
 
     def end(self) -> None:
-        """Nothing more will be heard of it."""
+        """Note that no more records will arrive."""
         self.transcript.seed(turn=None, queue=[], is_compacting=False)
         self.transcript.queue.clear()
 
@@ -140,7 +140,7 @@ class View:
 
     @property
     def profile(self) -> str:
-        """Who answers."""
+        """The profile that answers."""
         return self.transcript.profile
 
     @property
@@ -150,12 +150,12 @@ class View:
 
     @property
     def cwd(self) -> str:
-        """Where its agent works."""
+        """The working directory of its agent."""
         return self.transcript.cwd
 
     @property
     def version(self) -> int:
-        """How far it was folded."""
+        """The version of the last record that was read."""
         return self.transcript.version
 
     @property
@@ -165,12 +165,12 @@ class View:
 
     @property
     def state(self) -> SessionActivity:
-        """One word for what it is doing."""
+        """The state in one word."""
         return self.transcript.state
 
     @property
     def turn(self) -> TurnProgress | None:
-        """The turn at work."""
+        """The running turn."""
         return self.transcript.turn
 
     @property
@@ -180,23 +180,23 @@ class View:
 
     @property
     def queue(self) -> dict[str, QueuedItem]:
-        """What no turn has taken, by its input."""
+        """The queued messages, by their input."""
         return {item.input: item for item in self.transcript.queue}
 
     @property
     def at_work(self) -> bool:
-        """Whether something goes on that nobody has to wait for here."""
+        """Whether something is running that the user need not wait for."""
         return self.state != "idle"
 
     @property
     def asked_at(self) -> int | None:
-        """Since when a model is being asked."""
+        """When the current model request began."""
         step = self.transcript.live_step
         return None if step is None or self.turn is None or self.turn.is_suspended else step.at
 
     @property
     def summary_model(self) -> str:
-        """The model that writes a summary now."""
+        """The model that is writing a summary now."""
         items = self.transcript.items
         return next(
             (item.model for item in reversed(items) if isinstance(item, SummaryItem) and item.state == "running"), ""
@@ -210,7 +210,7 @@ class View:
 
     @property
     def running(self) -> list[NumberedCall]:
-        """The calls that were started and have no outcome."""
+        """The calls that were started and have not ended."""
         return [numbered for numbered in self.calls if numbered.call.state == "running"]
 
     # --- what comes -----------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class View:
         return [block for change in changes for block in self._blocks(change)]
 
     def apply_record(self, found: Json) -> list[Block]:
-        """One record of the log: the blocks that it finished."""
+        """Apply a record; return the blocks that it finished."""
         record = lenient_record(found)
         if record is None:  # of a newer gateway
             self.transcript.version = int(found["version"])
@@ -280,7 +280,7 @@ class View:
             return self._tool_blocks(change.call)
         if change.kind == "text":
             return self.answer_stream.extend(item)
-        if change.kind == "removed":  # nothing of it was stored, but some of it may stand here already
+        if change.kind == "removed":  # nothing of it was stored, but some of it may have been printed
             blocks = self.answer_stream.cut(item)
             self._cut = item.cut_reason if blocks else ""
             return blocks
@@ -330,7 +330,7 @@ class View:
                 self.postponed = text
                 return []
             case StopRequested() | SummaryRequested(purpose="hand_over"):
-                return []  # shown while it lasts; the end of the turn and the new chapter say who asked for it
+                return []  # shown while it runs; the end of the turn and the new chapter say who requested it
             case ChapterRejoined(chapter=chapter, by=by):
                 self.postponed = ""
                 return [
@@ -344,7 +344,7 @@ class View:
 
 
 def _queued_item(one: QueuedMessage, *, version: int) -> QueuedItem:
-    """What waits since before the first record, which would have its version."""
+    """Rebuild an open wait whose record is older than the first one that was read."""
     if one.source == "task":
         return NoteItem(version=version, at=one.at, text=one.text, task="", input=one.input, state="queued")
     return MessageItem(

@@ -78,7 +78,7 @@ def serve(cli: Cli, port: int | None, browser: bool, background: bool) -> int:
 
 @verb()
 def shutdown(cli: Cli) -> None:
-    """Stop the gateway and wait until it has ended. Open turns are suspended and go on at the next start.
+    """Stop the gateway and wait until it has ended. Open turns are suspended and resume at the next start.
 
     Commands that it started keep running; they are listed.
     """
@@ -89,7 +89,7 @@ def shutdown(cli: Cli) -> None:
     if cli.json:
         cli.print_json({"pid": pid})
         return
-    cli.echo(f"the gateway (pid {pid}) has ended; open turns go on at the next start")
+    cli.echo(f"the gateway (pid {pid}) has ended; open turns resume at the next start")
     commands = [task for task in running if task.kind == "process" and task.pid is not None]
     if commands:
         cli.echo(f"{plural(len(commands), 'command')} still running:")

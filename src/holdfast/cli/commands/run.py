@@ -42,12 +42,12 @@ cwd_option = click.option(
 @click.argument("prompt", type=TEXT)
 @profile_option
 @cwd_option
-@click.option("--detach", is_flag=True, help="Make it a task: print the id of its session and leave; the work goes on.")
+@click.option("--detach", is_flag=True, help="Make it a task: print the id of its session and leave; the work continues.")
 @patience_option
 def run(cli: Cli, prompt: str, profile: str | None, cwd: str | None, detach: bool, patience: float) -> int:
     """Begin a session with PROMPT and print the answer. `-` reads it from standard input.
 
-    Starts a gateway in the background when none runs. Ctrl-C detaches: the work goes on.
+    Starts a gateway in the background when none runs. Ctrl-C detaches: the work continues.
     """
     agent: Json = {"profile": profile, "cwd": cwd or str(Path.cwd())}
     if not detach:
@@ -62,8 +62,8 @@ def run(cli: Cli, prompt: str, profile: str | None, cwd: str | None, detach: boo
         cli.print_json({"session": session, "task": task.task, "seq": task.seq} | message)
     else:
         cli.echo(session)
-        cli.note(f"the answer: {program()} sessions log {session} --follow")
-        cli.note(f"its end:    {program()} tasks wait {session}")
+        cli.note(f"the answer:  {program()} sessions log {session} --follow")
+        cli.note(f"wait for it: {program()} tasks wait {session}")
     return 0
 
 
@@ -82,7 +82,7 @@ def run(cli: Cli, prompt: str, profile: str | None, cwd: str | None, detach: boo
 def send(cli: Cli, session: str, text: str, mode: str, wait: bool, patience: float) -> int:
     """Say TEXT in SESSION, or to the agent of a task. `-` reads it from standard input.
 
-    Starts a gateway in the background when none runs. With --wait, Ctrl-C detaches: the work goes on.
+    Starts a gateway in the background when none runs. With --wait, Ctrl-C detaches: the work continues.
     """
     try:
         accepted = cli.send_command(Accepted, f"/v1/sessions/{quote(session)}/messages", text=text, mode=mode)
@@ -98,7 +98,7 @@ def send(cli: Cli, session: str, text: str, mode: str, wait: bool, patience: flo
     if not cli.json:
         if card := _card_of(accepted):
             cli.note(f"a comment on card {card}: its worker gets it at its next step")
-        cli.note(f"the answer: {program()} sessions log {accepted.session} --follow")
+        cli.note(f"the answer:  {program()} sessions log {accepted.session} --follow")
     return 0
 
 
@@ -128,7 +128,7 @@ def chat(cli: Cli, session: str | None, new: bool, profile: str | None, cwd: str
     """Talk to an agent: attach to SESSION, else to the last one of this directory, else begin one.
 
     Starts a gateway in the background when none runs. Ctrl-C stops the turn. Ctrl-D, or closing the
-    terminal, detaches: the work goes on. /help shows what can be typed.
+    terminal, detaches: the work continues. /help shows what can be typed.
     """
     problem = hint = ""
     if session is not None and (new or profile is not None or cwd is not None):
@@ -161,10 +161,10 @@ def wait_for_answer(cli: Cli, accepted: Accepted, *, patience: float) -> int:
     try:
         _follow(cli, session, watch, printer, after=after, patience=patience)
     except KeyboardInterrupt:
-        cli.note(f"\ndetached; the work goes on: {program()} sessions log {session} --follow")
+        cli.note(f"\ndetached; the work continues: {program()} sessions log {session} --follow")
         if not cli.json:
             return 0
-        watch.reason = "detached by Ctrl-C; the work goes on"
+        watch.reason = "detached by Ctrl-C; the work continues"
         cli.print_json(_answer_json(session, watch))
         return INTERRUPTED
     if cli.json:

@@ -368,8 +368,8 @@ def stop(cli: Cli, session: str) -> None:
     accepted = cli.client.sessions.stop(id)
     ends = [task for task in tasks if task.foreground or task.worker == id]
     goes_on = [task for task in tasks if task not in ends]
-    lines = ["the turn is being stopped", *(f"  ends with it: {_task(task)}" for task in ends)]
-    lines += [f"  goes on:      {_task(task)} ({program()} tasks stop {task.id[:SHORT_ID]})" for task in goes_on]
+    lines = ["the turn is being stopped", *(f"  ends with it:  {_task(task)}" for task in ends)]
+    lines += [f"  keeps running: {_task(task)} ({program()} tasks stop {task.id[:SHORT_ID]})" for task in goes_on]
     cli.accepted(accepted, "\n".join(lines), ends=[one.id for one in ends], goes_on=[one.id for one in goes_on])
 
 

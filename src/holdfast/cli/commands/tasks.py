@@ -170,7 +170,7 @@ def wait(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
             else:
                 body = item
     except KeyboardInterrupt:
-        cli.note(f"\nit goes on: {program()} tasks show {found.id}")
+        cli.note(f"\nit keeps running: {program()} tasks show {found.id}")
         return INTERRUPTED
 
     def text(task: TaskView) -> str:
@@ -365,8 +365,8 @@ def start(
     found = cli.client.tasks.get(task)
     if found.state == "failed" and found.pid is None:
         raise CliError(f"{found.reason}.", hint=found.evidence or f"`holdfast why {task}` says more.")
-    cli.hint(f"its output: holdfast tasks log {task} --follow")
-    cli.hint(f"its end:    holdfast tasks wait {task}, or holdfast tasks stop {task}")
+    cli.hint(f"its output:  holdfast tasks log {task} --follow")
+    cli.hint(f"wait for it: holdfast tasks wait {task} · stop it: holdfast tasks stop {task}")
 
 
 def _environment(cli: Cli) -> dict[str, str]:

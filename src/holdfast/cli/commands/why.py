@@ -19,7 +19,7 @@ from holdfast.client.lenient import convert
 from holdfast.schemas.gateway import Why
 from holdfast.schemas.tasks import TaskView
 
-NOTHING = "Nothing is at work, and nothing waits."
+NOTHING = "Nothing is running, and nothing waits for you."
 
 
 @verb()
