@@ -58,7 +58,7 @@ def test_detach_makes_the_running_turn_a_task(seat: Seat) -> None:
     seat.send("slow 90 this takes rather long and nobody waits for it" + " at all" * 40)
     seat.sees("this takes")
     seat.page.get_by_role("button", name="Detach").click()
-    seat.sees("goes on as a background task")
+    seat.sees("was made background task")
     assert len(seat.gateway.client.get("/v1/tasks").json()["tasks"]) == 1
 
 
