@@ -64,7 +64,9 @@ def test_an_agent_in_the_background_and_its_note(gateway: GatewayProcess, cli: C
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
         seat.enter("/bg say from beside")
-        seat.until("is running; this session is notified when it ends", "note The background agent", "It said: from beside")
+        seat.until(
+            "is running; this session is notified when it ends", "note The background agent", "It said: from beside"
+        )
         (task,) = gateway.get("/v1/tasks", kind="agent")["tasks"]
         assert task["session"] == seat_session(gateway, str(task["id"]))
         seat.enter("bg echo out")

@@ -42,7 +42,9 @@ cwd_option = click.option(
 @click.argument("prompt", type=TEXT)
 @profile_option
 @cwd_option
-@click.option("--detach", is_flag=True, help="Make it a task: print the id of its session and leave; the work continues.")
+@click.option(
+    "--detach", is_flag=True, help="Make it a task: print the id of its session and leave; the work continues."
+)
 @patience_option
 def run(cli: Cli, prompt: str, profile: str | None, cwd: str | None, detach: bool, patience: float) -> int:
     """Begin a session with PROMPT and print the answer. `-` reads it from standard input.
