@@ -19,7 +19,7 @@ def ran(gateway: GatewayProcess, shell: str, name: str) -> str:
 def test_retention_shows_what_goes_and_lets_it_go(seat: Seat) -> None:
     seat.open("/settings/retention")
     panel = seat.page.get_by_label("Retention", exact=True)
-    expect(panel).to_contain_text("Without a rule everything stays")
+    expect(panel).to_contain_text("Without a rule, tasks are kept")
     ran(seat.gateway, "echo old", "the old one")
     ran(seat.gateway, "echo new", "the new one")
     config = seat.gateway.home / "config.toml"

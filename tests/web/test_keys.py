@@ -81,7 +81,7 @@ def test_ctrl_f_searches_all_of_the_conversation(guest: Seat) -> None:
     guest.page.keyboard.press("Control+f")
     field = guest.page.get_by_role("searchbox", name="Search in this conversation")
     expect(field).to_be_focused()
-    expect(guest.page.get_by_role("search")).to_contain_text("sees only what is on the screen")
+    expect(guest.page.get_by_role("search")).to_contain_text("covers only what is on the screen")
     field.fill("NEEDLE")
     expect(guest.page.get_by_role("search")).to_contain_text("2 found")
     field.press("Enter")

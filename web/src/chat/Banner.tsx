@@ -79,7 +79,7 @@ function Offline({ since, next }: { readonly since: number; readonly next: numbe
     <div className="banner offline waiting warm" role="alert">
       <Icon name="offline" />
       <div className="grow">
-        <p><strong>Offline since {clock(asTheirs(since))}. Agents and commands keep running.</strong></p>
+        <p><strong>Offline since {clock(asTheirs(since))}. Nothing is lost.</strong></p>
         <p className="digest"><span aria-hidden="true">{left > 0 ? `Next try in ${left} s. ` : "Trying now. "}</span>Messages wait here and are sent once.</p>
       </div>
       <div className="row acts"><button type="button" className="btn small" onClick={retryNow}>Try now</button></div>
