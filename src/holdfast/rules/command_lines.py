@@ -235,9 +235,10 @@ class StartedCommands:
         self.indirect += [words[at:] for at in range(1, len(words))]
         values = [(value, words[at + 1 :]) for at in range(1, len(words)) for value in _option_values(words[at])]
         self.indirect += [[value, *rest] for value, rest in values]
-        for text in {*words[1:], " ".join(words[1:]), *(value for value, _ in values)}:
+        for text in {*words[1:], *(value for value, _ in values)}:
             if not PLAIN_WORD.match(text):
                 self._within(text, depth)
+        self._within(" ".join(words[1:]), depth)  # also if it is one plain word: `env sh` runs what it reads
 
     def _within(self, text: str, depth: int) -> None:
         """A line within a line."""
