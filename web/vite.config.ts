@@ -12,7 +12,10 @@ function stamp(): Plugin {
       const build = createHash("sha256").update(Object.keys(bundle).sort().join("\n")).digest("hex").slice(0, 16);
       const page = bundle["index.html"];
       if (page?.type !== "asset") throw new Error("the page is missing");
-      page.source = String(page.source).replace("</title>", `</title>\n<meta name="holdfast-build" content="${build}">`);
+      page.source = String(page.source).replace(
+        "</title>",
+        `</title>\n<meta name="holdfast-build" content="${build}">`,
+      );
       this.emitFile({ type: "asset", fileName: "build.json", source: `${JSON.stringify({ build })}\n` });
     },
   };

@@ -1,9 +1,11 @@
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { Redirect, Route, Switch, useLocation, useParams } from "wouter";
+import { Banners } from "./chat/Banner";
 import { Conversation } from "./chat/Conversation";
+import { newSession } from "./chat/newSession";
 import { SessionList } from "./chat/SessionList";
-import { useCell } from "./net/cell";
 import { checkBuild } from "./net/build";
+import { useCell } from "./net/cell";
 import { lastSession, loadCursors } from "./net/cursors";
 import { status } from "./net/doors";
 import { Refused, whenSignedOut } from "./net/http";
@@ -11,12 +13,10 @@ import { useSessions } from "./net/lists";
 import { forgetSessions } from "./net/live";
 import { queries } from "./net/queries";
 import { followWorld } from "./net/world";
+import { SignIn } from "./pages/SignIn";
 import { Broken } from "./parts/Broken";
 import { Empty, Loading } from "./parts/Empty";
-import { SignIn } from "./pages/SignIn";
 import { Shell } from "./shell/Shell";
-import { newSession } from "./chat/newSession";
-import { Banners } from "./chat/Banner";
 
 const pages = {
   home: () => import("./pages/Home"),
@@ -47,10 +47,14 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
   const [silent, setSilent] = useState(false);
   const [said, setSaid] = useState(problem);
   const wasIn = useRef(false);
-  useEffect(() => whenSignedOut(() => {
-    if (wasIn.current) setSaid("This browser was signed out. Agents and commands keep running.");
-    setDoor("out");
-  }), []);
+  useEffect(
+    () =>
+      whenSignedOut(() => {
+        if (wasIn.current) setSaid("This browser was signed out. Agents and commands keep running.");
+        setDoor("out");
+      }),
+    [],
+  );
   useEffect(() => {
     if (door !== "asking") return;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -94,23 +98,52 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
   const [place] = useLocation();
   useOpened();
   if (door === "out") return <SignIn problem={said} onDone={signedIn} />;
-  if (door !== "in") return silent ? <Empty title="The gateway does not respond">This page retries every second. `holdfast serve` starts the gateway.</Empty> : <Loading />;
+  if (door !== "in")
+    return silent ? (
+      <Empty title="The gateway does not respond">
+        This page retries every second. `holdfast serve` starts the gateway.
+      </Empty>
+    ) : (
+      <Loading />
+    );
   return (
     <Shell>
-      <Broken place={place}><Suspense fallback={<Loading />}>
-        <Switch>
-          <Route path="/"><First /></Route>
-          <Route path="/home"><Home /></Route>
-          <Route path="/s"><Chat id="" /></Route>
-          <Route path="/s/:id"><ChatOf /></Route>
-          <Route path="/board/:name?/:card?"><BoardOf /></Route>
-          <Route path="/card/:id"><CardOf /></Route>
-          <Route path="/tasks"><Tasks /></Route>
-          <Route path="/tasks/:id"><TaskOf /></Route>
-          <Route path="/settings/:section?"><Settings /></Route>
-          <Route><Empty title="There is no such page">The address may be mistyped.</Empty></Route>
-        </Switch>
-      </Suspense></Broken>
+      <Broken place={place}>
+        <Suspense fallback={<Loading />}>
+          <Switch>
+            <Route path="/">
+              <First />
+            </Route>
+            <Route path="/home">
+              <Home />
+            </Route>
+            <Route path="/s">
+              <Chat id="" />
+            </Route>
+            <Route path="/s/:id">
+              <ChatOf />
+            </Route>
+            <Route path="/board/:name?/:card?">
+              <BoardOf />
+            </Route>
+            <Route path="/card/:id">
+              <CardOf />
+            </Route>
+            <Route path="/tasks">
+              <Tasks />
+            </Route>
+            <Route path="/tasks/:id">
+              <TaskOf />
+            </Route>
+            <Route path="/settings/:section?">
+              <Settings />
+            </Route>
+            <Route>
+              <Empty title="There is no such page">The address may be mistyped.</Empty>
+            </Route>
+          </Switch>
+        </Suspense>
+      </Broken>
     </Shell>
   );
 }
@@ -148,10 +181,19 @@ function Chat({ id }: { readonly id: string }): ReactNode {
   return (
     <div className={`chat ${id ? "in-conv" : "in-list"}`}>
       <SessionList current={id} />
-      {id ? <Conversation key={id} id={id} /> : (
+      {id ? (
+        <Conversation key={id} id={id} />
+      ) : (
         <section className="conv" aria-label="Conversation">
           <Banners />
-          <Empty title={none ? "Begin with a session" : "Choose a session"} action={<button type="button" className="btn primary" onClick={() => void newSession(go)}>New session</button>}>
+          <Empty
+            title={none ? "Begin with a session" : "Choose a session"}
+            action={
+              <button type="button" className="btn primary" onClick={() => void newSession(go)}>
+                New session
+              </button>
+            }
+          >
             A session is a conversation with an agent. Close this tab whenever you like: the work continues.
           </Empty>
         </section>

@@ -4,8 +4,8 @@ import "./app.css";
 import { App } from "./App";
 import { login } from "./net/doors";
 import { queries } from "./net/queries";
-import { putIcons } from "./parts/Icon";
 import { deviceName, signInProblem } from "./pages/SignIn";
+import { putIcons } from "./parts/Icon";
 
 /** The one-time code leaves the address before anything else happens. */
 function takeCode(): string {
@@ -27,7 +27,11 @@ async function start(): Promise<void> {
   putIcons();
   const root = document.getElementById("root");
   if (!root) return;
-  createRoot(root).render(<QueryClientProvider client={queries}><App problem={problem} /></QueryClientProvider>);
+  createRoot(root).render(
+    <QueryClientProvider client={queries}>
+      <App problem={problem} />
+    </QueryClientProvider>,
+  );
   if ("serviceWorker" in navigator) void navigator.serviceWorker.register("/sw.js").catch(() => undefined);
 }
 

@@ -46,7 +46,8 @@ export function day(at: number, now: number = theirNow()): string {
   if (at >= start) return "Today";
   if (at >= start - DAY) return "Yesterday";
   const time = new Date(at);
-  if (at >= start - 6 * DAY) return ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"][time.getDay()] ?? "";
+  if (at >= start - 6 * DAY)
+    return ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"][time.getDay()] ?? "";
   return `${time.getDate()} ${MONTHS[time.getMonth()] ?? ""} ${time.getFullYear()}`;
 }
 
@@ -80,11 +81,16 @@ export type Actor = SessionCreated["by"];
 /** Who did it, as everybody reads it. */
 export function actorWords(by: Actor): string {
   switch (by.type) {
-    case "person": return by.client;
-    case "agent": return `the agent of session ${by.session}`;
-    case "run": return `run ${by.run} of card ${by.card}`;
-    case "task": return `task ${by.task}`;
-    case "service": return `the ${by.name}${by.rule ? ` rule ${by.rule}` : ""}${by.asked_by ? `, applied by ${by.asked_by.client}` : ""}`;
+    case "person":
+      return by.client;
+    case "agent":
+      return `the agent of session ${by.session}`;
+    case "run":
+      return `run ${by.run} of card ${by.card}`;
+    case "task":
+      return `task ${by.task}`;
+    case "service":
+      return `the ${by.name}${by.rule ? ` rule ${by.rule}` : ""}${by.asked_by ? `, applied by ${by.asked_by.client}` : ""}`;
   }
 }
 

@@ -19,7 +19,7 @@ import { byWhom, plural } from "../words";
 import { CardDrawer } from "./CardDrawer";
 import { CardForm } from "./CardForm";
 import { Columns } from "./Columns";
-import { type Moves, WORDS, useMoves } from "./moves";
+import { type Moves, useMoves, WORDS } from "./moves";
 
 const DEFAULT = "default";
 const NONE: readonly CardView[] = [];
@@ -28,7 +28,15 @@ export default function BoardPage({ name, card }: { readonly name: string; reado
   const boards = useBoards();
   const last = load("board", "");
   if (!name) {
-    if (!boards.data) return <div className="page"><div className="bar"><h1>Board</h1></div><Loading /></div>;
+    if (!boards.data)
+      return (
+        <div className="page">
+          <div className="bar">
+            <h1>Board</h1>
+          </div>
+          <Loading />
+        </div>
+      );
     const first = boards.data.find((one) => one.id === last) ?? boards.data[0];
     return <Redirect to={`/board/${first?.id ?? DEFAULT}`} replace />;
   }
@@ -39,12 +47,40 @@ export default function BoardPage({ name, card }: { readonly name: string; reado
 export function CardAnywhere({ id }: { readonly id: string }): ReactNode {
   const asked = useCard(id);
   if (asked.data) return <Redirect to={`/board/${asked.data.card.board}/${asked.data.card.id}`} replace />;
-  return <div className="page"><div className="bar"><h1>Card</h1></div>{asked.isError ? <Empty title="Card not found" action={<Link className="btn" href="/board">To the board</Link>}>{asked.error.message}</Empty> : <Loading />}</div>;
+  return (
+    <div className="page">
+      <div className="bar">
+        <h1>Card</h1>
+      </div>
+      {asked.isError ? (
+        <Empty
+          title="Card not found"
+          action={
+            <Link className="btn" href="/board">
+              To the board
+            </Link>
+          }
+        >
+          {asked.error.message}
+        </Empty>
+      ) : (
+        <Loading />
+      )}
+    </div>
+  );
 }
 
 const FIRST: readonly Column[] = ["blocked", "review", "running", "ready", "todo", "triage", "scheduled", "done"];
 
-function Board({ name, card, boards }: { readonly name: string; readonly card: string; readonly boards: readonly BoardView[] }): ReactNode {
+function Board({
+  name,
+  card,
+  boards,
+}: {
+  readonly name: string;
+  readonly card: string;
+  readonly boards: readonly BoardView[];
+}): ReactNode {
   const cards = useCards(name);
   const [, go] = useLocation();
   const phone = useMedia("(max-width: 720px)");
@@ -59,21 +95,44 @@ function Board({ name, card, boards }: { readonly name: string; readonly card: s
   useEffect(() => save("board", name), [name]);
   const words = useDeferredValue(text);
   const rows = cards.data ?? NONE;
-  const sorted = useMemo(() => columns(rows, { text: words, profile }, moves.moving), [rows, words, profile, [...moves.moving].join()]);
+  const sorted = useMemo(
+    () => columns(rows, { text: words, profile }, moves.moving),
+    [rows, words, profile, [...moves.moving].join()],
+  );
   const profiles = useMemo(() => [...new Set(rows.map((one) => one.profile).filter(Boolean))].sort(), [rows]);
   const running = sorted.get("running")?.length ?? 0;
   const empty = cards.isSuccess && rows.length === 0;
   const tab = chosen ?? "ready";
-  useEffect(() => { // where there is something to see; once, so that nothing moves under a finger
+  useEffect(() => {
+    // where there is something to see; once, so that nothing moves under a finger
     if (chosen === null && rows.length > 0) setTab(FIRST.find((column) => sorted.get(column)?.length) ?? "ready");
   }, [chosen, rows, sorted]);
   const to = (one: CardView): string => `/board/${name}/${one.id}`;
   const menu = (one: CardView): ReactNode => <CardMenu card={one} moves={moves} />;
   const filters = (
     <>
-      <div className="field w-52"><Icon name="search" /><input type="search" data-search placeholder="Filter cards" aria-label="Filter cards" value={text} onChange={(event) => setText(event.target.value)} /></div>
-      <select className="input" aria-label="Profile" value={profile} onChange={(event) => setProfile(event.target.value)}>
-        <option value="">Every profile</option>{profiles.map((one) => <option key={one}>{one}</option>)}</select>
+      <div className="field w-52">
+        <Icon name="search" />
+        <input
+          type="search"
+          data-search
+          placeholder="Filter cards"
+          aria-label="Filter cards"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </div>
+      <select
+        className="input"
+        aria-label="Profile"
+        value={profile}
+        onChange={(event) => setProfile(event.target.value)}
+      >
+        <option value="">Every profile</option>
+        {profiles.map((one) => (
+          <option key={one}>{one}</option>
+        ))}
+      </select>
     </>
   );
   return (
@@ -81,13 +140,26 @@ function Board({ name, card, boards }: { readonly name: string; readonly card: s
       <div className="bar">
         <h1 className="cut">{board?.title || name}</h1>
         <Switch boards={boards} current={name} />
-        <span className="faint wide">{plural(rows.length, "card")}{running > 0 ? `, ${running} running` : ""}</span>
-        {board?.paused_by && <span className="chip waiting"><Icon name="pause" />Paused by {byWhom(board.paused_by)}</span>}
+        <span className="faint wide">
+          {plural(rows.length, "card")}
+          {running > 0 ? `, ${running} running` : ""}
+        </span>
+        {board?.paused_by && (
+          <span className="chip waiting">
+            <Icon name="pause" />
+            Paused by {byWhom(board.paused_by)}
+          </span>
+        )}
         <span className="grow" />
         {!phone && filters}
         {board && <Pause board={board} />}
-        <span className="wide"><DrawerButton /></span>
-        <button type="button" className="btn primary" onClick={() => setAdding(true)}><Icon name="plus" />Card</button>
+        <span className="wide">
+          <DrawerButton />
+        </span>
+        <button type="button" className="btn primary" onClick={() => setAdding(true)}>
+          <Icon name="plus" />
+          Card
+        </button>
       </div>
       <Banners />
       {phone && (
@@ -97,30 +169,79 @@ function Board({ name, card, boards }: { readonly name: string; readonly card: s
         </>
       )}
       <div className="board-split">
-        {cards.isLoading ? <Loading /> : cards.isError ? <Empty title="The cards cannot be read">{cards.error.message}</Empty> : empty ? <First onAdd={() => setAdding(true)} /> : (
-          <Columns columns={sorted} onMove={moves.move} only={phone ? tab : null} menu={menu} board={board} now={now} selected={card} to={to} />
+        {cards.isLoading ? (
+          <Loading />
+        ) : cards.isError ? (
+          <Empty title="The cards cannot be read">{cards.error.message}</Empty>
+        ) : empty ? (
+          <First onAdd={() => setAdding(true)} />
+        ) : (
+          <Columns
+            columns={sorted}
+            onMove={moves.move}
+            only={phone ? tab : null}
+            menu={menu}
+            board={board}
+            now={now}
+            selected={card}
+            to={to}
+          />
         )}
         {card && <CardDrawer key={card} id={card} board={name} moves={moves} />}
       </div>
       {moves.dialog}
-      {adding && <CardForm board={name} onClose={() => setAdding(false)} onDone={(id) => { setAdding(false); go(`/board/${name}/${id}`); }} />}
+      {adding && (
+        <CardForm
+          board={name}
+          onClose={() => setAdding(false)}
+          onDone={(id) => {
+            setAdding(false);
+            go(`/board/${name}/${id}`);
+          }}
+        />
+      )}
     </div>
   );
 }
 
 function First({ onAdd }: { readonly onAdd: () => void }): ReactNode {
   return (
-    <Empty title="An empty board" action={<button type="button" className="btn primary" onClick={onAdd}>Add the first card</button>}>
-      A card is work that somebody writes down and an agent does. A card with a profile is started by itself as soon as there is room; it asks here when it needs you, and goes on where it stopped.
+    <Empty
+      title="An empty board"
+      action={
+        <button type="button" className="btn primary" onClick={onAdd}>
+          Add the first card
+        </button>
+      }
+    >
+      A card is work that somebody writes down and an agent does. A card with a profile is started by itself as soon as
+      there is room; it asks here when it needs you, and goes on where it stopped.
     </Empty>
   );
 }
 
-function Tabs({ sorted, tab, onTab }: { readonly sorted: ReadonlyMap<Column, readonly CardView[]>; readonly tab: Column; readonly onTab: (tab: Column) => void }): ReactNode {
+function Tabs({
+  sorted,
+  tab,
+  onTab,
+}: {
+  readonly sorted: ReadonlyMap<Column, readonly CardView[]>;
+  readonly tab: Column;
+  readonly onTab: (tab: Column) => void;
+}): ReactNode {
   return (
     <div className="coltabs" role="tablist" aria-label="Columns">
       {COLUMNS.map((column) => (
-        <button key={column} type="button" role="tab" aria-selected={tab === column} onClick={(event) => { onTab(column); event.currentTarget.scrollIntoView({ inline: "center", block: "nearest" }); }}>
+        <button
+          key={column}
+          type="button"
+          role="tab"
+          aria-selected={tab === column}
+          onClick={(event) => {
+            onTab(column);
+            event.currentTarget.scrollIntoView({ inline: "center", block: "nearest" });
+          }}
+        >
           {WORDS[column]} <span className="n">{sorted.get(column)?.length ?? 0}</span>
         </button>
       ))}
@@ -131,8 +252,17 @@ function Tabs({ sorted, tab, onTab }: { readonly sorted: ReadonlyMap<Column, rea
 /** Where dragging is not at hand. */
 function CardMenu({ card, moves }: { readonly card: CardView; readonly moves: Moves }): ReactNode {
   return (
-    <span className="card-menu"><Menu name={`Move ${card.title}`} className="btn quiet small icon"
-      entries={COLUMNS.filter((column) => column !== card.status && column !== "running").map((column) => ({ word: `Move to ${WORDS[column]}`, icon: "right", act: () => moves.move(card, column) }))} /></span>
+    <span className="card-menu">
+      <Menu
+        name={`Move ${card.title}`}
+        className="btn quiet small icon"
+        entries={COLUMNS.filter((column) => column !== card.status && column !== "running").map((column) => ({
+          word: `Move to ${WORDS[column]}`,
+          icon: "right",
+          act: () => moves.move(card, column),
+        }))}
+      />
+    </span>
   );
 }
 
@@ -141,8 +271,17 @@ function Switch({ boards, current }: { readonly boards: readonly BoardView[]; re
   const [title, setTitle] = useState<string | null>(null);
   const [archiving, setArchiving] = useState<BoardView | null>(null);
   const here = boards.find((one) => one.id === current);
-  const id = (title ?? "").trim().toLowerCase().replaceAll(/[^a-z0-9_-]+/g, "-").replaceAll(/^-+|-+$/g, "").slice(0, 64);
-  const make = (): void => void call("POST /v1/boards", { body: { board: id, title: title?.trim() ?? null } }).then(({ board }) => { setTitle(null); go(`/board/${board}`); }, complain);
+  const id = (title ?? "")
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_-]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, 64);
+  const make = (): void =>
+    void call("POST /v1/boards", { body: { board: id, title: title?.trim() ?? null } }).then(({ board }) => {
+      setTitle(null);
+      go(`/board/${board}`);
+    }, complain);
   const archive = ({ id: name }: BoardView): void => {
     setArchiving(null);
     void call("POST /v1/boards/{name}/archive", { path: { name } }).then(() => {
@@ -152,20 +291,60 @@ function Switch({ boards, current }: { readonly boards: readonly BoardView[]; re
   };
   return (
     <>
-      <Menu name="Choose a board" icon="down" className="btn quiet small icon" entries={[
-        ...boards.map((one) => ({ word: `${one.title || one.id} (${one.cards})`, icon: one.id === current ? "done" : "board", act: () => go(`/board/${one.id}`) })),
-        { word: "New board…", icon: "plus", act: () => setTitle("") },
-        ...(here ? [{ word: "Archive this board…", icon: "close", danger: true, act: () => setArchiving(here) }] : []),
-      ]} />
+      <Menu
+        name="Choose a board"
+        icon="down"
+        className="btn quiet small icon"
+        entries={[
+          ...boards.map((one) => ({
+            word: `${one.title || one.id} (${one.cards})`,
+            icon: one.id === current ? "done" : "board",
+            act: () => go(`/board/${one.id}`),
+          })),
+          { word: "New board…", icon: "plus", act: () => setTitle("") },
+          ...(here
+            ? [{ word: "Archive this board…", icon: "close", danger: true, act: () => setArchiving(here) }]
+            : []),
+        ]}
+      />
       {title !== null && (
-        <Confirm title="New board" verb="Make the board" danger={false} disabled={!id} onNo={() => setTitle(null)} onYes={make}>
-          <label className="asks form"><span>Title</span><input className="input" aria-label="Title of the board" maxLength={80} value={title} onChange={(event) => setTitle(event.target.value)} autoFocus /></label>
-          {id && <p className="faint">Its name is <code>{id}</code>.</p>}
+        <Confirm
+          title="New board"
+          verb="Make the board"
+          danger={false}
+          disabled={!id}
+          onNo={() => setTitle(null)}
+          onYes={make}
+        >
+          <label className="asks form">
+            <span>Title</span>
+            <input
+              className="input"
+              aria-label="Title of the board"
+              maxLength={80}
+              value={title}
+              onChange={(event) => setTitle(event.target.value)}
+              autoFocus
+            />
+          </label>
+          {id && (
+            <p className="faint">
+              Its name is <code>{id}</code>.
+            </p>
+          )}
         </Confirm>
       )}
       {archiving && (
-        <Confirm title={`Archive the board “${archiving.title || archiving.id}”?`} verb="Archive 1 board" onNo={() => setArchiving(null)} onYes={() => archive(archiving)}>
-          <p>It leaves the list, and no card of it is started any more. Its {plural(archiving.cards, "card")} and all that was done on {archiving.cards === 1 ? "it" : "them"} stay.</p>
+        <Confirm
+          title={`Archive the board “${archiving.title || archiving.id}”?`}
+          verb="Archive 1 board"
+          onNo={() => setArchiving(null)}
+          onYes={() => archive(archiving)}
+        >
+          <p>
+            It leaves the list, and no card of it is started any more. Its {plural(archiving.cards, "card")} and all
+            that was done on {archiving.cards === 1 ? "it" : "them"} stay.
+          </p>
         </Confirm>
       )}
     </>
@@ -175,9 +354,16 @@ function Switch({ boards, current }: { readonly boards: readonly BoardView[]; re
 function Pause({ board }: { readonly board: BoardView }): ReactNode {
   const path = { name: board.id };
   const paused = board.paused_by !== "";
-  const act = (): void => void call(paused ? "POST /v1/boards/{name}/resume" : "POST /v1/boards/{name}/pause", { path }).catch(complain);
+  const act = (): void =>
+    void call(paused ? "POST /v1/boards/{name}/resume" : "POST /v1/boards/{name}/pause", { path }).catch(complain);
   return (
-    <button type="button" className={`btn ${paused ? "" : "quiet"} icon`} aria-label={paused ? "Resume the board" : "Pause the board"} title={paused ? "Start cards again" : "Start no more cards; what runs goes on"} onClick={act}>
+    <button
+      type="button"
+      className={`btn ${paused ? "" : "quiet"} icon`}
+      aria-label={paused ? "Resume the board" : "Pause the board"}
+      title={paused ? "Start cards again" : "Start no more cards; what runs goes on"}
+      onClick={act}
+    >
       <Icon name={paused ? "play" : "pause"} />
     </button>
   );

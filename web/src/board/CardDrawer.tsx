@@ -17,16 +17,24 @@ import { cardState } from "../parts/states";
 import { complain, toast } from "../parts/toasts";
 import { Why } from "../parts/Why";
 import { count, dollars } from "../words";
-import { Activity, Runs } from "./CardRuns";
 import { CardForm } from "./CardForm";
 import { Links } from "./CardLinks";
+import { Activity, Runs } from "./CardRuns";
 import { Talk, Unblock } from "./CardTalk";
 import { type Moves, WORDS } from "./moves";
 
 const TABS = ["activity", "card", "runs", "changes"] as const;
 type Tab = (typeof TABS)[number];
 
-export function CardDrawer({ id, board, moves }: { readonly id: string; readonly board: string; readonly moves: Moves }): ReactNode {
+export function CardDrawer({
+  id,
+  board,
+  moves,
+}: {
+  readonly id: string;
+  readonly board: string;
+  readonly moves: Moves;
+}): ReactNode {
   const asked = useCard(id);
   const [, go] = useLocation();
   const close = useCallback((): void => {
@@ -35,16 +43,26 @@ export function CardDrawer({ id, board, moves }: { readonly id: string; readonly
   }, [go, board, id]);
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open], .lifted")) close();
+      if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open], .lifted"))
+        close();
     };
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
   }, [close]);
   return (
     <aside className="card-drawer" aria-label={`Card ${id}`}>
-      {asked.data ? <Open key={id} detail={asked.data} moves={moves} onClose={close} /> : (
+      {asked.data ? (
+        <Open key={id} detail={asked.data} moves={moves} onClose={close} />
+      ) : (
         <>
-          <div className="head"><div className="row"><span className="mono faint grow">{id}</span><button type="button" className="btn quiet small icon" aria-label="Close the card" onClick={close}><Icon name="close" /></button></div></div>
+          <div className="head">
+            <div className="row">
+              <span className="mono faint grow">{id}</span>
+              <button type="button" className="btn quiet small icon" aria-label="Close the card" onClick={close}>
+                <Icon name="close" />
+              </button>
+            </div>
+          </div>
           {asked.isError ? <Empty title="Card not found">{asked.error.message}</Empty> : <Loading />}
         </>
       )}
@@ -52,23 +70,57 @@ export function CardDrawer({ id, board, moves }: { readonly id: string; readonly
   );
 }
 
-function Open({ detail, moves, onClose }: { readonly detail: CardDetail; readonly moves: Moves; readonly onClose: () => void }): ReactNode {
+function Open({
+  detail,
+  moves,
+  onClose,
+}: {
+  readonly detail: CardDetail;
+  readonly moves: Moves;
+  readonly onClose: () => void;
+}): ReactNode {
   const { card } = detail;
   const [tab, setTab] = useState<Tab>("activity");
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => title.current?.focus({ preventScroll: true }), []);
-  const words: Readonly<Record<Tab, string>> = { activity: "Activity", card: "Card", runs: `Runs ${detail.runs.length || ""}`, changes: "Changes" };
+  const words: Readonly<Record<Tab, string>> = {
+    activity: "Activity",
+    card: "Card",
+    runs: `Runs ${detail.runs.length || ""}`,
+    changes: "Changes",
+  };
   return (
     <>
       <Head detail={detail} moves={moves} onClose={onClose} title={title} />
       <div className="body">
         {card.status === "blocked" && <Unblock detail={detail} />}
-        {(card.status === "ready" || card.status === "todo" || card.status === "triage") && detail.why && <p className="standing">{detail.why} <Why of="card" id={card.id} /></p>}
+        {(card.status === "ready" || card.status === "todo" || card.status === "triage") && detail.why && (
+          <p className="standing">
+            {detail.why} <Why of="card" id={card.id} />
+          </p>
+        )}
         <div className="tabs" role="tablist" aria-label="About this card">
-          {TABS.map((one) => <button key={one} type="button" role="tab" id={`card-${one}`} aria-controls="card-panel" aria-selected={tab === one} onClick={() => setTab(one)}>{words[one]}</button>)}
+          {TABS.map((one) => (
+            <button
+              key={one}
+              type="button"
+              role="tab"
+              id={`card-${one}`}
+              aria-controls="card-panel"
+              aria-selected={tab === one}
+              onClick={() => setTab(one)}
+            >
+              {words[one]}
+            </button>
+          ))}
         </div>
         <div id="card-panel" role="tabpanel" aria-labelledby={`card-${tab}`}>
-          {tab === "activity" && <><Activity detail={detail} />{card.status !== "blocked" && <Talk card={card} />}</>}
+          {tab === "activity" && (
+            <>
+              <Activity detail={detail} />
+              {card.status !== "blocked" && <Talk card={card} />}
+            </>
+          )}
           {tab === "card" && <Body detail={detail} />}
           {tab === "runs" && <Runs detail={detail} />}
           {tab === "changes" && <Changes card={card} />}
@@ -80,35 +132,53 @@ function Open({ detail, moves, onClose }: { readonly detail: CardDetail; readonl
   );
 }
 
-function Head({ detail, moves, onClose, title }: {
-  readonly detail: CardDetail; readonly moves: Moves; readonly onClose: () => void; readonly title: React.RefObject<HTMLHeadingElement | null>;
+function Head({
+  detail,
+  moves,
+  onClose,
+  title,
+}: {
+  readonly detail: CardDetail;
+  readonly moves: Moves;
+  readonly onClose: () => void;
+  readonly title: React.RefObject<HTMLHeadingElement | null>;
 }): ReactNode {
   const { card } = detail;
   const [asking, setAsking] = useState<"edit" | "archive" | "stop" | null>(null);
   const [kept, setKept] = useState("");
   const path = { id: card.id };
-  const retry = (fresh: boolean): void => void call("POST /v1/cards/{id}/retry", { path, body: { fresh } }).catch(complain);
+  const retry = (fresh: boolean): void =>
+    void call("POST /v1/cards/{id}/retry", { path, body: { fresh } }).catch(complain);
   const stop = (): void => void call("POST /v1/cards/{id}/stop", { path }).catch(complain);
-  const archive = (): void => void call("POST /v1/cards/{id}/archive", { path }).then((done) => {
-    setAsking(null);
-    if (done.kept) return setKept(done.kept);
-    toast("done", "The card was archived", "Its workspace was removed; it had no unsaved work.");
-    onClose();
-  }, complain);
-  const release = (): void => void call("POST /v1/cards/{id}/release", { path }).then((done) => {
-    if (done.kept) return setKept(done.kept);
-    toast("done", "Its workspace was removed", "It had no unsaved work.");
-  }, complain);
+  const archive = (): void =>
+    void call("POST /v1/cards/{id}/archive", { path }).then((done) => {
+      setAsking(null);
+      if (done.kept) return setKept(done.kept);
+      toast("done", "The card was archived", "Its workspace was removed; it had no unsaved work.");
+      onClose();
+    }, complain);
+  const release = (): void =>
+    void call("POST /v1/cards/{id}/release", { path }).then((done) => {
+      if (done.kept) return setKept(done.kept);
+      toast("done", "Its workspace was removed", "It had no unsaved work.");
+    }, complain);
   const cost = detail.runs.reduce((sum, run) => sum + (run.cost ?? 0), 0);
   const tokens = detail.runs.reduce((sum, run) => sum + run.input_tokens + run.output_tokens, 0);
   const running = card.status === "running";
   const state = cardState(card);
   const entries = [
     { word: "Edit…", icon: "edit", act: () => setAsking("edit") },
-    ...(running ? [{ word: "Stop…", icon: "stop", danger: true, act: () => setAsking("stop") }] : [
-      { word: "Try again", icon: "refresh", act: () => retry(false) }, { word: "Try again, fresh", icon: "plus", act: () => retry(true) },
-    ]),
-    ...COLUMNS.filter((column) => column !== card.status && column !== "running").map((column) => ({ word: `Move to ${WORDS[column]}`, icon: "right", act: () => moves.move(card, column) })),
+    ...(running
+      ? [{ word: "Stop…", icon: "stop", danger: true, act: () => setAsking("stop") }]
+      : [
+          { word: "Try again", icon: "refresh", act: () => retry(false) },
+          { word: "Try again, fresh", icon: "plus", act: () => retry(true) },
+        ]),
+    ...COLUMNS.filter((column) => column !== card.status && column !== "running").map((column) => ({
+      word: `Move to ${WORDS[column]}`,
+      icon: "right",
+      act: () => moves.move(card, column),
+    })),
     card.status === "archived"
       ? { word: "Remove its workspace", icon: "close", act: release }
       : { word: "Archive…", icon: "close", danger: true, act: () => setAsking("archive") },
@@ -116,30 +186,72 @@ function Head({ detail, moves, onClose, title }: {
   return (
     <div className="head">
       <div className="row">
-        <button type="button" className="btn quiet icon phone" aria-label="Back to the board" onClick={onClose}><Icon name="left" /></button>
-        <span className="mono faint">{card.id}</span><span className="faint">{card.board}</span><span className="grow" />
-        {running && <button type="button" className="btn small danger" onClick={() => setAsking("stop")}><Icon name="stop" />Stop</button>}
+        <button type="button" className="btn quiet icon phone" aria-label="Back to the board" onClick={onClose}>
+          <Icon name="left" />
+        </button>
+        <span className="mono faint">{card.id}</span>
+        <span className="faint">{card.board}</span>
+        <span className="grow" />
+        {running && (
+          <button type="button" className="btn small danger" onClick={() => setAsking("stop")}>
+            <Icon name="stop" />
+            Stop
+          </button>
+        )}
         <Menu name={`Menu of card ${card.id}`} entries={entries} className="btn quiet small icon" />
-        <button type="button" className="btn quiet small icon wide" aria-label="Close the card" onClick={onClose}><Icon name="close" /></button>
+        <button type="button" className="btn quiet small icon wide" aria-label="Close the card" onClick={onClose}>
+          <Icon name="close" />
+        </button>
       </div>
-      <h2 className="title" ref={title} tabIndex={-1}>{card.title}</h2>
+      <h2 className="title" ref={title} tabIndex={-1}>
+        {card.title}
+      </h2>
       <div className="row flex-wrap">
         <Chip state={state} {...(card.status === "blocked" ? { word: `Blocked: ${state.word.toLowerCase()}` } : {})} />
-        <span className="muted cut">{[card.profile || "no profile", card.workspace, ...(tokens ? [`${count(tokens)} tokens`] : []), ...(cost ? [dollars(cost)] : [])].join(" · ")}</span>
+        <span className="muted cut">
+          {[
+            card.profile || "no profile",
+            card.workspace,
+            ...(tokens ? [`${count(tokens)} tokens`] : []),
+            ...(cost ? [dollars(cost)] : []),
+          ].join(" · ")}
+        </span>
       </div>
-      {asking === "edit" && <CardForm board={card.board} detail={detail} onClose={() => setAsking(null)} onDone={() => setAsking(null)} />}
+      {asking === "edit" && (
+        <CardForm board={card.board} detail={detail} onClose={() => setAsking(null)} onDone={() => setAsking(null)} />
+      )}
       {asking === "stop" && (
-        <Confirm title={`Stop run ${card.run}?`} verb="Stop 1 run" onNo={() => setAsking(null)} onYes={() => { setAsking(null); stop(); }}>
+        <Confirm
+          title={`Stop run ${card.run}?`}
+          verb="Stop 1 run"
+          onNo={() => setAsking(null)}
+          onYes={() => {
+            setAsking(null);
+            stop();
+          }}
+        >
           <p>The card is blocked until somebody unblocks it. Its session is kept, and the next run continues it.</p>
         </Confirm>
       )}
       {asking === "archive" && (
         <Confirm title={`Archive “${card.title}”?`} verb="Archive 1 card" onNo={() => setAsking(null)} onYes={archive}>
-          <p>{running ? "Its run is stopped. " : ""}It leaves the board and keeps its history. Its workspace is removed only if nothing would be lost with it.</p>
+          <p>
+            {running ? "Its run is stopped. " : ""}It leaves the board and keeps its history. Its workspace is removed
+            only if nothing would be lost with it.
+          </p>
         </Confirm>
       )}
       {kept && (
-        <Confirm title="Archived; its workspace was kept" verb="Close the card" danger={false} onNo={() => setKept("")} onYes={() => { setKept(""); onClose(); }}>
+        <Confirm
+          title="Archived; its workspace was kept"
+          verb="Close the card"
+          danger={false}
+          onNo={() => setKept("")}
+          onYes={() => {
+            setKept("");
+            onClose();
+          }}
+        >
           <p>This would be lost: {kept}. Save or merge it, then choose “Remove its workspace”.</p>
         </Confirm>
       )}
@@ -152,26 +264,84 @@ function Body({ detail }: { readonly detail: CardDetail }): ReactNode {
   const { metadata, artifacts } = detail;
   return (
     <>
-      {detail.body ? <div className="prose"><Prose text={detail.body} live={false} /></div> : <p className="muted">It has no description.</p>}
-      <p><button type="button" className="btn small" onClick={() => setEditing(true)}><Icon name="edit" />Edit</button></p>
-      {detail.summary && <><h3>Result</h3><div className="prose"><Prose text={detail.summary} live={false} /></div></>}
-      {artifacts.length > 0 && <><h3>Files</h3><ul className="mono">{artifacts.map((file) => <li key={file} className="cut">{file}</li>)}</ul></>}
-      {Object.keys(metadata).length > 0 && <dl className="pairs-2">{Object.entries(metadata).map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl>}
-      {editing && <CardForm board={detail.card.board} detail={detail} onClose={() => setEditing(false)} onDone={() => { setEditing(false); void queries.invalidateQueries({ queryKey: ["card", detail.card.id] }); }} />}
+      {detail.body ? (
+        <div className="prose">
+          <Prose text={detail.body} live={false} />
+        </div>
+      ) : (
+        <p className="muted">It has no description.</p>
+      )}
+      <p>
+        <button type="button" className="btn small" onClick={() => setEditing(true)}>
+          <Icon name="edit" />
+          Edit
+        </button>
+      </p>
+      {detail.summary && (
+        <>
+          <h3>Result</h3>
+          <div className="prose">
+            <Prose text={detail.summary} live={false} />
+          </div>
+        </>
+      )}
+      {artifacts.length > 0 && (
+        <>
+          <h3>Files</h3>
+          <ul className="mono">
+            {artifacts.map((file) => (
+              <li key={file} className="cut">
+                {file}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {Object.keys(metadata).length > 0 && (
+        <dl className="pairs-2">
+          {Object.entries(metadata).map(([name, value]) => [
+            <dt key={`t${name}`}>{name}</dt>,
+            <dd key={name}>{value}</dd>,
+          ])}
+        </dl>
+      )}
+      {editing && (
+        <CardForm
+          board={detail.card.board}
+          detail={detail}
+          onClose={() => setEditing(false)}
+          onDone={() => {
+            setEditing(false);
+            void queries.invalidateQueries({ queryKey: ["card", detail.card.id] });
+          }}
+        />
+      )}
     </>
   );
 }
 
 /** What is different in its workspace, line by line. */
 function Changes({ card }: { readonly card: CardView }): ReactNode {
-  const asked = useQuery({ queryKey: ["card-diff", card.id, card.version], queryFn: () => call("GET /v1/cards/{id}/diff", { path: { id: card.id } }), placeholderData: (before) => before });
+  const asked = useQuery({
+    queryKey: ["card-diff", card.id, card.version],
+    queryFn: () => call("GET /v1/cards/{id}/diff", { path: { id: card.id } }),
+    placeholderData: (before) => before,
+  });
   if (asked.isLoading) return <Loading rows={3} />;
   if (asked.isError) return <p className="muted">{asked.error.message}</p>;
   const text = asked.data?.diff ?? "";
   if (!text.trim()) return <p className="muted">No changes in its workspace, or it is not a git repository.</p>;
   return (
     <pre className="diff" tabIndex={0} aria-label="Changes in the workspace">
-      {text.split("\n").slice(0, 4000).map((line, index) => <span key={index} className={lookOf(line)}>{line || " "}{"\n"}</span>)}
+      {text
+        .split("\n")
+        .slice(0, 4000)
+        .map((line, index) => (
+          <span key={index} className={lookOf(line)}>
+            {line || " "}
+            {"\n"}
+          </span>
+        ))}
     </pre>
   );
 }
@@ -183,13 +353,37 @@ function lookOf(line: string): string {
 
 function Policy({ detail }: { readonly detail: CardDetail }): ReactNode {
   const most = detail.max_attempts === null ? "" : ` of ${detail.max_attempts}`;
-  const hours = detail.max_runtime_ms === null ? "" : `, at most ${Math.round(detail.max_runtime_ms / 60_000)} min a run`;
+  const hours =
+    detail.max_runtime_ms === null ? "" : `, at most ${Math.round(detail.max_runtime_ms / 60_000)} min a run`;
   return (
     <>
       <h3>Policy</h3>
-      <p className="muted">Resume <b>{detail.resume ?? "as in its profile"}</b>, {detail.attempts}{most} attempts used{hours}.{" "}
-        {detail.followers.length > 0 && <>Notified when it ends: {detail.followers.map((one, at) => <span key={one}>{at > 0 && ", "}<Link href={`/s/${one}`}>session {one.slice(0, 8)}</Link></span>)}.</>}</p>
-      {detail.limits.length > 0 && <><h3>Limits</h3>{detail.limits.map((limit) => <p key={limit} className="muted">{limit}</p>)}</>}
+      <p className="muted">
+        Resume <b>{detail.resume ?? "as in its profile"}</b>, {detail.attempts}
+        {most} attempts used{hours}.{" "}
+        {detail.followers.length > 0 && (
+          <>
+            Notified when it ends:{" "}
+            {detail.followers.map((one, at) => (
+              <span key={one}>
+                {at > 0 && ", "}
+                <Link href={`/s/${one}`}>session {one.slice(0, 8)}</Link>
+              </span>
+            ))}
+            .
+          </>
+        )}
+      </p>
+      {detail.limits.length > 0 && (
+        <>
+          <h3>Limits</h3>
+          {detail.limits.map((limit) => (
+            <p key={limit} className="muted">
+              {limit}
+            </p>
+          ))}
+        </>
+      )}
     </>
   );
 }

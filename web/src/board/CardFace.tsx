@@ -18,9 +18,17 @@ export interface FaceProps {
   readonly to: string;
 }
 
-const cools = (card: CardView, now: number): boolean => card.status === "ready" && card.again_at !== null && card.again_at > now;
+const cools = (card: CardView, now: number): boolean =>
+  card.status === "ready" && card.again_at !== null && card.again_at > now;
 
-export const CardFace = memo(function CardFace({ card, board, now, selected, to, link }: FaceProps & { readonly link?: (node: HTMLElement | null) => void }): ReactNode {
+export const CardFace = memo(function CardFace({
+  card,
+  board,
+  now,
+  selected,
+  to,
+  link,
+}: FaceProps & { readonly link?: (node: HTMLElement | null) => void }): ReactNode {
   const cooling = cools(card, now);
   const state = cardState(card, cooling);
   const reason = faceReason(card, cooling);
@@ -28,12 +36,27 @@ export const CardFace = memo(function CardFace({ card, board, now, selected, to,
   return (
     <div className={`card ${state.look} ${selected ? "sel" : ""}`} data-why={`card/${card.id}`}>
       <span className="row">
-        <span className="id">{card.id}</span><span className="faint cut grow whose">{card.profile || "no profile"}</span>
-        {card.priority !== 0 && <span className="prio" title={`Priority ${card.priority}`}>{card.priority > 0 ? "▲" : "▼"} {Math.abs(card.priority)}</span>}
-        {card.comments > 0 && <span className="row faint talk"><Icon name="comment" />{card.comments}<span className="sr"> comments</span></span>}
+        <span className="id">{card.id}</span>
+        <span className="faint cut grow whose">{card.profile || "no profile"}</span>
+        {card.priority !== 0 && (
+          <span className="prio" title={`Priority ${card.priority}`}>
+            {card.priority > 0 ? "▲" : "▼"} {Math.abs(card.priority)}
+          </span>
+        )}
+        {card.comments > 0 && (
+          <span className="row faint talk">
+            <Icon name="comment" />
+            {card.comments}
+            <span className="sr"> comments</span>
+          </span>
+        )}
       </span>
-      <Link className="t" href={to} draggable={false} ref={link ?? null}>{card.title}</Link>
-      {card.warning && card.status === "running" && <span className="reason waiting">Started fresh: {card.warning}</span>}
+      <Link className="t" href={to} draggable={false} ref={link ?? null}>
+        {card.title}
+      </Link>
+      {card.warning && card.status === "running" && (
+        <span className="reason waiting">Started fresh: {card.warning}</span>
+      )}
       {reason && <span className="reason">{reason}</span>}
       <span className="foot">
         {shown && <Chip state={state} />}
@@ -54,8 +77,20 @@ function faceReason(card: CardView, cooling: boolean): string {
 
 /** Every card that could run and does not says why. */
 function NotStarted({ card, board }: { readonly card: CardView; readonly board: BoardView | undefined }): ReactNode {
-  const simple = card.status !== "ready" ? "" : board?.paused_by ? `Board paused by ${byWhom(board.paused_by)}` : card.profile ? "" : "No profile set";
+  const simple =
+    card.status !== "ready"
+      ? ""
+      : board?.paused_by
+        ? `Board paused by ${byWhom(board.paused_by)}`
+        : card.profile
+          ? ""
+          : "No profile set";
   const asked = useCard(card.id, simple === "");
   const words = simple || (asked.data?.why ?? "").replace(/ \(`[^)]*\)/, "").replace(/\.$/, "");
-  return words ? <><span className="not-yet">{words}</span><Why of="card" id={card.id} /></> : null;
+  return words ? (
+    <>
+      <span className="not-yet">{words}</span>
+      <Why of="card" id={card.id} />
+    </>
+  ) : null;
 }

@@ -8,8 +8,16 @@ import { complain } from "../parts/toasts";
 
 type Resume = "" | "auto" | "fresh" | "resume";
 
-export function CardForm({ board, detail, onClose, onDone }: {
-  readonly board: string; readonly detail?: CardDetail; readonly onClose: () => void; readonly onDone: (card: string) => void;
+export function CardForm({
+  board,
+  detail,
+  onClose,
+  onDone,
+}: {
+  readonly board: string;
+  readonly detail?: CardDetail;
+  readonly onClose: () => void;
+  readonly onDone: (card: string) => void;
 }): ReactNode {
   const profiles = useProfiles().data?.profiles ?? [];
   const known = detail?.card;
@@ -28,7 +36,13 @@ export function CardForm({ board, detail, onClose, onDone }: {
   const save = async (): Promise<void> => {
     setBusy(true);
     const more = { priority: Number(priority) || 0, max_attempts: attempts ? Number(attempts) : null };
-    const said = { title: title.trim(), body, profile: profile || null, workspace: workspace.trim() || "scratch", resume: resume || null };
+    const said = {
+      title: title.trim(),
+      body,
+      profile: profile || null,
+      workspace: workspace.trim() || "scratch",
+      resume: resume || null,
+    };
     try {
       if (known) {
         const change: EditCard = running ? more : { ...said, ...more };
@@ -43,31 +57,123 @@ export function CardForm({ board, detail, onClose, onDone }: {
   const word = known ? "Edit the card" : "New card";
   return (
     <dialog ref={useModal()} className="card-form" aria-label={word} onClose={onClose}>
-      <form method="dialog" className="form" onSubmit={(event) => { event.preventDefault(); void save(); }}>
+      <form
+        method="dialog"
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
         <h2>{word}</h2>
-        {running && <p className="muted">The card is running, and its worker has read it. Only its priority and attempts can be changed; a comment reaches the worker.</p>}
+        {running && (
+          <p className="muted">
+            The card is running, and its worker has read it. Only its priority and attempts can be changed; a comment
+            reaches the worker.
+          </p>
+        )}
         {!running && (
           <>
-            <label>Title<input className="input" required maxLength={200} value={title} onChange={(event) => setTitle(event.target.value)} autoFocus /></label>
-            <label>Description<textarea className="input" rows={7} value={body} placeholder="Markdown. The worker reads this and all comments." onChange={(event) => setBody(event.target.value)} /></label>
+            <label>
+              Title
+              <input
+                className="input"
+                required
+                maxLength={200}
+                value={title}
+                onChange={(event) => setTitle(event.target.value)}
+                autoFocus
+              />
+            </label>
+            <label>
+              Description
+              <textarea
+                className="input"
+                rows={7}
+                value={body}
+                placeholder="Markdown. The worker reads this and all comments."
+                onChange={(event) => setBody(event.target.value)}
+              />
+            </label>
             <div className="pair">
-              <label>Profile<select className="input" value={profile} onChange={(event) => setProfile(event.target.value)}>
-                {!known?.profile && <option value="">None: it is not started</option>}{profiles.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}</select></label>
-              <label>Workspace<input className="input mono" value={workspace} list="workspaces" onChange={(event) => setWorkspace(event.target.value)} />
-                <datalist id="workspaces"><option value="scratch" /><option value="dir:" /><option value="worktree:" /></datalist></label>
+              <label>
+                Profile
+                <select className="input" value={profile} onChange={(event) => setProfile(event.target.value)}>
+                  {!known?.profile && <option value="">None: it is not started</option>}
+                  {profiles.map((one) => (
+                    <option key={one.name} value={one.name}>
+                      {one.name}
+                    </option>
+                  ))}
+                </select>
+              </label>
+              <label>
+                Workspace
+                <input
+                  className="input mono"
+                  value={workspace}
+                  list="workspaces"
+                  onChange={(event) => setWorkspace(event.target.value)}
+                />
+                <datalist id="workspaces">
+                  <option value="scratch" />
+                  <option value="dir:" />
+                  <option value="worktree:" />
+                </datalist>
+              </label>
             </div>
           </>
         )}
         <div className="pair">
-          <label>Priority<input className="input" type="number" min={-1000} max={1000} value={priority} onChange={(event) => setPriority(event.target.value)} /></label>
-          {!running && <label>After a block or a crash<select className="input" value={resume} onChange={(event) => setResume(event.target.value as Resume)}>
-            {!detail?.resume && <option value="">As in its profile</option>}<option value="auto">Continue if possible (auto)</option><option value="resume">Always continue (resume)</option><option value="fresh">Always start a new session (fresh)</option></select></label>}
-          <label>Attempts<input className="input" type="number" min={1} max={100} required={detail?.max_attempts != null} placeholder="default of the board" value={attempts} onChange={(event) => setAttempts(event.target.value)} /></label>
+          <label>
+            Priority
+            <input
+              className="input"
+              type="number"
+              min={-1000}
+              max={1000}
+              value={priority}
+              onChange={(event) => setPriority(event.target.value)}
+            />
+          </label>
+          {!running && (
+            <label>
+              After a block or a crash
+              <select className="input" value={resume} onChange={(event) => setResume(event.target.value as Resume)}>
+                {!detail?.resume && <option value="">As in its profile</option>}
+                <option value="auto">Continue if possible (auto)</option>
+                <option value="resume">Always continue (resume)</option>
+                <option value="fresh">Always start a new session (fresh)</option>
+              </select>
+            </label>
+          )}
+          <label>
+            Attempts
+            <input
+              className="input"
+              type="number"
+              min={1}
+              max={100}
+              required={detail?.max_attempts != null}
+              placeholder="default of the board"
+              value={attempts}
+              onChange={(event) => setAttempts(event.target.value)}
+            />
+          </label>
         </div>
-        {!known && <label className="row"><input type="checkbox" checked={triage} onChange={(event) => setTriage(event.target.checked)} />Triage first: it is not started until somebody moves it</label>}
+        {!known && (
+          <label className="row">
+            <input type="checkbox" checked={triage} onChange={(event) => setTriage(event.target.checked)} />
+            Triage first: it is not started until somebody moves it
+          </label>
+        )}
         <div className="acts">
-          <button type="button" className="btn" onClick={onClose}>Cancel</button>
-          <button type="submit" className="btn primary" disabled={busy || (!running && !title.trim())}>{known ? "Save" : "Add card"}</button>
+          <button type="button" className="btn" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="btn primary" disabled={busy || (!running && !title.trim())}>
+            {known ? "Save" : "Add card"}
+          </button>
         </div>
       </form>
     </dialog>

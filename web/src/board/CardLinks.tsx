@@ -16,30 +16,96 @@ export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
   const path = { id: card.id };
   const words = (text ?? "").trim().toLowerCase();
   const linked = new Set([card.id, ...parents.map((one) => one.id)]);
-  const offers = words ? all.filter((one) => !linked.has(one.id) && (one.title.toLowerCase().includes(words) || one.id.startsWith(words))).slice(0, 6) : [];
-  const link = (parent: string): void => void call("POST /v1/cards/{id}/links", { path, body: { parent } }).then(() => setText(null), complain);
-  const unlink = (parent: string): void => void call("POST /v1/cards/{id}/unlink", { path, body: { parent } }).catch(complain);
+  const offers = words
+    ? all
+        .filter((one) => !linked.has(one.id) && (one.title.toLowerCase().includes(words) || one.id.startsWith(words)))
+        .slice(0, 6)
+    : [];
+  const link = (parent: string): void =>
+    void call("POST /v1/cards/{id}/links", { path, body: { parent } }).then(() => setText(null), complain);
+  const unlink = (parent: string): void =>
+    void call("POST /v1/cards/{id}/unlink", { path, body: { parent } }).catch(complain);
   return (
     <>
       <h3>Linked cards</h3>
       {parents.length + children.length === 0 && text === null && <p className="muted">No linked cards.</p>}
       <ul className="linked">
-        {parents.map((one) => <Row key={one.id} card={one} word="before this" act={<button type="button" className="btn quiet small icon" aria-label={`Do not wait for ${one.title}`} onClick={() => unlink(one.id)}><Icon name="close" /></button>} />)}
-        {children.map((one) => <Row key={one.id} card={one} word="after this" />)}
+        {parents.map((one) => (
+          <Row
+            key={one.id}
+            card={one}
+            word="before this"
+            act={
+              <button
+                type="button"
+                className="btn quiet small icon"
+                aria-label={`Do not wait for ${one.title}`}
+                onClick={() => unlink(one.id)}
+              >
+                <Icon name="close" />
+              </button>
+            }
+          />
+        ))}
+        {children.map((one) => (
+          <Row key={one.id} card={one} word="after this" />
+        ))}
       </ul>
-      {text === null ? <button type="button" className="btn small quiet -ml-2" onClick={() => setText("")}><Icon name="plus" />Wait for another card</button> : (
+      {text === null ? (
+        <button type="button" className="btn small quiet -ml-2" onClick={() => setText("")}>
+          <Icon name="plus" />
+          Wait for another card
+        </button>
+      ) : (
         <div className="find-card">
-          <input className="input" aria-label="Wait for which card" placeholder="Title or id of the card to wait for" autoFocus value={text} onChange={(event) => setText(event.target.value)}
-            onKeyDown={(event) => { if (event.key === "Escape") { event.preventDefault(); setText(null); } }} />
-          <ul className="linked">{offers.map((one) => <li key={one.id}><button type="button" className="row w-full" onClick={() => link(one.id)}><Chip state={cardState(one)} /><span className="cut grow text-left">{one.title}</span><span className="id mono">{one.id}</span></button></li>)}</ul>
+          <input
+            className="input"
+            aria-label="Wait for which card"
+            placeholder="Title or id of the card to wait for"
+            autoFocus
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key === "Escape") {
+                event.preventDefault();
+                setText(null);
+              }
+            }}
+          />
+          <ul className="linked">
+            {offers.map((one) => (
+              <li key={one.id}>
+                <button type="button" className="row w-full" onClick={() => link(one.id)}>
+                  <Chip state={cardState(one)} />
+                  <span className="cut grow text-left">{one.title}</span>
+                  <span className="id mono">{one.id}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
         </div>
       )}
     </>
   );
 }
 
-function Row({ card, word, act }: { readonly card: CardView; readonly word: string; readonly act?: ReactNode }): ReactNode {
+function Row({
+  card,
+  word,
+  act,
+}: {
+  readonly card: CardView;
+  readonly word: string;
+  readonly act?: ReactNode;
+}): ReactNode {
   return (
-    <li className="row"><Chip state={cardState(card)} /><Link className="cut grow" href={`/board/${card.board}/${card.id}`}>{card.title}</Link><span className="faint">{word}</span>{act}</li>
+    <li className="row">
+      <Chip state={cardState(card)} />
+      <Link className="cut grow" href={`/board/${card.board}/${card.id}`}>
+        {card.title}
+      </Link>
+      <span className="faint">{word}</span>
+      {act}
+    </li>
   );
 }

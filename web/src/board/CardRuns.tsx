@@ -17,16 +17,33 @@ export function Activity({ detail }: { readonly detail: CardDetail }): ReactNode
   const { card, runs } = detail;
   const all: Happening[] = [
     ...runs.map((run) => ({ at: run.started_at, kind: "run" as const, run })),
-    ...runs.filter((run) => run.finished_at !== null).map((run) => ({ at: run.finished_at ?? 0, kind: "end" as const, run })),
+    ...runs
+      .filter((run) => run.finished_at !== null)
+      .map((run) => ({ at: run.finished_at ?? 0, kind: "end" as const, run })),
     ...detail.comments.map((comment) => ({ at: comment.at, kind: "comment" as const, comment })),
   ];
   all.sort((a, b) => a.at - b.at);
   return (
     <ol className="runs">
-      <li className="line first"><span className="knot you" /><b>{byWhom(card.created_by) === "you" ? "You" : card.created_by}</b> <span className="note-by">wrote it down <Time at={card.created_at} /></span></li>
-      {all.map((one) => <Step key={one.kind === "comment" ? one.comment.comment : `${one.kind}${one.run.run}`} one={one} />)}
+      <li className="line first">
+        <span className="knot you" />
+        <b>{byWhom(card.created_by) === "you" ? "You" : card.created_by}</b>{" "}
+        <span className="note-by">
+          wrote it down <Time at={card.created_at} />
+        </span>
+      </li>
+      {all.map((one) => (
+        <Step key={one.kind === "comment" ? one.comment.comment : `${one.kind}${one.run.run}`} one={one} />
+      ))}
       {card.status !== "running" && card.status !== "done" && (
-        <li className="line last"><span className="knot dashed" /><span className="muted">{runs.length === 0 ? "Run 1 starts here." : `Run ${runs.length + 1} starts here${card.status === "blocked" ? ", on the same line, when you unblock" : ""}.`}</span></li>
+        <li className="line last">
+          <span className="knot dashed" />
+          <span className="muted">
+            {runs.length === 0
+              ? "Run 1 starts here."
+              : `Run ${runs.length + 1} starts here${card.status === "blocked" ? ", on the same line, when you unblock" : ""}.`}
+          </span>
+        </li>
       )}
     </ol>
   );
@@ -36,39 +53,95 @@ function Step({ one }: { readonly one: Happening }): ReactNode {
   if (one.kind === "comment") {
     const { by, at, text } = one.comment;
     const person = byWhom(by) === "you";
-    return <li className="line"><span className={`knot ${person ? "you" : ""}`} /><b>{person ? "You" : by}</b> <span className="note-by"><Time at={at} /></span><p className="words">{text}</p></li>;
+    return (
+      <li className="line">
+        <span className={`knot ${person ? "you" : ""}`} />
+        <b>{person ? "You" : by}</b>{" "}
+        <span className="note-by">
+          <Time at={at} />
+        </span>
+        <p className="words">{text}</p>
+      </li>
+    );
   }
   const { run } = one;
   if (one.kind === "run") {
     const open = run.finished_at === null;
     return (
-      <li className={`line ${open ? "live" : ""}`}><span className="knot" /><b>Run {run.run}</b> <span className="note-by"><Time at={run.started_at} />{open && <> · for <Since at={run.started_at} /></>} · {began(run)}</span> <Transcript run={run} />
+      <li className={`line ${open ? "live" : ""}`}>
+        <span className="knot" />
+        <b>Run {run.run}</b>{" "}
+        <span className="note-by">
+          <Time at={run.started_at} />
+          {open && (
+            <>
+              {" "}
+              · for <Since at={run.started_at} />
+            </>
+          )}{" "}
+          · {began(run)}
+        </span>{" "}
+        <Transcript run={run} />
         {run.fresh_because && <p className="reason waiting">Started fresh: {run.fresh_because}</p>}
-        {open && run.note && <p className="muted">{run.note}</p>}</li>
+        {open && run.note && <p className="muted">{run.note}</p>}
+      </li>
     );
   }
   const state = runState(run.outcome);
-  return <li className={`line ${state.look}`}><span className="knot end" /><span className="row flex-wrap"><Chip state={state} /><span className="note-by"><Time at={one.at} /></span></span><p className="words muted">{ending(run)}</p></li>;
+  return (
+    <li className={`line ${state.look}`}>
+      <span className="knot end" />
+      <span className="row flex-wrap">
+        <Chip state={state} />
+        <span className="note-by">
+          <Time at={one.at} />
+        </span>
+      </span>
+      <p className="words muted">{ending(run)}</p>
+    </li>
+  );
 }
 
 const began = (run: RunView): string => (run.resumes > 0 ? `goes on with run ${run.resumes}` : "a session of its own");
-const ending = (run: RunView): string => [run.failure.replaceAll("_", " "), run.reason].filter(Boolean).join(": ") + (run.outcome === "failed" && !run.counts ? " (no attempt is used up)" : "");
+const ending = (run: RunView): string =>
+  [run.failure.replaceAll("_", " "), run.reason].filter(Boolean).join(": ") +
+  (run.outcome === "failed" && !run.counts ? " (no attempt is used up)" : "");
 
 function Transcript({ run }: { readonly run: RunView }): ReactNode {
-  return <Link href={`/s/${run.session}#run-${run.run}`} aria-label={`Transcript of run ${run.run}`}>Transcript</Link>;
+  return (
+    <Link href={`/s/${run.session}#run-${run.run}`} aria-label={`Transcript of run ${run.run}`}>
+      Transcript
+    </Link>
+  );
 }
 
 export function Runs({ detail }: { readonly detail: CardDetail }): ReactNode {
-  if (detail.runs.length === 0) return <p className="muted">No run yet. A run is one attempt at the card; the next run continues its session.</p>;
+  if (detail.runs.length === 0)
+    return <p className="muted">No run yet. A run is one attempt at the card; the next run continues its session.</p>;
   return (
     <ul className="run-list">
       {[...detail.runs].reverse().map((run) => (
         <li key={run.run}>
-          <div className="row"><b>Run {run.run}</b><Chip state={runState(run.outcome)} /><span className="grow" /><Transcript run={run} />{run.task && <Link href={`/tasks/${run.task}`} aria-label={`Task of run ${run.run}`}>Task</Link>}</div>
+          <div className="row">
+            <b>Run {run.run}</b>
+            <Chip state={runState(run.outcome)} />
+            <span className="grow" />
+            <Transcript run={run} />
+            {run.task && (
+              <Link href={`/tasks/${run.task}`} aria-label={`Task of run ${run.run}`}>
+                Task
+              </Link>
+            )}
+          </div>
           <p className="muted">{[began(run), run.profile, run.workspace].filter(Boolean).join(" · ")}</p>
           {run.fresh_because && <p className="reason waiting">Started fresh: {run.fresh_because}</p>}
           {run.outcome && <p>{ending(run)}</p>}
-          <p className="note-by"><Time at={run.started_at} /> · <Since at={run.started_at} until={run.finished_at} /> · {count(run.input_tokens + run.output_tokens)} tokens · {run.cost === null ? "cost unknown" : dollars(run.cost)}{run.counts ? " · an attempt is used up" : ""}</p>
+          <p className="note-by">
+            <Time at={run.started_at} /> · <Since at={run.started_at} until={run.finished_at} /> ·{" "}
+            {count(run.input_tokens + run.output_tokens)} tokens ·{" "}
+            {run.cost === null ? "cost unknown" : dollars(run.cost)}
+            {run.counts ? " · an attempt is used up" : ""}
+          </p>
         </li>
       ))}
     </ul>

@@ -5,8 +5,8 @@ import type { CardDetail, CardView } from "../api.gen";
 import { call } from "../net/http";
 import { drop, load, save } from "../net/keep";
 import { Icon } from "../parts/Icon";
-import { complain } from "../parts/toasts";
 import { Since, Time } from "../parts/Time";
+import { complain } from "../parts/toasts";
 import { Why } from "../parts/Why";
 import { plural } from "../words";
 
@@ -28,10 +28,12 @@ function useDraft(name: string): Draft {
     if (sending.current) return;
     sending.current = true;
     setBusy(true);
-    void how(text.trim()).then(() => setText((now) => (now === text ? "" : now)), complain).finally(() => {
-      sending.current = false;
-      setBusy(false);
-    });
+    void how(text.trim())
+      .then(() => setText((now) => (now === text ? "" : now)), complain)
+      .finally(() => {
+        sending.current = false;
+        setBusy(false);
+      });
   };
   return { text, busy, setText, send };
 }
@@ -40,20 +42,50 @@ function useDraft(name: string): Draft {
 export function Unblock({ detail }: { readonly detail: CardDetail }): ReactNode {
   const { card } = detail;
   const { text, busy, setText, send } = useDraft(`answer.${card.id}`);
-  const next = useQuery({ queryKey: ["card-context", card.id, card.version], queryFn: () => call("GET /v1/cards/{id}/context", { path: { id: card.id } }) }).data;
+  const next = useQuery({
+    queryKey: ["card-context", card.id, card.version],
+    queryFn: () => call("GET /v1/cards/{id}/context", { path: { id: card.id } }),
+  }).data;
   const last = detail.runs.at(-1);
   const since = detail.comments.filter((one) => one.at >= card.moved_at).length;
   const asks = card.block_kind === "needs_input" && last?.outcome === "blocked";
-  const go = (fresh: boolean): void => send((said) => call("POST /v1/cards/{id}/unblock", { path: { id: card.id }, body: { text: said || null, fresh } }));
+  const go = (fresh: boolean): void =>
+    send((said) => call("POST /v1/cards/{id}/unblock", { path: { id: card.id }, body: { text: said || null, fresh } }));
   return (
     <section className="block" aria-label="What it waits for">
-      <div className="row"><b>{asks ? `${card.profile} asks` : "It is blocked"}</b><span className="note-by"><Time at={card.moved_at} />, <Since at={card.moved_at} /> ago</span><span className="grow" /><Why of="card" id={card.id} /></div>
+      <div className="row">
+        <b>{asks ? `${card.profile} asks` : "It is blocked"}</b>
+        <span className="note-by">
+          <Time at={card.moved_at} />, <Since at={card.moved_at} /> ago
+        </span>
+        <span className="grow" />
+        <Why of="card" id={card.id} />
+      </div>
       <blockquote>{card.reason}</blockquote>
-      <textarea className="input" rows={3} aria-label="Answer or comment" placeholder="Your answer. It becomes a comment, and the worker's next message." value={text} onChange={(event) => setText(event.target.value)} />
+      <textarea
+        className="input"
+        rows={3}
+        aria-label="Answer or comment"
+        placeholder="Your answer. It becomes a comment, and the worker's next message."
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
       <div className="row acts">
-        <button type="button" className="btn primary" disabled={busy} onClick={() => go(false)}><Icon name="play" />Unblock and continue</button>
-        <button type="button" className="btn" disabled={busy} onClick={() => go(true)}>Start fresh instead</button>
-        <button type="button" className="btn quiet" disabled={busy || !text.trim()} onClick={() => send((said) => comment(card, said))}>Comment</button>
+        <button type="button" className="btn primary" disabled={busy} onClick={() => go(false)}>
+          <Icon name="play" />
+          Unblock and continue
+        </button>
+        <button type="button" className="btn" disabled={busy} onClick={() => go(true)}>
+          Start fresh instead
+        </button>
+        <button
+          type="button"
+          className="btn quiet"
+          disabled={busy || !text.trim()}
+          onClick={() => send((said) => comment(card, said))}
+        >
+          Comment
+        </button>
       </div>
       {next && <p className="then">{whatNext(next.resumes, next.fresh_because, next.refused, since)}</p>}
     </section>
@@ -61,13 +93,19 @@ export function Unblock({ detail }: { readonly detail: CardDetail }): ReactNode 
 }
 
 function whatNext(resumes: number, fresh: string, refused: string, comments: number): string {
-  const said = comments > 0 ? ` and gets the ${plural(comments, "comment")} since the block and this one, in order` : " and gets your words";
+  const said =
+    comments > 0
+      ? ` and gets the ${plural(comments, "comment")} since the block and this one, in order`
+      : " and gets your words";
   if (refused) return `It cannot go on: ${refused}.`;
   if (resumes > 0) return `Continues the session of run ${resumes}: the worker keeps all that it did${said}.`;
-  return fresh ? `Begins anew: ${fresh}. The worker gets a written hand-over${said}.` : `A first run: the worker reads the card${said}.`;
+  return fresh
+    ? `Begins anew: ${fresh}. The worker gets a written hand-over${said}.`
+    : `A first run: the worker reads the card${said}.`;
 }
 
-const comment = (card: CardView, text: string): Promise<unknown> => call("POST /v1/cards/{id}/comments", { path: { id: card.id }, body: { text } });
+const comment = (card: CardView, text: string): Promise<unknown> =>
+  call("POST /v1/cards/{id}/comments", { path: { id: card.id }, body: { text } });
 
 export function Talk({ card }: { readonly card: CardView }): ReactNode {
   const { text, busy, setText, send } = useDraft(`comment.${card.id}`);
@@ -75,10 +113,34 @@ export function Talk({ card }: { readonly card: CardView }): ReactNode {
     if (text.trim()) send((said) => comment(card, said));
   };
   return (
-    <form className="talk-box" onSubmit={(event) => { event.preventDefault(); say(); }}>
-      <textarea className="input" rows={2} aria-label="Comment" placeholder={card.status === "running" ? "Comment: the worker hears it at its next step" : "Comment: the next worker reads it"} value={text}
-        onChange={(event) => setText(event.target.value)} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); say(); } }} />
-      <button type="submit" className="btn" disabled={busy || !text.trim()}>Comment</button>
+    <form
+      className="talk-box"
+      onSubmit={(event) => {
+        event.preventDefault();
+        say();
+      }}
+    >
+      <textarea
+        className="input"
+        rows={2}
+        aria-label="Comment"
+        placeholder={
+          card.status === "running"
+            ? "Comment: the worker hears it at its next step"
+            : "Comment: the next worker reads it"
+        }
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+            event.preventDefault();
+            say();
+          }
+        }}
+      />
+      <button type="submit" className="btn" disabled={busy || !text.trim()}>
+        Comment
+      </button>
     </form>
   );
 }

@@ -1,7 +1,20 @@
 /** The columns: windowed lists, between which cards are dragged with the mouse, a finger or the keys. */
 import {
-  type Announcements, type CollisionDetection, DndContext, type DragEndEvent, type DragStartEvent, DragOverlay, type KeyboardCoordinateGetter,
-  KeyboardSensor, MouseSensor, TouchSensor, pointerWithin, useDraggable, useDroppable, useSensor, useSensors,
+  type Announcements,
+  type CollisionDetection,
+  DndContext,
+  type DragEndEvent,
+  DragOverlay,
+  type DragStartEvent,
+  type KeyboardCoordinateGetter,
+  KeyboardSensor,
+  MouseSensor,
+  pointerWithin,
+  TouchSensor,
+  useDraggable,
+  useDroppable,
+  useSensor,
+  useSensors,
 } from "@dnd-kit/core";
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import type { BoardView, CardView } from "../api.gen";
@@ -43,7 +56,10 @@ export function Columns({ columns, onMove, only, menu, ...shared }: Props): Reac
   const sensors = useSensors(
     useSensor(MouseSensor, { activationConstraint: { distance: 6 } }),
     useSensor(TouchSensor, { activationConstraint: { delay: 220, tolerance: 8 } }),
-    useSensor(KeyboardSensor, { coordinateGetter: byColumn, keyboardCodes: { start: ["Space"], cancel: ["Escape"], end: ["Space", "Enter"] } }),
+    useSensor(KeyboardSensor, {
+      coordinateGetter: byColumn,
+      keyboardCodes: { start: ["Space"], cancel: ["Escape"], end: ["Space", "Enter"] },
+    }),
   );
   const fold = (column: Column, closed: boolean): void => {
     const next = { ...shut, [column]: closed };
@@ -63,14 +79,36 @@ export function Columns({ columns, onMove, only, menu, ...shared }: Props): Reac
     );
   }
   return (
-    <DndContext sensors={sensors} collisionDetection={collide} autoScroll={{ acceleration: 6 }} onDragStart={began} onDragEnd={ended} onDragCancel={() => setLifted(null)}
-      accessibility={{ announcements, screenReaderInstructions: { draggable: "Press space to lift the card, left and right to carry it to another column, space to drop it, escape to put it back. Enter opens it." } }}>
+    <DndContext
+      sensors={sensors}
+      collisionDetection={collide}
+      autoScroll={{ acceleration: 6 }}
+      onDragStart={began}
+      onDragEnd={ended}
+      onDragCancel={() => setLifted(null)}
+      accessibility={{
+        announcements,
+        screenReaderInstructions: {
+          draggable:
+            "Press space to lift the card, left and right to carry it to another column, space to drop it, escape to put it back. Enter opens it.",
+        },
+      }}
+    >
       <div className="cols" ref={row} onKeyDown={walk}>
         {COLUMNS.map((column) => {
           const cards = columns.get(column) ?? [];
-          return closed.has(column)
-            ? <Shut key={column} column={column} count={cards.length} onOpen={() => fold(column, false)} />
-            : <Pile key={column} column={column} cards={cards} onShut={() => fold(column, true)} menu={menu} {...shared} />;
+          return closed.has(column) ? (
+            <Shut key={column} column={column} count={cards.length} onOpen={() => fold(column, false)} />
+          ) : (
+            <Pile
+              key={column}
+              column={column}
+              cards={cards}
+              onShut={() => fold(column, true)}
+              menu={menu}
+              {...shared}
+            />
+          );
         })}
       </div>
       <DragOverlay dropAnimation={null}>{lifted && <CardFace card={lifted} {...shared} selected to="" />}</DragOverlay>
@@ -90,7 +128,11 @@ function useWidth(row: React.RefObject<HTMLElement | null>, shown: boolean): num
 }
 
 /** What was folded by hand, what is empty, and then what one can do without until the rest fits. */
-export function folded(columns: ReadonlyMap<Column, readonly unknown[]>, shut: Readonly<Partial<Record<Column, boolean>>>, width: number): ReadonlySet<Column> {
+export function folded(
+  columns: ReadonlyMap<Column, readonly unknown[]>,
+  shut: Readonly<Partial<Record<Column, boolean>>>,
+  width: number,
+): ReadonlySet<Column> {
   const found = new Set(COLUMNS.filter((column) => shut[column] ?? (columns.get(column)?.length ?? 0) === 0));
   for (const column of SPARE) {
     const taken = found.size * STRIP + (COLUMNS.length - found.size) * OPEN;
@@ -101,41 +143,107 @@ export function folded(columns: ReadonlyMap<Column, readonly unknown[]>, shut: R
 }
 
 /** A column that is out of use is a strip; cards can be dropped on it all the same. */
-function Shut({ column, count, onOpen }: { readonly column: Column; readonly count: number; readonly onOpen: () => void }): ReactNode {
+function Shut({
+  column,
+  count,
+  onOpen,
+}: {
+  readonly column: Column;
+  readonly count: number;
+  readonly onOpen: () => void;
+}): ReactNode {
   const { setNodeRef, isOver } = useDroppable({ id: column });
   return (
-    <button ref={setNodeRef} type="button" className={`col shut ${isOver ? "over" : ""}`} data-column={column} aria-expanded={false} onClick={onOpen}>
-      <span className="n">{count}</span><b>{WORDS[column]}</b><span className="sr">, folded</span>
+    <button
+      ref={setNodeRef}
+      type="button"
+      className={`col shut ${isOver ? "over" : ""}`}
+      data-column={column}
+      aria-expanded={false}
+      onClick={onOpen}
+    >
+      <span className="n">{count}</span>
+      <b>{WORDS[column]}</b>
+      <span className="sr">, folded</span>
     </button>
   );
 }
 
-function Pile({ column, cards, onShut, menu, ...shared }: Shared & {
-  readonly column: Column; readonly cards: readonly CardView[]; readonly onShut: () => void; readonly menu: (card: CardView) => ReactNode;
+function Pile({
+  column,
+  cards,
+  onShut,
+  menu,
+  ...shared
+}: Shared & {
+  readonly column: Column;
+  readonly cards: readonly CardView[];
+  readonly onShut: () => void;
+  readonly menu: (card: CardView) => ReactNode;
 }): ReactNode {
   const { setNodeRef, isOver } = useDroppable({ id: column });
   return (
-    <section ref={setNodeRef} className={`col ${isOver ? "over" : ""}`} data-column={column} aria-label={`${WORDS[column]}, ${plural(cards.length, "card")}`}>
-      <header><h2>{WORDS[column]}</h2><span className="n">{cards.length.toLocaleString("en")}</span><span className="grow" />
-        <button type="button" className="btn quiet small icon fold-col" aria-label={`Fold ${WORDS[column]}`} onClick={onShut}>–</button></header>
+    <section
+      ref={setNodeRef}
+      className={`col ${isOver ? "over" : ""}`}
+      data-column={column}
+      aria-label={`${WORDS[column]}, ${plural(cards.length, "card")}`}
+    >
+      <header>
+        <h2>{WORDS[column]}</h2>
+        <span className="n">{cards.length.toLocaleString("en")}</span>
+        <span className="grow" />
+        <button
+          type="button"
+          className="btn quiet small icon fold-col"
+          aria-label={`Fold ${WORDS[column]}`}
+          onClick={onShut}
+        >
+          –
+        </button>
+      </header>
       <Stack column={column} cards={cards} draggable menu={menu} {...shared} />
     </section>
   );
 }
 
-function Stack({ column, cards, draggable, menu, ...shared }: Shared & {
-  readonly column: Column; readonly cards: readonly CardView[]; readonly draggable: boolean; readonly menu: (card: CardView) => ReactNode;
+function Stack({
+  column,
+  cards,
+  draggable,
+  menu,
+  ...shared
+}: Shared & {
+  readonly column: Column;
+  readonly cards: readonly CardView[];
+  readonly draggable: boolean;
+  readonly menu: (card: CardView) => ReactNode;
 }): ReactNode {
   const box = useRef<HTMLUListElement>(null);
   const ids = useMemo(() => cards.map((card) => card.id), [cards]);
   const shown = useMeasured(box, ids, GUESS, GAP);
   return (
-    <ul className="stack" ref={box} aria-label={`Cards in ${WORDS[column]}`} tabIndex={cards.length > 0 ? -1 : undefined}>
+    <ul
+      className="stack"
+      ref={box}
+      aria-label={`Cards in ${WORDS[column]}`}
+      tabIndex={cards.length > 0 ? -1 : undefined}
+    >
       {cards.length === 0 && <li className="nothing">Nothing here.</li>}
       {shown.above > 0 && <li aria-hidden="true" className="flex-none" style={{ height: shown.above }} />}
       {cards.slice(shown.first, shown.last).map((card) => (
         <li key={card.id} data-row={card.id}>
-          {draggable ? <Draggable card={card} {...shared} /> : <CardFace card={card} board={shared.board} now={shared.now} selected={shared.selected === card.id} to={shared.to(card)} />}
+          {draggable ? (
+            <Draggable card={card} {...shared} />
+          ) : (
+            <CardFace
+              card={card}
+              board={shared.board}
+              now={shared.now}
+              selected={shared.selected === card.id}
+              to={shared.to(card)}
+            />
+          )}
           {!draggable && menu(card)}
         </li>
       ))}
@@ -145,10 +253,25 @@ function Stack({ column, cards, draggable, menu, ...shared }: Shared & {
 }
 
 function Draggable({ card, board, now, selected, to }: Shared & { readonly card: CardView }): ReactNode {
-  const { attributes, listeners, setNodeRef, setActivatorNodeRef, isDragging } = useDraggable({ id: card.id, data: { card } });
+  const { attributes, listeners, setNodeRef, setActivatorNodeRef, isDragging } = useDraggable({
+    id: card.id,
+    data: { card },
+  });
   return (
-    <div ref={setNodeRef} className={isDragging ? "lifted" : ""} aria-describedby={attributes["aria-describedby"]} {...listeners}>
-      <CardFace card={card} board={board} now={now} selected={selected === card.id} to={to(card)} link={setActivatorNodeRef} />
+    <div
+      ref={setNodeRef}
+      className={isDragging ? "lifted" : ""}
+      aria-describedby={attributes["aria-describedby"]}
+      {...listeners}
+    >
+      <CardFace
+        card={card}
+        board={board}
+        now={now}
+        selected={selected === card.id}
+        to={to(card)}
+        link={setActivatorNodeRef}
+      />
     </div>
   );
 }
@@ -160,7 +283,7 @@ const byColumn: KeyboardCoordinateGetter = (event, { context, active }) => {
   if (event.code === "ArrowUp" || event.code === "ArrowDown") event.preventDefault();
   if (step === 0) return undefined;
   event.preventDefault();
-  const card = context.active?.data.current?.["card"] as CardView | undefined;
+  const card = context.active?.data.current?.card as CardView | undefined;
   const here = COLUMNS.indexOf((context.over?.id ?? card?.status ?? active) as Column);
   const rect = context.droppableRects.get(COLUMNS[Math.max(0, Math.min(COLUMNS.length - 1, here + step))] ?? "");
   return rect && { x: rect.left + 6, y: rect.top + 42 };
@@ -175,13 +298,22 @@ const collide: CollisionDetection = (given) => {
   return nearest === undefined ? [] : [{ id: nearest }];
 };
 
-const name = (of: { readonly data: { readonly current?: Record<string, unknown> | undefined } }): string => (of.data.current?.["card"] as CardView | undefined)?.title ?? "The card";
-const home = (of: { readonly data: { readonly current?: Record<string, unknown> | undefined } }, over: string | number): boolean =>
-  (of.data.current?.["card"] as CardView | undefined)?.status === over;
+const name = (of: { readonly data: { readonly current?: Record<string, unknown> | undefined } }): string =>
+  (of.data.current?.card as CardView | undefined)?.title ?? "The card";
+const home = (
+  of: { readonly data: { readonly current?: Record<string, unknown> | undefined } },
+  over: string | number,
+): boolean => (of.data.current?.card as CardView | undefined)?.status === over;
 const announcements: Announcements = {
   onDragStart: ({ active }) => `${name(active)} is lifted.`,
-  onDragOver: ({ active, over }) => (over && home(active, over.id) ? `${name(active)} is lifted, over its own column.` : over ? `${name(active)} is over ${WORDS[over.id as Column]}.` : `${name(active)} is over no column.`),
-  onDragEnd: ({ active, over }) => (over ? `${name(active)} was dropped on ${WORDS[over.id as Column]}.` : `${name(active)} was put back.`),
+  onDragOver: ({ active, over }) =>
+    over && home(active, over.id)
+      ? `${name(active)} is lifted, over its own column.`
+      : over
+        ? `${name(active)} is over ${WORDS[over.id as Column]}.`
+        : `${name(active)} is over no column.`,
+  onDragEnd: ({ active, over }) =>
+    over ? `${name(active)} was dropped on ${WORDS[over.id as Column]}.` : `${name(active)} was put back.`,
   onDragCancel: ({ active }) => `${name(active)} was put back.`,
 };
 

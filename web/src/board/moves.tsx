@@ -2,19 +2,33 @@
 import { type ReactNode, useCallback, useState } from "react";
 import type { CardAccepted, CardView } from "../api.gen";
 import type { Column } from "../log/cards";
-import { call, newId } from "../net/http";
 import { known } from "../net/cards";
 import { now } from "../net/clock";
+import { call, newId } from "../net/http";
 import { Confirm } from "../parts/Confirm";
 import { complain } from "../parts/toasts";
 
 export const WORDS: Readonly<Record<Column, string>> = {
-  triage: "Triage", todo: "Todo", scheduled: "Scheduled", ready: "Ready", running: "Running", blocked: "Blocked", review: "Review", done: "Done",
+  triage: "Triage",
+  todo: "Todo",
+  scheduled: "Scheduled",
+  ready: "Ready",
+  running: "Running",
+  blocked: "Blocked",
+  review: "Review",
+  done: "Done",
 };
 
 type Question = "unblock" | "scheduled" | "blocked" | "done" | "stop";
-interface Asking { readonly card: CardView; readonly to: Column; readonly what: Question }
-interface OnItsWay { readonly to: Column; readonly version: number | null }
+interface Asking {
+  readonly card: CardView;
+  readonly to: Column;
+  readonly what: Question;
+}
+interface OnItsWay {
+  readonly to: Column;
+  readonly version: number | null;
+}
 
 export interface Moves {
   /** Shown in its new column until the log says so too, or it was refused. */
@@ -36,26 +50,39 @@ export function question(card: Pick<CardView, "status">, to: Column): Question |
 export function useMoves(): Moves {
   const [way, setWay] = useState<ReadonlyMap<string, OnItsWay>>(new Map());
   const [asking, setAsking] = useState<Asking | null>(null);
-  const put = useCallback((id: string, next: OnItsWay | null) => setWay((before) => {
-    const after = new Map(before);
-    if (next) after.set(id, next);
-    else after.delete(id);
-    return after;
-  }), []);
-  const act = useCallback((card: CardView, to: Column, tell: Promise<CardAccepted>) => {
-    setAsking(null);
-    put(card.id, { to, version: null });
-    tell.then(({ version }) => put(card.id, { to, version }), (error: unknown) => {
-      put(card.id, null);
-      complain(error);
-    });
-  }, [put]);
-  const move = useCallback((card: CardView, to: Column) => {
-    if (card.status === to) return;
-    const what = question(card, to);
-    if (what) setAsking({ card, to, what });
-    else act(card, to, call("POST /v1/cards/{id}/move", { path: { id: card.id }, body: { status: to } }));
-  }, [act]);
+  const put = useCallback(
+    (id: string, next: OnItsWay | null) =>
+      setWay((before) => {
+        const after = new Map(before);
+        if (next) after.set(id, next);
+        else after.delete(id);
+        return after;
+      }),
+    [],
+  );
+  const act = useCallback(
+    (card: CardView, to: Column, tell: Promise<CardAccepted>) => {
+      setAsking(null);
+      put(card.id, { to, version: null });
+      tell.then(
+        ({ version }) => put(card.id, { to, version }),
+        (error: unknown) => {
+          put(card.id, null);
+          complain(error);
+        },
+      );
+    },
+    [put],
+  );
+  const move = useCallback(
+    (card: CardView, to: Column) => {
+      if (card.status === to) return;
+      const what = question(card, to);
+      if (what) setAsking({ card, to, what });
+      else act(card, to, call("POST /v1/cards/{id}/move", { path: { id: card.id }, body: { status: to } }));
+    },
+    [act],
+  );
   const moving = new Map<string, Column>();
   for (const [id, { to, version }] of way) {
     if (version === null || (known(id)?.version ?? Infinity) < version) moving.set(id, to);
@@ -63,8 +90,15 @@ export function useMoves(): Moves {
   return { moving, move, dialog: asking && <Ask {...asking} onAct={act} onClose={() => setAsking(null)} /> };
 }
 
-function Ask({ card, to, what, onAct, onClose }: Asking & {
-  readonly onAct: (card: CardView, to: Column, tell: Promise<CardAccepted>) => void; readonly onClose: () => void;
+function Ask({
+  card,
+  to,
+  what,
+  onAct,
+  onClose,
+}: Asking & {
+  readonly onAct: (card: CardView, to: Column, tell: Promise<CardAccepted>) => void;
+  readonly onClose: () => void;
 }): ReactNode {
   const [text, setText] = useState("");
   const [kind, setKind] = useState<"capability" | "dependency" | "needs_input" | "transient">("needs_input");
@@ -77,49 +111,140 @@ function Ask({ card, to, what, onAct, onClose }: Asking & {
   switch (what) {
     case "scheduled":
       return (
-        <Confirm title={`When is ${name} ready?`} verb="Schedule" danger={false} disabled={!(new Date(at).getTime() > now())} onNo={onClose}
-          onYes={() => onAct(card, to, call("POST /v1/cards/{id}/move", { path, key, body: { status: "scheduled", at: new Date(at).getTime() } }))}>
+        <Confirm
+          title={`When is ${name} ready?`}
+          verb="Schedule"
+          danger={false}
+          disabled={!(new Date(at).getTime() > now())}
+          onNo={onClose}
+          onYes={() =>
+            onAct(
+              card,
+              to,
+              call("POST /v1/cards/{id}/move", {
+                path,
+                key,
+                body: { status: "scheduled", at: new Date(at).getTime() },
+              }),
+            )
+          }
+        >
           {card.status === "running" && <p>Its run is stopped.</p>}
-          <label className="asks form"><span className="sr">Time</span><input className="input" type="datetime-local" aria-label="Not before" value={at} onChange={(event) => setAt(event.target.value)} autoFocus /></label>
+          <label className="asks form">
+            <span className="sr">Time</span>
+            <input
+              className="input"
+              type="datetime-local"
+              aria-label="Not before"
+              value={at}
+              onChange={(event) => setAt(event.target.value)}
+              autoFocus
+            />
+          </label>
         </Confirm>
       );
     case "blocked":
       return (
-        <Confirm title={`Why is ${name} blocked?`} verb="Block" danger={card.status === "running"} disabled={!said} onNo={onClose}
-          onYes={() => onAct(card, to, call("POST /v1/cards/{id}/block", { path, key, body: { reason: said, kind } }))}>
-          <p>{card.status === "running" ? "Its run is stopped. " : ""}It stays where it is until somebody unblocks it.</p>
+        <Confirm
+          title={`Why is ${name} blocked?`}
+          verb="Block"
+          danger={card.status === "running"}
+          disabled={!said}
+          onNo={onClose}
+          onYes={() => onAct(card, to, call("POST /v1/cards/{id}/block", { path, key, body: { reason: said, kind } }))}
+        >
+          <p>
+            {card.status === "running" ? "Its run is stopped. " : ""}It stays where it is until somebody unblocks it.
+          </p>
           <div className="asks form">
-            <label>Reason<textarea className="input" rows={2} value={text} onChange={(event) => setText(event.target.value)} autoFocus /></label>
-            <label>What is missing<select className="input" value={kind} onChange={(event) => setKind(event.target.value as typeof kind)}>
-              <option value="needs_input">An answer from a person</option><option value="dependency">Other work must be done first</option>
-              <option value="capability">A tool or a permission</option><option value="transient">A temporary problem: it is retried later</option></select></label>
+            <label>
+              Reason
+              <textarea
+                className="input"
+                rows={2}
+                value={text}
+                onChange={(event) => setText(event.target.value)}
+                autoFocus
+              />
+            </label>
+            <label>
+              What is missing
+              <select className="input" value={kind} onChange={(event) => setKind(event.target.value as typeof kind)}>
+                <option value="needs_input">An answer from a person</option>
+                <option value="dependency">Other work must be done first</option>
+                <option value="capability">A tool or a permission</option>
+                <option value="transient">A temporary problem: it is retried later</option>
+              </select>
+            </label>
           </div>
         </Confirm>
       );
     case "done":
       return (
-        <Confirm title={`Complete ${name}?`} verb="Complete" danger={card.status === "running"} onNo={onClose}
-          onYes={() => onAct(card, to, call("POST /v1/cards/{id}/complete", { path, key, body: { summary: said } }))}>
+        <Confirm
+          title={`Complete ${name}?`}
+          verb="Complete"
+          danger={card.status === "running"}
+          onNo={onClose}
+          onYes={() => onAct(card, to, call("POST /v1/cards/{id}/complete", { path, key, body: { summary: said } }))}
+        >
           {card.status === "running" && <p>Its run is stopped.</p>}
-          <label className="asks form"><span>Result</span><textarea className="input" aria-label="Summary" rows={3} value={text} onChange={(event) => setText(event.target.value)} autoFocus /></label>
+          <label className="asks form">
+            <span>Result</span>
+            <textarea
+              className="input"
+              aria-label="Summary"
+              rows={3}
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+              autoFocus
+            />
+          </label>
         </Confirm>
       );
     case "stop":
       return (
-        <Confirm title={`Stop run ${card.run} of ${name}?`} verb={`Stop and move to ${WORDS[to]}`} onNo={onClose}
-          onYes={() => onAct(card, to, call("POST /v1/cards/{id}/move", { path, key, body: { status: to } }))}>
+        <Confirm
+          title={`Stop run ${card.run} of ${name}?`}
+          verb={`Stop and move to ${WORDS[to]}`}
+          onNo={onClose}
+          onYes={() => onAct(card, to, call("POST /v1/cards/{id}/move", { path, key, body: { status: to } }))}
+        >
           <p>Its worker is stopped. Its session is kept, and the next run continues it.</p>
         </Confirm>
       );
     case "unblock":
       return (
-        <Confirm title={`Unblock ${name}?`} verb={fresh ? "Start fresh" : "Unblock and continue"} danger={false} onNo={onClose}
-          onYes={() => onAct(card, "ready", call("POST /v1/cards/{id}/unblock", { path, key, body: { text: said || null, fresh } }))}>
+        <Confirm
+          title={`Unblock ${name}?`}
+          verb={fresh ? "Start fresh" : "Unblock and continue"}
+          danger={false}
+          onNo={onClose}
+          onYes={() =>
+            onAct(
+              card,
+              "ready",
+              call("POST /v1/cards/{id}/unblock", { path, key, body: { text: said || null, fresh } }),
+            )
+          }
+        >
           <p className="quote">{card.reason}</p>
           <div className="asks form">
-            <label>Your answer (optional)<textarea className="input" rows={3} value={text} onChange={(event) => setText(event.target.value)} autoFocus /></label>
+            <label>
+              Your answer (optional)
+              <textarea
+                className="input"
+                rows={3}
+                value={text}
+                onChange={(event) => setText(event.target.value)}
+                autoFocus
+              />
+            </label>
           </div>
-          <label className="row asks"><input type="checkbox" checked={fresh} onChange={(event) => setFresh(event.target.checked)} />Start a new session instead of continuing the last one</label>
+          <label className="row asks">
+            <input type="checkbox" checked={fresh} onChange={(event) => setFresh(event.target.checked)} />
+            Start a new session instead of continuing the last one
+          </label>
         </Confirm>
       );
   }

@@ -1,18 +1,24 @@
 /** One banner at a time: signed out, read-only, offline, older build, reconnected. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
+import { newerBuild } from "../net/build";
 import { useCell } from "../net/cell";
 import { asTheirs } from "../net/clock";
-import { retryNow, line as connection } from "../net/link";
+import { line as connection, retryNow } from "../net/link";
 import { useStatus } from "../net/queries";
-import { Icon } from "../parts/Icon";
 import { useNow } from "../parts/hooks";
-import { newerBuild } from "../net/build";
+import { Icon } from "../parts/Icon";
 import { clock, elapsed, plural } from "../words";
 import type { Missed } from "./away";
 
-export function Banners({ missed, onJump, onDismiss }: {
-  readonly missed?: Missed | null; readonly onJump?: () => void; readonly onDismiss?: () => void;
+export function Banners({
+  missed,
+  onJump,
+  onDismiss,
+}: {
+  readonly missed?: Missed | null;
+  readonly onJump?: () => void;
+  readonly onDismiss?: () => void;
 }): ReactNode {
   const state = useCell(connection);
   const newer = useCell(newerBuild);
@@ -22,8 +28,14 @@ export function Banners({ missed, onJump, onDismiss }: {
     return (
       <div className="banner failed" role="alert">
         <Icon name="failed" />
-        <div className="grow"><p><strong>Nothing new can be stored: {status.data.problem}</strong></p>
-          <p className="digest">Running commands keep running. Holdfast recovers automatically when there is space again.</p></div>
+        <div className="grow">
+          <p>
+            <strong>Nothing new can be stored: {status.data.problem}</strong>
+          </p>
+          <p className="digest">
+            Running commands keep running. Holdfast recovers automatically when there is space again.
+          </p>
+        </div>
       </div>
     );
   }
@@ -31,8 +43,17 @@ export function Banners({ missed, onJump, onDismiss }: {
     return (
       <div className="banner serving" role="status">
         <Icon name="refresh" />
-        <div className="grow"><p><strong>This page is from an older build.</strong></p><p className="digest">Reload it to match the gateway. Nothing is lost.</p></div>
-        <div className="row acts"><button type="button" className="btn small" onClick={() => location.reload()}>Reload</button></div>
+        <div className="grow">
+          <p>
+            <strong>This page is from an older build.</strong>
+          </p>
+          <p className="digest">Reload it to match the gateway. Nothing is lost.</p>
+        </div>
+        <div className="row acts">
+          <button type="button" className="btn small" onClick={() => location.reload()}>
+            Reload
+          </button>
+        </div>
       </div>
     );
   }
@@ -41,12 +62,21 @@ export function Banners({ missed, onJump, onDismiss }: {
     <div className="banner online waiting" role="status">
       <Icon name="splice" />
       <div className="grow">
-        <p><strong>{missed.reconnected ? "Reconnected — " : ""}{plural(missed.messages, "message")} received while away</strong></p>
+        <p>
+          <strong>
+            {missed.reconnected ? "Reconnected — " : ""}
+            {plural(missed.messages, "message")} received while away
+          </strong>
+        </p>
         <Digest missed={missed} />
       </div>
       <div className="row acts">
-        <button type="button" className="btn small" onClick={onJump}>Jump to first</button>
-        <button type="button" className="btn quiet small icon" aria-label="Dismiss" onClick={onDismiss}><Icon name="close" /></button>
+        <button type="button" className="btn small" onClick={onJump}>
+          Jump to first
+        </button>
+        <button type="button" className="btn quiet small icon" aria-label="Dismiss" onClick={onDismiss}>
+          <Icon name="close" />
+        </button>
       </div>
     </div>
   );
@@ -67,7 +97,20 @@ function Digest({ missed }: { readonly missed: Missed }): ReactNode {
   if (digest?.tool_calls) parts.push(<span key="calls">{plural(digest.tool_calls, "tool call")}</span>);
   return (
     <p className="digest">
-      {elapsed(missed.awayMs)}.{parts.length > 0 && <> Also: {parts.map((part, index) => <span key={index}>{index > 0 && ", "}{part}</span>)}.</>}
+      {elapsed(missed.awayMs)}.
+      {parts.length > 0 && (
+        <>
+          {" "}
+          Also:{" "}
+          {parts.map((part, index) => (
+            <span key={index}>
+              {index > 0 && ", "}
+              {part}
+            </span>
+          ))}
+          .
+        </>
+      )}
     </p>
   );
 }
@@ -79,10 +122,19 @@ function Offline({ since, next }: { readonly since: number; readonly next: numbe
     <div className="banner offline waiting warm" role="alert">
       <Icon name="offline" />
       <div className="grow">
-        <p><strong>Offline since {clock(asTheirs(since))}. Nothing is lost.</strong></p>
-        <p className="digest"><span aria-hidden="true">{left > 0 ? `Next try in ${left} s. ` : "Trying now. "}</span>Messages wait here and are sent once.</p>
+        <p>
+          <strong>Offline since {clock(asTheirs(since))}. Nothing is lost.</strong>
+        </p>
+        <p className="digest">
+          <span aria-hidden="true">{left > 0 ? `Next try in ${left} s. ` : "Trying now. "}</span>Messages wait here and
+          are sent once.
+        </p>
       </div>
-      <div className="row acts"><button type="button" className="btn small" onClick={retryNow}>Try now</button></div>
+      <div className="row acts">
+        <button type="button" className="btn small" onClick={retryNow}>
+          Try now
+        </button>
+      </div>
     </div>
   );
 }

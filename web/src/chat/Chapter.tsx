@@ -14,22 +14,45 @@ import { Why } from "../parts/Why";
 import { byWhom, duration } from "../words";
 
 export function undo(session: string): void {
-  void undoReset(session).then(() => toast("done", "The reset was undone", "The model sees the previous chapter again, and everything since."), complain);
+  void undoReset(session).then(
+    () => toast("done", "The reset was undone", "The model sees the previous chapter again, and everything since."),
+    complain,
+  );
 }
 
 /** Two bars on the line: the model's context begins anew here. */
-export function ChapterDivider({ item, session, undoable }: { readonly item: ChapterItem; readonly session: string; readonly undoable: boolean }): ReactNode {
+export function ChapterDivider({
+  item,
+  session,
+  undoable,
+}: {
+  readonly item: ChapterItem;
+  readonly session: string;
+  readonly undoable: boolean;
+}): ReactNode {
   return (
     <>
       <span className="whip" />
       <div className="chapter-head">
-        <b>Chapter {item.chapter}</b><span>{why(item)}</span><Time at={item.at} />
+        <b>Chapter {item.chapter}</b>
+        <span>{why(item)}</span>
+        <Time at={item.at} />
         {item.undone ? <span className="faint">undone</span> : <Why of="session" id={session} />}
-        {undoable && <button type="button" className="text-link" onClick={() => undo(session)}><Icon name="undo" />Undo</button>}
+        {undoable && (
+          <button type="button" className="text-link" onClick={() => undo(session)}>
+            <Icon name="undo" />
+            Undo
+          </button>
+        )}
       </div>
       {item.kept.length > 0 && <Handed word="Handed over, still running" tasks={item.kept} />}
       {item.stopped.length > 0 && <Handed word="Stopped with the old chapter" tasks={item.stopped} rule />}
-      {item.note && <Folded name={item.noteFrom === "model" ? "Hand-over note of the agent" : "Hand-over, put together by a rule"} text={item.note} />}
+      {item.note && (
+        <Folded
+          name={item.noteFrom === "model" ? "Hand-over note of the agent" : "Hand-over, put together by a rule"}
+          text={item.note}
+        />
+      )}
     </>
   );
 }
@@ -39,13 +62,28 @@ function why(item: ChapterItem): string {
   return `reset by ${byWhom(item.by)}`;
 }
 
-function Handed({ word, tasks, rule = false }: { readonly word: string; readonly tasks: readonly Survivor[]; readonly rule?: boolean }): ReactNode {
+function Handed({
+  word,
+  tasks,
+  rule = false,
+}: {
+  readonly word: string;
+  readonly tasks: readonly Survivor[];
+  readonly rule?: boolean;
+}): ReactNode {
   return (
     <p className="handed">
       <span className="faint">{word}:</span>
       {tasks.map((one) => (
-        <span key={one.task}><Link className="mono" href={`/tasks/${one.task}`}>{one.title}</Link>
-          <span className="faint"> {[rule ? one.rule : one.activity, duration(one.age_ms)].filter(Boolean).join(", ")}</span></span>
+        <span key={one.task}>
+          <Link className="mono" href={`/tasks/${one.task}`}>
+            {one.title}
+          </Link>
+          <span className="faint">
+            {" "}
+            {[rule ? one.rule : one.activity, duration(one.age_ms)].filter(Boolean).join(", ")}
+          </span>
+        </span>
       ))}
     </p>
   );
@@ -56,8 +94,15 @@ function Folded({ name, text }: { readonly name: string; readonly text: string }
   const [open, setOpen] = useState(false);
   return (
     <>
-      <button type="button" className="fold" aria-expanded={open} onClick={() => setOpen(!open)}><Icon name={open ? "down" : "right"} />{name}</button>
-      {open && <div className="thinking !whitespace-normal prose" tabIndex={0}><Prose text={text} live={false} /></div>}
+      <button type="button" className="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Icon name={open ? "down" : "right"} />
+        {name}
+      </button>
+      {open && (
+        <div className="thinking !whitespace-normal prose" tabIndex={0}>
+          <Prose text={text} live={false} />
+        </div>
+      )}
     </>
   );
 }
@@ -70,11 +115,17 @@ export function SummaryLine({ item, session }: { readonly item: SummaryItem; rea
         {item.state === "running" && <Chip state={{ look: "working", icon: "working", word: "Compacting" }} />}
         {item.state === "failed" && <Chip state={{ look: "waiting", icon: "waiting", word: "No summary" }} />}
         {item.source === "digest" && <Chip state={{ look: "partial", icon: "partial", word: "Digest" }} />}
-        <span>{summaryText(item)}</span><Time at={item.at} />
+        <span>{summaryText(item)}</span>
+        <Time at={item.at} />
         {item.state === "running" && item.attempt > 1 && <span>attempt {item.attempt}</span>}
         {item.replaced ? <span>replaced later by a summary</span> : <Why of="session" id={session} />}
       </p>
-      {item.summary && <Folded name={item.source === "model" ? "The summary" : "The digest, put together without a model"} text={item.summary} />}
+      {item.summary && (
+        <Folded
+          name={item.source === "model" ? "The summary" : "The digest, put together without a model"}
+          text={item.summary}
+        />
+      )}
     </>
   );
 }

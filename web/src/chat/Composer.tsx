@@ -1,18 +1,21 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import type { QueueEdit } from "../api.gen";
+import { type QueuedInput, type SessionView, stateOf } from "../log/model";
 import { useCell } from "../net/cell";
 import { changeQueued, removeQueued } from "../net/doors";
 import { call, newId } from "../net/http";
 import { drop, load, save } from "../net/keep";
 import { again, discard, outbox, post } from "../net/outbox";
-import { stateOf, type QueuedInput, type SessionView } from "../log/model";
 import { Chip } from "../parts/Chip";
 import { Icon } from "../parts/Icon";
 import { Time } from "../parts/Time";
 import { complain, toast } from "../parts/toasts";
 
-interface Editing { readonly input: string; readonly text: string }
+interface Editing {
+  readonly input: string;
+  readonly text: string;
+}
 
 export function Composer({ view, onSent }: { readonly view: SessionView; readonly onSent: () => void }): ReactNode {
   const id = view.session;
@@ -37,7 +40,10 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
     if (!text.trim() || busy || worker) return;
     setBusy(true);
     try {
-      const { task } = await call("POST /v1/tasks/agents", { body: { prompt: text, session: id, profile: view.profile, cwd: view.cwd }, key: newId() });
+      const { task } = await call("POST /v1/tasks/agents", {
+        body: { prompt: text, session: id, profile: view.profile, cwd: view.cwd },
+        key: newId(),
+      });
       setText((now) => (now === text ? "" : now)); // unless somebody typed on
       toast("working", "Runs in the background", "You will see here when it ends.", `/tasks/${task}`);
     } catch (error) {
@@ -47,8 +53,11 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
     }
   };
   const stop = (): void => void call("POST /v1/sessions/{id}/stop", { path: { id } }).catch(complain);
-  const detach = (): void => void call("POST /v1/sessions/{id}/detach", { path: { id } }).then(
-    ({ task }) => toast("working", "Detached", "The turn continues as a background task.", `/tasks/${task}`), complain);
+  const detach = (): void =>
+    void call("POST /v1/sessions/{id}/detach", { path: { id } }).then(
+      ({ task }) => toast("working", "Detached", "The turn continues as a background task.", `/tasks/${task}`),
+      complain,
+    );
 
   const key = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing) return;
@@ -68,29 +77,76 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
   };
   return (
     <div className="compose">
-      <Queue session={id} queue={view.queue} editing={editing} onEdit={(next) => { setEditing(next); if (!next) area.current?.focus(); }} />
+      <Queue
+        session={id}
+        queue={view.queue}
+        editing={editing}
+        onEdit={(next) => {
+          setEditing(next);
+          if (!next) area.current?.focus();
+        }}
+      />
       {worker && (
-        <p className="worker"><Icon name="card" /><span className="grow">Run {view.run} of a card works here. What you say becomes a comment on the card, and the worker hears it at its next step.</span><Link href={`/card/${view.card}`}>Open card</Link></p>
+        <p className="worker">
+          <Icon name="card" />
+          <span className="grow">
+            Run {view.run} of a card works here. What you say becomes a comment on the card, and the worker hears it at
+            its next step.
+          </span>
+          <Link href={`/card/${view.card}`}>Open card</Link>
+        </p>
       )}
       <div className="box">
-        <textarea ref={area} rows={1} aria-label="Message" placeholder={worker ? "Comment for the worker" : `Message ${view.profile || "the agent"}`} value={text}
-          onChange={(event) => setText(event.target.value)} onKeyDown={key} />
+        <textarea
+          ref={area}
+          rows={1}
+          aria-label="Message"
+          placeholder={worker ? "Comment for the worker" : `Message ${view.profile || "the agent"}`}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={key}
+        />
         <div className="row">
-          <span className="faint wide cut text-12">{worker ? "Enter sends, Shift+Enter adds a line" : "Enter sends, Shift+Enter adds a line, Ctrl+Enter runs it in the background"}</span>
+          <span className="faint wide cut text-12">
+            {worker
+              ? "Enter sends, Shift+Enter adds a line"
+              : "Enter sends, Shift+Enter adds a line, Ctrl+Enter runs it in the background"}
+          </span>
           <span className="grow" />
           {running && !worker && (
-            <button type="button" className="btn danger" aria-label="Stop the turn" disabled={view.turn?.stopping} onClick={stop}>
-              <Icon name="stop" />{view.turn?.stopping ? "Stopping" : "Stop"}
+            <button
+              type="button"
+              className="btn danger"
+              aria-label="Stop the turn"
+              disabled={view.turn?.stopping}
+              onClick={stop}
+            >
+              <Icon name="stop" />
+              {view.turn?.stopping ? "Stopping" : "Stop"}
             </button>
           )}
           {worker ? null : running && !view.turn?.task && stateOf(view) === "running" && !text.trim() ? (
-            <button type="button" className="btn" onClick={detach}><Icon name="detach" />Detach</button>
+            <button type="button" className="btn" onClick={detach}>
+              <Icon name="detach" />
+              Detach
+            </button>
           ) : (
-            <button type="button" className="btn" disabled={!text.trim() || busy} onClick={() => void background()} aria-label="Run in background">
-              <Icon name="detach" /><span className="wide">Run in background</span><span className="phone">Background</span>
+            <button
+              type="button"
+              className="btn"
+              disabled={!text.trim() || busy}
+              onClick={() => void background()}
+              aria-label="Run in background"
+            >
+              <Icon name="detach" />
+              <span className="wide">Run in background</span>
+              <span className="phone">Background</span>
             </button>
           )}
-          <button type="button" className="btn primary" disabled={!text.trim()} onClick={send}><Icon name="send" />{worker ? "Comment" : "Send"}</button>
+          <button type="button" className="btn primary" disabled={!text.trim()} onClick={send}>
+            <Icon name="send" />
+            {worker ? "Comment" : "Send"}
+          </button>
         </div>
       </div>
     </div>
@@ -98,8 +154,16 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
 }
 
 /** What waits for the turn's end: still ours to change. */
-function Queue({ session, queue, editing, onEdit }: {
-  readonly session: string; readonly queue: readonly QueuedInput[]; readonly editing: Editing | null; readonly onEdit: (editing: Editing | null) => void;
+function Queue({
+  session,
+  queue,
+  editing,
+  onEdit,
+}: {
+  readonly session: string;
+  readonly queue: readonly QueuedInput[];
+  readonly editing: Editing | null;
+  readonly onEdit: (editing: Editing | null) => void;
 }): ReactNode {
   if (queue.length === 0) return null;
   const change = (input: string, what: QueueEdit): void => void changeQueued(session, input, what).catch(complain);
@@ -113,19 +177,62 @@ function Queue({ session, queue, editing, onEdit }: {
     <div className="queue" role="list" aria-label="Queued messages">
       {queue.map(({ input, text, mode }, index) => (
         <div key={input} className="qchip" role="listitem" onKeyDown={(event) => move(event, input, index)}>
-          <Icon name="grip" /><span className="pos">{index + 1}</span>
+          <Icon name="grip" />
+          <span className="pos">{index + 1}</span>
           {editing?.input === input ? (
-            <form className="grow flex gap-2" onSubmit={(event) => { event.preventDefault(); if (editing.text.trim()) change(input, { text: editing.text }); onEdit(null); }}
-              onKeyDown={(event) => { if (event.key === "Escape") { event.preventDefault(); onEdit(null); } }}>
-              <input autoFocus aria-label="Queued message" value={editing.text} onChange={(event) => onEdit({ input, text: event.target.value })} />
-              <button type="submit" className="btn small">Save</button>
+            <form
+              className="grow flex gap-2"
+              onSubmit={(event) => {
+                event.preventDefault();
+                if (editing.text.trim()) change(input, { text: editing.text });
+                onEdit(null);
+              }}
+              onKeyDown={(event) => {
+                if (event.key === "Escape") {
+                  event.preventDefault();
+                  onEdit(null);
+                }
+              }}
+            >
+              <input
+                autoFocus
+                aria-label="Queued message"
+                value={editing.text}
+                onChange={(event) => onEdit({ input, text: event.target.value })}
+              />
+              <button type="submit" className="btn small">
+                Save
+              </button>
             </form>
-          ) : <span className="cut grow" title={text}>{text}</span>}
-          {mode === "queue"
-            ? <button type="button" className="btn quiet small" onClick={() => change(input, { mode: "steer" })}><Icon name="steer" />Steer now</button>
-            : <span className="faint">{mode === "steer" ? "joins next" : "interrupts"}</span>}
-          <button type="button" className="btn quiet small icon wide" aria-label="Edit" onClick={() => onEdit({ input, text })}><Icon name="edit" /></button>
-          <button type="button" className="btn quiet small icon" aria-label="Remove" onClick={() => void removeQueued(session, input).catch(complain)}><Icon name="close" /></button>
+          ) : (
+            <span className="cut grow" title={text}>
+              {text}
+            </span>
+          )}
+          {mode === "queue" ? (
+            <button type="button" className="btn quiet small" onClick={() => change(input, { mode: "steer" })}>
+              <Icon name="steer" />
+              Steer now
+            </button>
+          ) : (
+            <span className="faint">{mode === "steer" ? "joins next" : "interrupts"}</span>
+          )}
+          <button
+            type="button"
+            className="btn quiet small icon wide"
+            aria-label="Edit"
+            onClick={() => onEdit({ input, text })}
+          >
+            <Icon name="edit" />
+          </button>
+          <button
+            type="button"
+            className="btn quiet small icon"
+            aria-label="Remove"
+            onClick={() => void removeQueued(session, input).catch(complain)}
+          >
+            <Icon name="close" />
+          </button>
         </div>
       ))}
     </div>
@@ -134,22 +241,35 @@ function Queue({ session, queue, editing, onEdit }: {
 
 /** Messages of this session that the gateway has not taken yet. */
 export function Outbox({ session }: { readonly session: string }): ReactNode {
-  return useCell(outbox).filter((message) => message.session === session).map((message) => (
-    <article key={message.id} className="line entry outbox">
-      <span className="knot you" />
-      <div className="who"><b>You</b><Time at={message.at} /></div>
-      <div className="say prose">{message.text}</div>
-      <p className="meta mt-1">
-        {message.problem ? (
-          <>
-            <Chip state={{ look: "failed", icon: "failed", word: "Not taken" }} /><span>{message.problem}</span>
-            <button type="button" onClick={() => again(message.id)}>Send again</button>
-            <button type="button" onClick={() => discard(message.id)}>Discard</button>
-          </>
-        ) : (
-          <><Chip state={{ look: "queued", icon: "queued", word: "Waits in this browser" }} /><span>sent once, when the gateway answers</span></>
-        )}
-      </p>
-    </article>
-  ));
+  return useCell(outbox)
+    .filter((message) => message.session === session)
+    .map((message) => (
+      <article key={message.id} className="line entry outbox">
+        <span className="knot you" />
+        <div className="who">
+          <b>You</b>
+          <Time at={message.at} />
+        </div>
+        <div className="say prose">{message.text}</div>
+        <p className="meta mt-1">
+          {message.problem ? (
+            <>
+              <Chip state={{ look: "failed", icon: "failed", word: "Not taken" }} />
+              <span>{message.problem}</span>
+              <button type="button" onClick={() => again(message.id)}>
+                Send again
+              </button>
+              <button type="button" onClick={() => discard(message.id)}>
+                Discard
+              </button>
+            </>
+          ) : (
+            <>
+              <Chip state={{ look: "queued", icon: "queued", word: "Waits in this browser" }} />
+              <span>sent once, when the gateway answers</span>
+            </>
+          )}
+        </p>
+      </article>
+    ));
 }

@@ -1,11 +1,11 @@
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { type Item, placeOf, stateOf } from "../log/model";
 import { useCell } from "../net/cell";
 import { flushSeen, markSeen } from "../net/cursors";
 import { call } from "../net/http";
 import { line } from "../net/link";
 import { type LiveSession, liveSession } from "../net/live";
-import { type Item, placeOf, stateOf } from "../log/model";
 import { visible } from "../parts/blocks";
 import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
@@ -21,8 +21,8 @@ import { Composer, Outbox } from "./Composer";
 import { Entry } from "./Entry";
 import { FindBar } from "./FindBar";
 import { Flow, type FlowHandle } from "./Flow";
-import { NextReset, ResetNotice } from "./NextReset";
 import { InContext } from "./InContext";
+import { NextReset, ResetNotice } from "./NextReset";
 import { SessionMenu } from "./SessionMenu";
 
 /** Links of our own push, and that is no hashchange. */
@@ -36,13 +36,35 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
   if (gone) {
     return (
       <section className="conv" aria-label="Conversation">
-        <div className="bar"><h1>Not here</h1></div>
-        <Empty title="This session no longer exists" action={<Link className="btn" href="/home">Go to Home</Link>}>{gone}</Empty>
-        <div className="flow"><div className="flow-in"><Outbox session={id} /></div></div>
+        <div className="bar">
+          <h1>Not here</h1>
+        </div>
+        <Empty
+          title="This session no longer exists"
+          action={
+            <Link className="btn" href="/home">
+              Go to Home
+            </Link>
+          }
+        >
+          {gone}
+        </Empty>
+        <div className="flow">
+          <div className="flow-in">
+            <Outbox session={id} />
+          </div>
+        </div>
       </section>
     );
   }
-  return loaded ? <Open live={live} /> : <section className="conv" aria-label="Conversation"><div className="bar" /><Loading /></section>;
+  return loaded ? (
+    <Open live={live} />
+  ) : (
+    <section className="conv" aria-label="Conversation">
+      <div className="bar" />
+      <Loading />
+    </section>
+  );
 }
 
 function Open({ live }: { readonly live: LiveSession }): ReactNode {
@@ -97,9 +119,15 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
   }, [away.ready, atEnd, connected, live.id, view.version]);
   useEffect(() => flushSeen, [live.id]);
 
-  const fork = useCallback((version: number) => {
-    void call("POST /v1/sessions/{id}/fork", { path: { id: live.id }, body: { version } }).then(({ session }) => go(`/s/${session}`), complain);
-  }, [live.id, go]);
+  const fork = useCallback(
+    (version: number) => {
+      void call("POST /v1/sessions/{id}/fork", { path: { id: live.id }, body: { version } }).then(
+        ({ session }) => go(`/s/${session}`),
+        complain,
+      );
+    },
+    [live.id, go],
+  );
 
   const missed = away.missed;
   const openWait = view.wait;
@@ -111,28 +139,56 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
     const splice = isAway && index === spliceAt;
     return [
       splice && (
-        <div key="splice" className="line away splice"><span className="knot cut-here"><Icon name="splice" /></span>
-          <div>Received while away · {clock(missed.from)} – {clock(missed.until)}</div></div>
+        <div key="splice" className="line away splice">
+          <span className="knot cut-here">
+            <Icon name="splice" />
+          </span>
+          <div>
+            Received while away · {clock(missed.from)} – {clock(missed.until)}
+          </div>
+        </div>
       ),
-      <Entry key={item.key} item={item} session={live.id} open={openWait === index} away={isAway} marked={index === markedAt} undoable={item.version === view.resets.at(-1)} onFork={fork} />,
+      <Entry
+        key={item.key}
+        item={item}
+        session={live.id}
+        open={openWait === index}
+        away={isAway}
+        marked={index === markedAt}
+        undoable={item.version === view.resets.at(-1)}
+        onFork={fork}
+      />,
     ];
   };
   const waits = stateOf(view) === "waiting";
   return (
     <section className="conv" aria-label="Conversation">
       <div className="bar">
-        <Link className="btn quiet icon phone" href="/s" aria-label="Back to chats"><Icon name="left" /></Link>
+        <Link className="btn quiet icon phone" href="/s" aria-label="Back to chats">
+          <Icon name="left" />
+        </Link>
         <h1 className="cut">{title}</h1>
-        <span className="wide"><Chip state={state} {...(waits && view.items[openWait ?? -1]?.kind === "wait" ? { word: "Waiting for you" } : {})} /></span>
+        <span className="wide">
+          <Chip
+            state={state}
+            {...(waits && view.items[openWait ?? -1]?.kind === "wait" ? { word: "Waiting for you" } : {})}
+          />
+        </span>
         <span className="grow" />
         <NextReset id={live.id} />
         <InContext view={view} />
-        <span className="faint wide cut">{[view.profile, view.model].filter((word, at, all) => word && all.indexOf(word) === at).join(" · ")}</span>
+        <span className="faint wide cut">
+          {[view.profile, view.model].filter((word, at, all) => word && all.indexOf(word) === at).join(" · ")}
+        </span>
         <DrawerButton />
         <SessionMenu view={view} />
       </div>
       <div className="banners">
-        <Banners missed={away.shown ? missed : null} onJump={() => missed && jump(missed.first)} onDismiss={away.dismiss} />
+        <Banners
+          missed={away.shown ? missed : null}
+          onJump={() => missed && jump(missed.first)}
+          onDismiss={away.dismiss}
+        />
         <ResetNotice id={live.id} />
       </div>
       <FindBar items={view.items} onJump={jump} />
@@ -141,11 +197,28 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
         {view.items.length === 0 && view.queue.length === 0 && (
           <Empty title="An empty session">Describe what to do. The agent keeps working when you close this tab.</Empty>
         )}
-        {view.turn?.suspended && <p className="line entry meta"><Chip state={sessionState("suspended", null)} /> <span>It continues automatically when the gateway is back.</span></p>}
+        {view.turn?.suspended && (
+          <p className="line entry meta">
+            <Chip state={sessionState("suspended", null)} />{" "}
+            <span>It continues automatically when the gateway is back.</span>
+          </p>
+        )}
       </Flow>
-      {!atEnd && <button type="button" className="btn newer" onClick={() => flow.current?.toEnd()}><Icon name="down" />To the end</button>}
+      {!atEnd && (
+        <button type="button" className="btn newer" onClick={() => flow.current?.toEnd()}>
+          <Icon name="down" />
+          To the end
+        </button>
+      )}
       <Announcer live={live} missed={away.shown ? (missed?.messages ?? 0) : 0} />
-      <Composer key={live.id} view={view} onSent={() => { away.dismiss(); flow.current?.toEnd(); }} />
+      <Composer
+        key={live.id}
+        view={view}
+        onSent={() => {
+          away.dismiss();
+          flow.current?.toEnd();
+        }}
+      />
     </section>
   );
 }

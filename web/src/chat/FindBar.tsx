@@ -2,10 +2,16 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { found } from "../log/find";
 import type { Item } from "../log/model";
-import { Icon } from "../parts/Icon";
 import { useSettled } from "../parts/hooks";
+import { Icon } from "../parts/Icon";
 
-export function FindBar({ items, onJump }: { readonly items: readonly Item[]; readonly onJump: (version: number) => void }): ReactNode {
+export function FindBar({
+  items,
+  onJump,
+}: {
+  readonly items: readonly Item[];
+  readonly onJump: (version: number) => void;
+}): ReactNode {
   const [open, setOpen] = useState(false);
   const [text, setText] = useState("");
   const [at, setAt] = useState(-1);
@@ -52,14 +58,49 @@ export function FindBar({ items, onJump }: { readonly items: readonly Item[]; re
     <div className="find" role="search" aria-label="Search in this conversation" onKeyDown={key}>
       <div className="field grow">
         <Icon name="search" />
-        <input ref={field} type="search" autoFocus placeholder="Search in this conversation" aria-label="Search in this conversation" value={text}
-          onChange={(event) => { setText(event.target.value); setAt(-1); }} />
-        {wanted && <span className="faint" role="status">{hits.length === 0 ? "none" : at < 0 ? `${hits.length} found` : `${at + 1} of ${hits.length}`}</span>}
+        <input
+          ref={field}
+          type="search"
+          autoFocus
+          placeholder="Search in this conversation"
+          aria-label="Search in this conversation"
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            setAt(-1);
+          }}
+        />
+        {wanted && (
+          <span className="faint" role="status">
+            {hits.length === 0 ? "none" : at < 0 ? `${hits.length} found` : `${at + 1} of ${hits.length}`}
+          </span>
+        )}
       </div>
-      <button type="button" className="btn quiet icon" aria-label="Previous match" disabled={hits.length === 0} onClick={() => go(-1)}><Icon name="left" /></button>
-      <button type="button" className="btn quiet icon" aria-label="Next match" disabled={hits.length === 0} onClick={() => go(1)}><Icon name="right" /></button>
-      <button type="button" className="btn quiet icon" aria-label="Close the search" onClick={close}><Icon name="close" /></button>
-      <p className="faint">Searches the whole conversation. The browser's own search (press Ctrl F again) covers only what is on the screen.</p>
+      <button
+        type="button"
+        className="btn quiet icon"
+        aria-label="Previous match"
+        disabled={hits.length === 0}
+        onClick={() => go(-1)}
+      >
+        <Icon name="left" />
+      </button>
+      <button
+        type="button"
+        className="btn quiet icon"
+        aria-label="Next match"
+        disabled={hits.length === 0}
+        onClick={() => go(1)}
+      >
+        <Icon name="right" />
+      </button>
+      <button type="button" className="btn quiet icon" aria-label="Close the search" onClick={close}>
+        <Icon name="close" />
+      </button>
+      <p className="faint">
+        Searches the whole conversation. The browser's own search (press Ctrl F again) covers only what is on the
+        screen.
+      </p>
     </div>
   );
 }

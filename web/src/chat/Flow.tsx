@@ -2,7 +2,16 @@
  * The conversation's window: only what is near the eye is rendered. It sticks to the end while it is there; else what
  * is being read stays where it is, whatever comes above or below.
  */
-import { type ReactNode, type Ref, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
+import {
+  type ReactNode,
+  type Ref,
+  useCallback,
+  useEffect,
+  useImperativeHandle,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { type Item, placeOf } from "../log/model";
 
 const FIRST = 40;
@@ -15,9 +24,18 @@ export interface FlowHandle {
   toEnd(): void;
 }
 
-interface Span { readonly from: number; readonly to: number | null }
+interface Span {
+  readonly from: number;
+  readonly to: number | null;
+}
 
-export function Flow({ items, ref, onEnd, children, render }: {
+export function Flow({
+  items,
+  ref,
+  onEnd,
+  children,
+  render,
+}: {
   readonly items: readonly Item[];
   readonly ref: Ref<FlowHandle>;
   readonly onEnd: (at: boolean) => void;
@@ -41,7 +59,7 @@ export function Flow({ items, ref, onEnd, children, render }: {
     for (const child of box.querySelectorAll<HTMLElement>("[data-key]")) {
       const { top, bottom } = child.getBoundingClientRect();
       if (bottom > edge) {
-        anchor.current = { key: child.dataset["key"] ?? "", top: top - edge };
+        anchor.current = { key: child.dataset.key ?? "", top: top - edge };
         return;
       }
     }
@@ -85,7 +103,8 @@ export function Flow({ items, ref, onEnd, children, render }: {
     if (stuck.current) box.scrollTop = box.scrollHeight;
     else if (anchor.current) {
       const child = box.querySelector<HTMLElement>(`[data-key="${anchor.current.key}"]`);
-      if (child) box.scrollTop += child.getBoundingClientRect().top - box.getBoundingClientRect().top - anchor.current.top;
+      if (child)
+        box.scrollTop += child.getBoundingClientRect().top - box.getBoundingClientRect().top - anchor.current.top;
     }
     anchor.current = null;
   });
@@ -100,24 +119,37 @@ export function Flow({ items, ref, onEnd, children, render }: {
     return () => watch.disconnect();
   }, []);
 
-  useImperativeHandle(ref, () => ({
-    toVersion: (version) => {
-      const found = placeOf(items, version);
-      const index = found < 0 ? Math.max(0, items.length - 1) : found;
-      target.current = items[index]?.key ?? null;
-      stuck.current = false;
-      const last = index + 60;
-      setSpan({ from: Math.max(0, index - 20), to: last >= items.length ? null : last });
-    },
-    toEnd: () => {
-      stuck.current = true;
-      onEnd(true);
-      setSpan({ from: -FIRST, to: null });
-    },
-  }), [items, onEnd]);
+  useImperativeHandle(
+    ref,
+    () => ({
+      toVersion: (version) => {
+        const found = placeOf(items, version);
+        const index = found < 0 ? Math.max(0, items.length - 1) : found;
+        target.current = items[index]?.key ?? null;
+        stuck.current = false;
+        const last = index + 60;
+        setSpan({ from: Math.max(0, index - 20), to: last >= items.length ? null : last });
+      },
+      toEnd: () => {
+        stuck.current = true;
+        onEnd(true);
+        setSpan({ from: -FIRST, to: null });
+      },
+    }),
+    [items, onEnd],
+  );
 
   return (
-    <div className="flow" role="log" aria-label="Messages" aria-live="off" tabIndex={0} ref={scroller} onScroll={scrolled} id="conversation">
+    <div
+      className="flow"
+      role="log"
+      aria-label="Messages"
+      aria-live="off"
+      tabIndex={0}
+      ref={scroller}
+      onScroll={scrolled}
+      id="conversation"
+    >
       <div className="flow-in" ref={inner}>
         {items.slice(from, to).map((item, index) => render(item, from + index))}
         {to >= items.length && children}

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense, useState } from "react";
-import { call } from "../net/http";
 import type { SessionView } from "../log/model";
+import { call } from "../net/http";
 import { count } from "../words";
 
 const SessionDialog = lazy(() => import("./SessionDialogs"));
@@ -12,23 +12,47 @@ export function InContext({ view }: { readonly view: SessionView }): ReactNode {
   const [open, setOpen] = useState(false);
   const begun = items.length > 0;
   const found = useQuery({
-    queryKey: ["context", id, model, tokens, resets.length], enabled: begun, staleTime: Infinity, placeholderData: (before) => before,
+    queryKey: ["context", id, model, tokens, resets.length],
+    enabled: begun,
+    staleTime: Infinity,
+    placeholderData: (before) => before,
     queryFn: () => call("GET /v1/sessions/{id}/context", { path: { id }, query: { texts: false } }),
   }).data;
   if (!begun || (tokens === 0 && !found?.used)) return null;
   const used = found?.used || tokens;
   const most = found?.window ? Math.min(found.window, found.threshold || found.window) : (found?.threshold ?? 0);
   const part = most === 0 ? 0 : Math.min(1, used / most);
-  const said = found && most > 0
-    ? `About ${used.toLocaleString("en")} tokens in view. From ${most.toLocaleString("en")} on the context is made shorter; ${found.limit ? `more than ${found.limit.toLocaleString("en")} do not fit.` : "how many fit is not known."} Compact now…`
-    : "Tokens of the last call of the model. Compact now…";
+  const said =
+    found && most > 0
+      ? `About ${used.toLocaleString("en")} tokens in view. From ${most.toLocaleString("en")} on the context is made shorter; ${found.limit ? `more than ${found.limit.toLocaleString("en")} do not fit.` : "how many fit is not known."} Compact now…`
+      : "Tokens of the last call of the model. Compact now…";
   return (
     <>
-      <button type="button" className={`context wide ${part > 0.8 ? "waiting" : ""}`} title={said} aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        {most > 0 && <svg viewBox="0 0 32 6" aria-hidden="true"><rect width="32" height="6" rx="2" /><rect className="used" width={32 * part} height="6" rx="2" /></svg>}
+      <button
+        type="button"
+        className={`context wide ${part > 0.8 ? "waiting" : ""}`}
+        title={said}
+        aria-haspopup="dialog"
+        onClick={() => setOpen(true)}
+      >
+        {most > 0 && (
+          <svg viewBox="0 0 32 6" aria-hidden="true">
+            <rect width="32" height="6" rx="2" />
+            <rect className="used" width={32 * part} height="6" rx="2" />
+          </svg>
+        )}
         {most === 0 ? `${count(used)} tokens in context` : `${count(used)} of ${count(most)} in context`}
       </button>
-      {open && <Suspense><SessionDialog what="compact" session={{ id, title: view.title }} onClose={() => setOpen(false)} onDeleted={() => undefined} /></Suspense>}
+      {open && (
+        <Suspense>
+          <SessionDialog
+            what="compact"
+            session={{ id, title: view.title }}
+            onClose={() => setOpen(false)}
+            onDeleted={() => undefined}
+          />
+        </Suspense>
+      )}
     </>
   );
 }

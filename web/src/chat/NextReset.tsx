@@ -4,8 +4,8 @@ import { Link } from "wouter";
 import type { ResetOutlook } from "../api.gen";
 import { load, save } from "../net/keep";
 import { useOutlook } from "../net/queries";
-import { Icon } from "../parts/Icon";
 import { useNow } from "../parts/hooks";
+import { Icon } from "../parts/Icon";
 import { Why } from "../parts/Why";
 import { elapsed, moment } from "../words";
 import { undo } from "./Chapter";
@@ -16,11 +16,19 @@ export function NextReset({ id }: { readonly id: string }): ReactNode {
   const now = useNow(outlook?.next_at != null);
   if (!outlook) return null;
   const words = resetWords(outlook, now);
-  return words && <span className={`context wide ${outlook.postponed ? "waiting" : ""}`}><Icon name="clock" /><Why of="session" id={id} word={words} /></span>;
+  return (
+    words && (
+      <span className={`context wide ${outlook.postponed ? "waiting" : ""}`}>
+        <Icon name="clock" />
+        <Why of="session" id={id} word={words} />
+      </span>
+    )
+  );
 }
 
 function resetWords({ postponed, next_at: at }: ResetOutlook, now: number): string {
-  if (postponed) return postponed.until === null ? "Reset postponed" : `Reset postponed, ${moment(postponed.until)} at the latest`;
+  if (postponed)
+    return postponed.until === null ? "Reset postponed" : `Reset postponed, ${moment(postponed.until)} at the latest`;
   if (at === null) return "";
   return at - now > 0 ? `Reset in ${elapsed(at - now)}` : "Reset now";
 }
@@ -39,15 +47,37 @@ export function ResetNotice({ id }: { readonly id: string }): ReactNode {
     <div className="banner reset idle" role="status">
       <Icon name="clock" />
       <div className="grow">
-        <p><strong>Chapter {chapter.chapter} began{chapter.opened_at === null ? "" : ` at ${moment(chapter.opened_at)}`}: {chapter.reason}.</strong></p>
+        <p>
+          <strong>
+            Chapter {chapter.chapter} began{chapter.opened_at === null ? "" : ` at ${moment(chapter.opened_at)}`}:{" "}
+            {chapter.reason}.
+          </strong>
+        </p>
         <p className="digest">
           The model begins anew, nothing is deleted.
-          {outlook.running.length > 0 && <> Still running: {outlook.running.map((one, at) => <span key={one.task}>{at > 0 && ", "}<Link href={`/tasks/${one.task}`}>{one.title}</Link></span>)}.</>}
+          {outlook.running.length > 0 && (
+            <>
+              {" "}
+              Still running:{" "}
+              {outlook.running.map((one, at) => (
+                <span key={one.task}>
+                  {at > 0 && ", "}
+                  <Link href={`/tasks/${one.task}`}>{one.title}</Link>
+                </span>
+              ))}
+              .
+            </>
+          )}
         </p>
       </div>
       <div className="row acts">
-        <button type="button" className="btn small" onClick={() => undo(id)}><Icon name="undo" />Undo</button>
-        <button type="button" className="btn quiet small icon" aria-label="Dismiss" onClick={dismiss}><Icon name="close" /></button>
+        <button type="button" className="btn small" onClick={() => undo(id)}>
+          <Icon name="undo" />
+          Undo
+        </button>
+        <button type="button" className="btn quiet small icon" aria-label="Dismiss" onClick={dismiss}>
+          <Icon name="close" />
+        </button>
       </div>
     </div>
   );

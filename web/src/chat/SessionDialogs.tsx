@@ -15,15 +15,25 @@ interface Subject {
 }
 
 const FITS: Readonly<Record<string, string>> = {
-  config: "(from config.toml)", window: "(model window less room for the answer)", default: "(by default)",
+  config: "(from config.toml)",
+  window: "(model window less room for the answer)",
+  default: "(by default)",
 };
 
 type Fate = "keep" | "stop";
 
 export type Asked = "reset" | "policy" | "compact" | "archive" | "delete";
 
-export default function SessionDialog({ what, session, onClose, onDeleted }: {
-  readonly what: Asked; readonly session: Subject; readonly onClose: () => void; readonly onDeleted: () => void;
+export default function SessionDialog({
+  what,
+  session,
+  onClose,
+  onDeleted,
+}: {
+  readonly what: Asked;
+  readonly session: Subject;
+  readonly onClose: () => void;
+  readonly onDeleted: () => void;
 }): ReactNode {
   if (what === "policy") return <Policy session={session} onClose={onClose} />;
   if (what === "compact") return <Compact session={session} onClose={onClose} />;
@@ -32,19 +42,38 @@ export default function SessionDialog({ what, session, onClose, onDeleted }: {
 
 const ENDINGS = {
   reset: {
-    title: "Reset", danger: false,
+    title: "Reset",
+    danger: false,
     text: "A new chapter begins: the model does not see any more what was said so far. It all stays here and in the search, and the reset can be undone.",
-    keep: "Keep them: they are handed over to the new chapter", stop: "Stop them with the old chapter",
+    keep: "Keep them: they are handed over to the new chapter",
+    stop: "Stop them with the old chapter",
   },
-  archive: { title: "Archive", danger: false, text: "It is hidden from the list. Nothing is deleted.", keep: "Keep them running", stop: "Stop them" },
+  archive: {
+    title: "Archive",
+    danger: false,
+    text: "It is hidden from the list. Nothing is deleted.",
+    keep: "Keep them running",
+    stop: "Stop them",
+  },
   delete: {
-    title: "Delete", danger: true, text: "Its events and the outputs of commands that it waited for are deleted permanently. Tasks that it started are kept.",
-    keep: "Keep them running", stop: "Stop them",
+    title: "Delete",
+    danger: true,
+    text: "Its events and the outputs of commands that it waited for are deleted permanently. Tasks that it started are kept.",
+    keep: "Keep them running",
+    stop: "Stop them",
   },
 } as const;
 
-function Ending({ what, session, onClose, onDeleted }: {
-  readonly what: "reset" | "archive" | "delete"; readonly session: Subject; readonly onClose: () => void; readonly onDeleted: () => void;
+function Ending({
+  what,
+  session,
+  onClose,
+  onDeleted,
+}: {
+  readonly what: "reset" | "archive" | "delete";
+  readonly session: Subject;
+  readonly onClose: () => void;
+  readonly onDeleted: () => void;
 }): ReactNode {
   const outlook = useOutlook(session.id, 0);
   const [fate, setFate] = useState<Fate | null>(null);
@@ -71,21 +100,39 @@ function Ending({ what, session, onClose, onDeleted }: {
   };
   const verb = what === "delete" ? "Delete 1 session" : words.title;
   return (
-    <Confirm title={`${words.title} “${session.title || "New session"}”?`} verb={fate === "stop" && open ? `${verb} and stop ${plural(running.length, "task")}` : verb}
-      danger={words.danger || (open && fate === "stop")} disabled={busy || (open && fate === null)} onNo={onClose} onYes={() => void act()}>
+    <Confirm
+      title={`${words.title} “${session.title || "New session"}”?`}
+      verb={fate === "stop" && open ? `${verb} and stop ${plural(running.length, "task")}` : verb}
+      danger={words.danger || (open && fate === "stop")}
+      disabled={busy || (open && fate === null)}
+      onNo={onClose}
+      onYes={() => void act()}
+    >
       <p>{words.text}</p>
       {outlook.isLoading && <Loading rows={1} />}
       {open && (
         <fieldset className="asks">
-          <legend>{plural(running.length, "task")} still {running.length === 1 ? "runs" : "run"} here</legend>
-          <ul className="still">{running.map((one) => <Still key={one.task} one={one} />)}</ul>
+          <legend>
+            {plural(running.length, "task")} still {running.length === 1 ? "runs" : "run"} here
+          </legend>
+          <ul className="still">
+            {running.map((one) => (
+              <Still key={one.task} one={one} />
+            ))}
+          </ul>
           {(["keep", "stop"] as const).map((choice) => (
-            <label key={choice} className="row"><input type="radio" name="fate" checked={fate === choice} onChange={() => setFate(choice)} />{words[choice]}</label>
+            <label key={choice} className="row">
+              <input type="radio" name="fate" checked={fate === choice} onChange={() => setFate(choice)} />
+              {words[choice]}
+            </label>
           ))}
         </fieldset>
       )}
       {what === "reset" && (
-        <label className="row asks"><input type="checkbox" checked={note} onChange={(event) => setNote(event.target.checked)} />First let the agent write a hand-over note for the new chapter</label>
+        <label className="row asks">
+          <input type="checkbox" checked={note} onChange={(event) => setNote(event.target.checked)} />
+          First let the agent write a hand-over note for the new chapter
+        </label>
       )}
     </Confirm>
   );
@@ -93,43 +140,94 @@ function Ending({ what, session, onClose, onDeleted }: {
 
 function Still({ one }: { readonly one: RunningTaskView }): ReactNode {
   return (
-    <li><span className={`cut grow ${one.kind === "process" ? "mono" : ""}`} title={one.command}>{one.title}</span>
-      <span className="faint" title={one.evidence}>{[one.activity || one.kind, duration(one.age_ms)].join(" · ")}</span></li>
+    <li>
+      <span className={`cut grow ${one.kind === "process" ? "mono" : ""}`} title={one.command}>
+        {one.title}
+      </span>
+      <span className="faint" title={one.evidence}>
+        {[one.activity || one.kind, duration(one.age_ms)].join(" · ")}
+      </span>
+    </li>
   );
 }
 
 function Compact({ session, onClose }: { readonly session: Subject; readonly onClose: () => void }): ReactNode {
   const [text, setText] = useState("");
   const found = useQuery({
-    queryKey: ["context", session.id, "now"], staleTime: 0,
+    queryKey: ["context", session.id, "now"],
+    staleTime: 0,
     queryFn: () => call("GET /v1/sessions/{id}/context", { path: { id: session.id }, query: { texts: false } }),
   }).data;
   const act = (): void => {
     onClose();
-    void call("POST /v1/sessions/{id}/compact", { path: { id: session.id }, body: { instructions: text.trim() } })
-      .then(() => toast("working", "The context is being made shorter", "A summary takes the place of the oldest turns. The originals stay."), complain);
+    void call("POST /v1/sessions/{id}/compact", { path: { id: session.id }, body: { instructions: text.trim() } }).then(
+      () =>
+        toast(
+          "working",
+          "The context is being made shorter",
+          "A summary takes the place of the oldest turns. The originals stay.",
+        ),
+      complain,
+    );
   };
-  const facts: readonly (readonly [string, string])[] = found ? [
-    ["In use", `about ${count(found.used)} tokens`],
-    ["Made shorter by itself", found.threshold ? `from ${count(found.threshold)} on, when the session rests` : "never"],
-    ["Fits at most", found.limit ? `${count(found.limit)} ${FITS[found.limit_source] ?? ""}` : "unknown"],
-    ["The model sees", found.window === null ? "its window is unknown" : `${count(found.window)} at once`],
-    ["Chapter", `${found.chapter}${found.summary ? `, a ${found.summary === "model" ? "summary" : "digest"} stands for turns up to ${found.covers}` : ""}`],
-  ] : [];
+  const facts: readonly (readonly [string, string])[] = found
+    ? [
+        ["In use", `about ${count(found.used)} tokens`],
+        [
+          "Made shorter by itself",
+          found.threshold ? `from ${count(found.threshold)} on, when the session rests` : "never",
+        ],
+        ["Fits at most", found.limit ? `${count(found.limit)} ${FITS[found.limit_source] ?? ""}` : "unknown"],
+        ["The model sees", found.window === null ? "its window is unknown" : `${count(found.window)} at once`],
+        [
+          "Chapter",
+          `${found.chapter}${found.summary ? `, a ${found.summary === "model" ? "summary" : "digest"} stands for turns up to ${found.covers}` : ""}`,
+        ],
+      ]
+    : [];
   return (
     <Confirm title="Compact now" verb="Compact now" danger={false} onNo={onClose} onYes={act}>
-      <p>A summary replaces the oldest turns in what the model sees. The conversation here stays complete and searchable.</p>
-      <dl className="pairs-2">{facts.map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl>
+      <p>
+        A summary replaces the oldest turns in what the model sees. The conversation here stays complete and searchable.
+      </p>
+      <dl className="pairs-2">
+        {facts.map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}
+      </dl>
       <div className="asks form">
-        <label>What the summary must keep (optional)<textarea className="input" rows={2} maxLength={4000} value={text} onChange={(event) => setText(event.target.value)} /></label>
+        <label>
+          What the summary must keep (optional)
+          <textarea
+            className="input"
+            rows={2}
+            maxLength={4000}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        </label>
       </div>
     </Confirm>
   );
 }
 
-const MODES = [["", "As in its profile"], ["none", "Never automatically"], ["idle", "After some time without messages"], ["daily", "Every day"], ["both", "Both"]] as const;
-const LIVE = [["", "As in its profile"], ["hand_over", "Kept for the new chapter"], ["stop_idle", "Stopped when idle"], ["stop", "Stopped"]] as const;
-const SAID: Readonly<Record<string, string>> = { session: "chosen for this session", profile: "from its profile", config: "from config.toml", default: "by default" };
+const MODES = [
+  ["", "As in its profile"],
+  ["none", "Never automatically"],
+  ["idle", "After some time without messages"],
+  ["daily", "Every day"],
+  ["both", "Both"],
+] as const;
+const LIVE = [
+  ["", "As in its profile"],
+  ["hand_over", "Kept for the new chapter"],
+  ["stop_idle", "Stopped when idle"],
+  ["stop", "Stopped"],
+] as const;
+const SAID: Readonly<Record<string, string>> = {
+  session: "chosen for this session",
+  profile: "from its profile",
+  config: "from config.toml",
+  default: "by default",
+};
 
 /** When it is reset by itself: what holds and who said so, and what to say for this session alone. */
 function Policy({ session, onClose }: { readonly session: Subject; readonly onClose: () => void }): ReactNode {
@@ -138,41 +236,137 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
   const policy: ResetPolicy = changed ?? outlook?.policy ?? {};
   const set = (change: ResetPolicy): void => setChanged({ ...policy, ...change });
   const act = (): void => {
-    void call("POST /v1/sessions/{id}/reset/policy", { path: { id: session.id }, body: { policy } }).then(onClose, complain);
+    void call("POST /v1/sessions/{id}/reset/policy", { path: { id: session.id }, body: { policy } }).then(
+      onClose,
+      complain,
+    );
   };
   const number = (text: string): number | null => (text.trim() === "" ? null : Number(text));
   const rules = outlook?.rules;
   const from = (name: string): string => SAID[outlook?.origins[name] ?? ""] ?? "";
-  const held: readonly (readonly [string, string, string])[] = rules ? [
-    ["mode", "Resets", MODES.find(([name]) => name === rules.mode)?.[1] ?? rules.mode],
-    ["idle_minutes", "Idle", duration(rules.idle_ms)],
-    ["at_hour", "Daily at", `${rules.at_hour}:00${rules.timezone ? ` ${rules.timezone}` : ""}`],
-    ["max_postpone", "Postponed at most", duration(rules.max_postpone_ms)],
-    ["process_max_age", "A command is believed", `for ${duration(rules.process_max_age_ms)}`],
-    ["on_live_process", "What runs is", LIVE.find(([name]) => name === rules.on_live_process)?.[1].toLowerCase() ?? ""],
-    ["hand_over_note", "Hand-over note", rules.hand_over_note ? "yes" : "no"],
-    ["notify", "Tells you", rules.notify ? "yes" : "no"],
-  ] : [];
+  const held: readonly (readonly [string, string, string])[] = rules
+    ? [
+        ["mode", "Resets", MODES.find(([name]) => name === rules.mode)?.[1] ?? rules.mode],
+        ["idle_minutes", "Idle", duration(rules.idle_ms)],
+        ["at_hour", "Daily at", `${rules.at_hour}:00${rules.timezone ? ` ${rules.timezone}` : ""}`],
+        ["max_postpone", "Postponed at most", duration(rules.max_postpone_ms)],
+        ["process_max_age", "A command is believed", `for ${duration(rules.process_max_age_ms)}`],
+        [
+          "on_live_process",
+          "What runs is",
+          LIVE.find(([name]) => name === rules.on_live_process)?.[1].toLowerCase() ?? "",
+        ],
+        ["hand_over_note", "Hand-over note", rules.hand_over_note ? "yes" : "no"],
+        ["notify", "Tells you", rules.notify ? "yes" : "no"],
+      ]
+    : [];
   const mode = policy.mode ?? "";
   const now = mode || rules?.mode;
   return (
-    <Confirm title="When this session is reset" verb="Save" danger={false} disabled={changed === null} onNo={onClose} onYes={act}>
-      {!outlook ? <Loading rows={4} /> : (
+    <Confirm
+      title="When this session is reset"
+      verb="Save"
+      danger={false}
+      disabled={changed === null}
+      onNo={onClose}
+      onYes={act}
+    >
+      {!outlook ? (
+        <Loading rows={4} />
+      ) : (
         <>
           <dl className="held" aria-label="Current rules">
-            {held.map(([name, word, value]) => <div key={name}><dt>{word}</dt><dd>{value} <span className="faint">{from(name)}</span></dd></div>)}
+            {held.map(([name, word, value]) => (
+              <div key={name}>
+                <dt>{word}</dt>
+                <dd>
+                  {value} <span className="faint">{from(name)}</span>
+                </dd>
+              </div>
+            ))}
           </dl>
-          <fieldset className="asks form two"><legend>For this session alone</legend>
-            <label>Mode<select className="input" value={mode} onChange={(event) => set({ mode: (event.target.value || null) as ResetPolicy["mode"] & string | null })}>
-              {MODES.map(([name, word]) => <option key={name} value={name}>{word}</option>)}</select></label>
-            {(now === "idle" || now === "both") && <label>Idle minutes<input className="input" type="number" min={1} max={10_000_000} value={policy.idle_minutes ?? ""} placeholder={String(Math.round((rules?.idle_ms ?? 0) / 60_000))} onChange={(event) => set({ idle_minutes: number(event.target.value) })} /></label>}
-            {(now === "daily" || now === "both") && <label>At hour<input className="input" type="number" min={0} max={23} value={policy.at_hour ?? ""} placeholder={String(rules?.at_hour ?? "")} onChange={(event) => set({ at_hour: number(event.target.value) })} /></label>}
+          <fieldset className="asks form two">
+            <legend>For this session alone</legend>
+            <label>
+              Mode
+              <select
+                className="input"
+                value={mode}
+                onChange={(event) =>
+                  set({ mode: (event.target.value || null) as (ResetPolicy["mode"] & string) | null })
+                }
+              >
+                {MODES.map(([name, word]) => (
+                  <option key={name} value={name}>
+                    {word}
+                  </option>
+                ))}
+              </select>
+            </label>
+            {(now === "idle" || now === "both") && (
+              <label>
+                Idle minutes
+                <input
+                  className="input"
+                  type="number"
+                  min={1}
+                  max={10_000_000}
+                  value={policy.idle_minutes ?? ""}
+                  placeholder={String(Math.round((rules?.idle_ms ?? 0) / 60_000))}
+                  onChange={(event) => set({ idle_minutes: number(event.target.value) })}
+                />
+              </label>
+            )}
+            {(now === "daily" || now === "both") && (
+              <label>
+                At hour
+                <input
+                  className="input"
+                  type="number"
+                  min={0}
+                  max={23}
+                  value={policy.at_hour ?? ""}
+                  placeholder={String(rules?.at_hour ?? "")}
+                  onChange={(event) => set({ at_hour: number(event.target.value) })}
+                />
+              </label>
+            )}
             {now !== "none" && (
               <>
-                <label>Postponed at most<input className="input" value={policy.max_postpone ?? ""} placeholder={duration(rules?.max_postpone_ms ?? 0).replaceAll(" ", "")} onChange={(event) => set({ max_postpone: event.target.value.trim() || null })} /></label>
-                <label>Running tasks<select className="input" value={policy.on_live_process ?? ""} onChange={(event) => set({ on_live_process: (event.target.value || null) as ResetPolicy["on_live_process"] & string | null })}>
-                  {LIVE.map(([name, word]) => <option key={name} value={name}>{word}</option>)}</select></label>
-                <Choice word="Hand-over note" value={policy.hand_over_note ?? null} onChange={(value) => set({ hand_over_note: value })} />
+                <label>
+                  Postponed at most
+                  <input
+                    className="input"
+                    value={policy.max_postpone ?? ""}
+                    placeholder={duration(rules?.max_postpone_ms ?? 0).replaceAll(" ", "")}
+                    onChange={(event) => set({ max_postpone: event.target.value.trim() || null })}
+                  />
+                </label>
+                <label>
+                  Running tasks
+                  <select
+                    className="input"
+                    value={policy.on_live_process ?? ""}
+                    onChange={(event) =>
+                      set({
+                        on_live_process: (event.target.value || null) as
+                          | (ResetPolicy["on_live_process"] & string)
+                          | null,
+                      })
+                    }
+                  >
+                    {LIVE.map(([name, word]) => (
+                      <option key={name} value={name}>
+                        {word}
+                      </option>
+                    ))}
+                  </select>
+                </label>
+                <Choice
+                  word="Hand-over note"
+                  value={policy.hand_over_note ?? null}
+                  onChange={(value) => set({ hand_over_note: value })}
+                />
                 <Choice word="Tell me" value={policy.notify ?? null} onChange={(value) => set({ notify: value })} />
               </>
             )}
@@ -183,9 +377,27 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
   );
 }
 
-function Choice({ word, value, onChange }: { readonly word: string; readonly value: boolean | null; readonly onChange: (value: boolean | null) => void }): ReactNode {
+function Choice({
+  word,
+  value,
+  onChange,
+}: {
+  readonly word: string;
+  readonly value: boolean | null;
+  readonly onChange: (value: boolean | null) => void;
+}): ReactNode {
   return (
-    <label>{word}<select className="input" value={value === null ? "" : String(value)} onChange={(event) => onChange(event.target.value === "" ? null : event.target.value === "true")}>
-      <option value="">As in its profile</option><option value="true">Yes</option><option value="false">No</option></select></label>
+    <label>
+      {word}
+      <select
+        className="input"
+        value={value === null ? "" : String(value)}
+        onChange={(event) => onChange(event.target.value === "" ? null : event.target.value === "true")}
+      >
+        <option value="">As in its profile</option>
+        <option value="true">Yes</option>
+        <option value="false">No</option>
+      </select>
+    </label>
   );
 }

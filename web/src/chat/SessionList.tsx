@@ -1,12 +1,12 @@
-import { type ReactNode, memo, useEffect, useMemo, useRef, useState } from "react";
+import { memo, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { SearchHit, SessionView } from "../api.gen";
 import { useSessions } from "../net/lists";
 import { useSearch } from "../net/queries";
 import { Mark } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
-import { Icon } from "../parts/Icon";
 import { useSettled } from "../parts/hooks";
+import { Icon } from "../parts/Icon";
 import { rowState } from "../parts/states";
 import { Time } from "../parts/Time";
 import { useRows } from "../parts/window";
@@ -14,7 +14,10 @@ import { day } from "../words";
 import { newSession } from "./newSession";
 import { SessionActions } from "./SessionMenu";
 
-type Line = { readonly kind: "band"; readonly name: string } | { readonly kind: "row"; readonly row: SessionView } | { readonly kind: "row"; readonly hit: SearchHit };
+type Line =
+  | { readonly kind: "band"; readonly name: string }
+  | { readonly kind: "row"; readonly row: SessionView }
+  | { readonly kind: "row"; readonly hit: SearchHit };
 const GUESS = { band: 30, row: 49 };
 
 /** All sessions: paged in as they are scrolled to, of which only those near the eye are rendered. */
@@ -39,31 +42,74 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
   return (
     <aside className="list" aria-label="Sessions">
       <div className="bar">
-        {current ? <h2 className="!text-16">Chats</h2> : <h1>Chats</h1>}<span className="grow" />
-        <button type="button" className="btn quiet icon" aria-label="New session" onClick={() => void newSession(go)}><Icon name="plus" /></button>
+        {current ? <h2 className="!text-16">Chats</h2> : <h1>Chats</h1>}
+        <span className="grow" />
+        <button type="button" className="btn quiet icon" aria-label="New session" onClick={() => void newSession(go)}>
+          <Icon name="plus" />
+        </button>
       </div>
       <div className="field">
         <Icon name="search" />
-        <input type="search" data-search placeholder="Search titles and text" aria-label="Search titles and text" value={text} onChange={(event) => setText(event.target.value)} />
+        <input
+          type="search"
+          data-search
+          placeholder="Search titles and text"
+          aria-label="Search titles and text"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
         <span className="kbd wide">/</span>
       </div>
       <nav className="scroll" aria-label="Sessions" ref={box} tabIndex={-1}>
         {sessions.isLoading && <Loading rows={8} />}
-        {sessions.loaded && lines.length === 0 && (wanted ? found && <Empty title="Nothing found">No title and no text has “{wanted}” in it.</Empty> : (
-          <Empty title={archived ? "Nothing is archived" : "No session yet"} action={!archived && <button type="button" className="btn" onClick={() => void newSession(go)}>New session</button>}>
-            {archived ? "An archived session is hidden from the list. Nothing is deleted." : "A session is a conversation with an agent. It lives here, not in this tab."}
-          </Empty>
-        ))}
+        {sessions.loaded &&
+          lines.length === 0 &&
+          (wanted ? (
+            found && <Empty title="Nothing found">No title and no text has “{wanted}” in it.</Empty>
+          ) : (
+            <Empty
+              title={archived ? "Nothing is archived" : "No session yet"}
+              action={
+                !archived && (
+                  <button type="button" className="btn" onClick={() => void newSession(go)}>
+                    New session
+                  </button>
+                )
+              }
+            >
+              {archived
+                ? "An archived session is hidden from the list. Nothing is deleted."
+                : "A session is a conversation with an agent. It lives here, not in this tab."}
+            </Empty>
+          ))}
         <div style={{ height: shown.above }} />
         {lines.slice(shown.first, shown.last).map((line) =>
-          line.kind === "band" ? <div key={line.name} className="group" data-kind="band"><span>{line.name}</span></div>
-            : "row" in line ? <Row key={line.row.id} row={line.row} current={line.row.id === current} />
-              : <Hit key={`${line.hit.session}-${line.hit.version}`} hit={line.hit} />)}
+          line.kind === "band" ? (
+            <div key={line.name} className="group" data-kind="band">
+              <span>{line.name}</span>
+            </div>
+          ) : "row" in line ? (
+            <Row key={line.row.id} row={line.row} current={line.row.id === current} />
+          ) : (
+            <Hit key={`${line.hit.session}-${line.hit.version}`} hit={line.hit} />
+          ),
+        )}
         <div style={{ height: shown.below }} />
-        {more && <p className="faint px-4 py-2" role="status">Loading more…</p>}
+        {more && (
+          <p className="faint px-4 py-2" role="status">
+            Loading more…
+          </p>
+        )}
       </nav>
       <div className="flex px-2 py-1 border-t border-hairline">
-        <button type="button" className="btn quiet small" aria-pressed={archived} onClick={() => setArchived(!archived)}>{archived ? "Back to the open ones" : "Archived"}</button>
+        <button
+          type="button"
+          className="btn quiet small"
+          aria-pressed={archived}
+          onClick={() => setArchived(!archived)}
+        >
+          {archived ? "Back to the open ones" : "Archived"}
+        </button>
       </div>
     </aside>
   );
@@ -78,7 +124,8 @@ function inOrder(rows: readonly SessionView[], hits: readonly SearchHit[]): read
     before = name;
     lines.push({ kind: "row", row });
   }
-  if (hits.length > 0) lines.push({ kind: "band", name: "In the text" }, ...hits.map((hit) => ({ kind: "row", hit }) as const));
+  if (hits.length > 0)
+    lines.push({ kind: "band", name: "In the text" }, ...hits.map((hit) => ({ kind: "row", hit }) as const));
   return lines;
 }
 
@@ -87,12 +134,28 @@ const Row = memo(function Row({ row, current }: { readonly row: SessionView; rea
   const unread = current ? 0 : (row.unread ?? 0);
   const preview = row.preview.replaceAll(/\s+/g, " ");
   return (
-    <div className={`sess ${unread ? "fresh" : ""}`} data-kind="row" data-why={`session/${row.id}`} aria-current={current ? "true" : undefined}>
+    <div
+      className={`sess ${unread ? "fresh" : ""}`}
+      data-kind="row"
+      data-why={`session/${row.id}`}
+      aria-current={current ? "true" : undefined}
+    >
       <Mark state={state} />
-      <Link href={`/s/${row.id}`} aria-current={current ? "page" : undefined}><span className="title cut">{row.title || "New session"}</span></Link>
-      <span className="when"><Time at={row.updated_at} /></span>
-      <span className="sub cut">{state.word}{preview ? `${row.state === "idle" ? " · " : ": "}${preview}` : ""}</span>
-      {unread > 0 && <span className="unread" aria-label={`${unread} unread`}>{unread}</span>}
+      <Link href={`/s/${row.id}`} aria-current={current ? "page" : undefined}>
+        <span className="title cut">{row.title || "New session"}</span>
+      </Link>
+      <span className="when">
+        <Time at={row.updated_at} />
+      </span>
+      <span className="sub cut">
+        {state.word}
+        {preview ? `${row.state === "idle" ? " · " : ": "}${preview}` : ""}
+      </span>
+      {unread > 0 && (
+        <span className="unread" aria-label={`${unread} unread`}>
+          {unread}
+        </span>
+      )}
       <span className="absolute right-1.5 bottom-1 z-1">
         <SessionActions className="btn quiet small icon more !static" session={row} />
       </span>
@@ -103,9 +166,15 @@ const Row = memo(function Row({ row, current }: { readonly row: SessionView; rea
 function Hit({ hit }: { readonly hit: SearchHit }): ReactNode {
   return (
     <div className="sess" data-kind="row" data-why={`session/${hit.session}`}>
-      <span className="mark idle"><Icon name={hit.role === "user" ? "comment" : "agent"} /></span>
-      <Link href={`/s/${hit.session}#${hit.version}`}><span className="title cut">{hit.title}</span></Link>
-      <span className="when"><Time at={hit.at} /></span>
+      <span className="mark idle">
+        <Icon name={hit.role === "user" ? "comment" : "agent"} />
+      </span>
+      <Link href={`/s/${hit.session}#${hit.version}`}>
+        <span className="title cut">{hit.title}</span>
+      </Link>
+      <span className="when">
+        <Time at={hit.at} />
+      </span>
       <span className="sub cut">{hit.snippet}</span>
     </div>
   );

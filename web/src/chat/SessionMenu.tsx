@@ -1,8 +1,8 @@
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useLocation } from "wouter";
-import { pinSession } from "../net/doors";
-import { Refused, call } from "../net/http";
 import type { SessionView } from "../log/model";
+import { pinSession } from "../net/doors";
+import { call, Refused } from "../net/http";
 import { Confirm } from "../parts/Confirm";
 import { type Entry, Menu } from "../parts/Menu";
 import { complain } from "../parts/toasts";
@@ -25,8 +25,14 @@ function archive(id: string, ask: () => void): void {
   });
 }
 
-export function SessionActions({ session, extra = [], className }: {
-  readonly session: Named; readonly extra?: readonly Entry[]; readonly className?: string;
+export function SessionActions({
+  session,
+  extra = [],
+  className,
+}: {
+  readonly session: Named;
+  readonly extra?: readonly Entry[];
+  readonly className?: string;
 }): ReactNode {
   const [asking, setAsking] = useState<"rename" | Asked | null>(null);
   const [title, setTitle] = useState(session.title);
@@ -34,13 +40,28 @@ export function SessionActions({ session, extra = [], className }: {
   const path = { id: session.id };
   const close = (): void => setAsking(null);
   const entries: Entry[] = [
-    { word: "Rename", icon: "edit", act: () => { setTitle(session.title); setAsking("rename"); } },
-    { word: session.pinned ? "Unpin" : "Pin", icon: "pin", act: () => void pinSession(session.id, !session.pinned).catch(complain) },
+    {
+      word: "Rename",
+      icon: "edit",
+      act: () => {
+        setTitle(session.title);
+        setAsking("rename");
+      },
+    },
+    {
+      word: session.pinned ? "Unpin" : "Pin",
+      icon: "pin",
+      act: () => void pinSession(session.id, !session.pinned).catch(complain),
+    },
     { word: "Reset…", icon: "refresh", act: () => setAsking("reset") },
     { word: "When it is reset…", icon: "clock", act: () => setAsking("policy") },
     { word: "Compact now…", icon: "partial", act: () => setAsking("compact") },
     session.archived
-      ? { word: "Restore", icon: "undo", act: () => void call("POST /v1/sessions/{id}/restore", { path }).catch(complain) }
+      ? {
+          word: "Restore",
+          icon: "undo",
+          act: () => void call("POST /v1/sessions/{id}/restore", { path }).catch(complain),
+        }
       : { word: "Archive", icon: "card", act: () => archive(session.id, () => setAsking("archive")) },
     ...extra,
     { word: "Export as Markdown", icon: "download", href: `/v1/sessions/${session.id}/export?format=markdown` },
@@ -55,12 +76,28 @@ export function SessionActions({ session, extra = [], className }: {
     <>
       <Menu name={`Session menu of ${session.title}`} entries={entries} {...(className ? { className } : {})} />
       {asking === "rename" && (
-        <Confirm title="Rename the session" verb="Rename" danger={false} disabled={!title.trim()} onNo={close} onYes={rename}>
-          <input className="input w-full" aria-label="Title" maxLength={200} value={title} onChange={(event) => setTitle(event.target.value)} autoFocus />
+        <Confirm
+          title="Rename the session"
+          verb="Rename"
+          danger={false}
+          disabled={!title.trim()}
+          onNo={close}
+          onYes={rename}
+        >
+          <input
+            className="input w-full"
+            aria-label="Title"
+            maxLength={200}
+            value={title}
+            onChange={(event) => setTitle(event.target.value)}
+            autoFocus
+          />
         </Confirm>
       )}
       {asking !== null && asking !== "rename" && (
-        <Suspense><SessionDialog what={asking} session={session} onClose={close} onDeleted={() => go("/s")} /></Suspense>
+        <Suspense>
+          <SessionDialog what={asking} session={session} onClose={close} onDeleted={() => go("/s")} />
+        </Suspense>
       )}
     </>
   );
@@ -73,8 +110,17 @@ export function SessionMenu({ view }: { readonly view: SessionView }): ReactNode
     <SessionActions
       session={{ id: view.session, title: view.title, archived: view.archived, pinned: view.pinned }}
       extra={[
-        { word: "Fork", icon: "fork", act: () => void call("POST /v1/sessions/{id}/fork", { path }).then(({ session }) => go(`/s/${session}`), complain) },
-        { word: "Undo the last turn", icon: "undo", act: () => void call("POST /v1/sessions/{id}/undo", { path }).catch(complain) },
+        {
+          word: "Fork",
+          icon: "fork",
+          act: () =>
+            void call("POST /v1/sessions/{id}/fork", { path }).then(({ session }) => go(`/s/${session}`), complain),
+        },
+        {
+          word: "Undo the last turn",
+          icon: "undo",
+          act: () => void call("POST /v1/sessions/{id}/undo", { path }).catch(complain),
+        },
       ]}
     />
   );

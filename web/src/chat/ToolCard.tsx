@@ -14,7 +14,13 @@ const LINES = 12;
 const FOLD = 6;
 
 /** Neighbouring calls share a frame; many that went well fold. */
-export function Calls({ calls, session }: { readonly calls: readonly CallView[]; readonly session: string }): ReactNode {
+export function Calls({
+  calls,
+  session,
+}: {
+  readonly calls: readonly CallView[];
+  readonly session: string;
+}): ReactNode {
   const [open, setOpen] = useState(false);
   const finished = calls.filter((call) => call.state === "done" || call.state === "started");
   const folds = !open && finished.length >= FOLD;
@@ -24,10 +30,15 @@ export function Calls({ calls, session }: { readonly calls: readonly CallView[];
     <div className="calls">
       {folds && (
         <button type="button" className="fold tool !flex w-full px-3 h-8" onClick={() => setOpen(true)}>
-          <Icon name="right" />{plural(hidden.length, "earlier call")}, none failed, {duration(took)}
+          <Icon name="right" />
+          {plural(hidden.length, "earlier call")}, none failed, {duration(took)}
         </button>
       )}
-      {calls.filter((call) => !hidden.includes(call)).map((call) => <ToolCard key={call.call} call={call} session={session} />)}
+      {calls
+        .filter((call) => !hidden.includes(call))
+        .map((call) => (
+          <ToolCard key={call.call} call={call} session={session} />
+        ))}
     </div>
   );
 }
@@ -38,9 +49,11 @@ export const callLine = (call: CallView): string => visible(inOneLine(call));
 function inOneLine(call: CallView): string {
   try {
     const given = JSON.parse(call.arguments) as Record<string, unknown>;
-    const main = given["command"] ?? given["path"] ?? given["prompt"] ?? given["question"] ?? given["pattern"] ?? given["action"];
+    const main = given.command ?? given.path ?? given.prompt ?? given.question ?? given.pattern ?? given.action;
     if (typeof main === "string") return call.tool === "terminal" ? main : `${call.tool} ${main}`;
-    const rest = Object.values(given).filter((value) => typeof value === "string" || typeof value === "number").join(" ");
+    const rest = Object.values(given)
+      .filter((value) => typeof value === "string" || typeof value === "number")
+      .join(" ");
     return `${call.tool} ${rest}`.trim();
   } catch {
     return `${call.tool} ${call.arguments}`.trim();
@@ -53,13 +66,21 @@ function pretty(text: string): string {
   try {
     const given = JSON.parse(text) as unknown;
     if (given === null || typeof given !== "object") return text;
-    return Object.entries(given).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n");
+    return Object.entries(given)
+      .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+      .join("\n");
   } catch {
     return text;
   }
 }
 
-const ToolCard = memo(function ToolCard({ call, session }: { readonly call: CallView; readonly session: string }): ReactNode {
+const ToolCard = memo(function ToolCard({
+  call,
+  session,
+}: {
+  readonly call: CallView;
+  readonly session: string;
+}): ReactNode {
   const [chosen, setOpen] = useState<boolean | null>(null);
   const open = chosen ?? (call.state === "failed" || call.state === "unknown");
   const [all, setAll] = useState(false);
@@ -74,13 +95,22 @@ const ToolCard = memo(function ToolCard({ call, session }: { readonly call: Call
     <div className={`tool ${call.state === "unknown" ? "unknown" : ""}`}>
       <header>
         <Chip state={state} />
-        <span className="cmd cut grow" title={line}>{line}</span>
+        <span className="cmd cut grow" title={line}>
+          {line}
+        </span>
         <span className="took">
-          {call.detail && `${call.detail} · `}{took ?? (call.startedAt !== null && call.state === "running" ? <Since at={call.startedAt} /> : "")}
+          {call.detail && `${call.detail} · `}
+          {took ?? (call.startedAt !== null && call.state === "running" ? <Since at={call.startedAt} /> : "")}
         </span>
         {call.state === "unknown" && <Why of="session" id={session} />}
-        <button type="button" className="btn quiet small icon" aria-expanded={open} disabled={!known}
-          aria-label={`${open ? "Hide" : "Show"} details of ${call.tool}`} onClick={() => setOpen(!open)}>
+        <button
+          type="button"
+          className="btn quiet small icon"
+          aria-expanded={open}
+          disabled={!known}
+          aria-label={`${open ? "Hide" : "Show"} details of ${call.tool}`}
+          onClick={() => setOpen(!open)}
+        >
           <Icon name={open ? "down" : "right"} />
         </button>
       </header>
@@ -90,24 +120,42 @@ const ToolCard = memo(function ToolCard({ call, session }: { readonly call: Call
           {output && (
             <div className="out" tabIndex={0} role="region" aria-label={`Output of ${call.tool}`}>
               {lines.length > shown.length && (
-                <button type="button" className="why" onClick={() => setAll(true)}>{plural(lines.length - shown.length, "line")} before</button>
+                <button type="button" className="why" onClick={() => setAll(true)}>
+                  {plural(lines.length - shown.length, "line")} before
+                </button>
               )}
               {shown.map((text, index) => (
-                <div key={index}>{spans(text).map((span, at) => <span key={at} className={span.look}>{span.text}</span>)}{text === "" && "\n"}</div>
+                <div key={index}>
+                  {spans(text).map((span, at) => (
+                    <span key={at} className={span.look}>
+                      {span.text}
+                    </span>
+                  ))}
+                  {text === "" && "\n"}
+                </div>
               ))}
             </div>
           )}
           {(call.task || call.files.length > 0 || call.state === "unknown") && (
             <footer>
               <span className="cut grow">
-                {call.state === "unknown" ? "It may or may not have happened. It was not repeated." : call.files.length > 0 ? `Changed: ${call.files.join(", ")}` : ""}
+                {call.state === "unknown"
+                  ? "It may or may not have happened. It was not repeated."
+                  : call.files.length > 0
+                    ? `Changed: ${call.files.join(", ")}`
+                    : ""}
               </span>
               {call.task && <Link href={`/tasks/${call.task}`}>Open task</Link>}
             </footer>
           )}
         </>
       )}
-      {!open && call.task && call.state === "running" && <footer><span className="grow" /><Link href={`/tasks/${call.task}`}>Open task</Link></footer>}
+      {!open && call.task && call.state === "running" && (
+        <footer>
+          <span className="grow" />
+          <Link href={`/tasks/${call.task}`}>Open task</Link>
+        </footer>
+      )}
     </div>
   );
 });

@@ -1,14 +1,14 @@
 import { memo, type ReactNode, useState } from "react";
+import type { ShownArgument } from "../api.gen";
+import type { WaitItem } from "../log/model";
 import { call as ask, newId } from "../net/http";
 import { visible } from "../parts/blocks";
 import { Chip } from "../parts/Chip";
 import { waitState } from "../parts/states";
-import { complain, toast } from "../parts/toasts";
 import { Time } from "../parts/Time";
+import { complain, toast } from "../parts/toasts";
 import { Why } from "../parts/Why";
-import type { ShownArgument } from "../api.gen";
 import { byWhom, moment } from "../words";
-import type { WaitItem } from "../log/model";
 import { callLine, prettyArguments } from "./ToolCard";
 
 export interface Answerable {
@@ -19,7 +19,11 @@ export interface Answerable {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  allow: "Allow once", call: "This call in this session", session: "The rule in this session", always: "The rule always", deny: "Refuse",
+  allow: "Allow once",
+  call: "This call in this session",
+  session: "The rule in this session",
+  always: "The rule always",
+  deny: "Refuse",
   "go on": "Go on",
 };
 export const answerWord = (answer: string): string => WORDS[answer] ?? answer;
@@ -40,25 +44,65 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
   };
   const approval = wait.purpose === "approval";
   const offered = wait.choices.length > 0 ? wait.choices : ["allow", "deny"];
-  const choices = approval ? (few ? ["allow", "deny"] : offered) : wait.purpose === "question" ? wait.choices : ["go on"];
+  const choices = approval
+    ? few
+      ? ["allow", "deny"]
+      : offered
+    : wait.purpose === "question"
+      ? wait.choices
+      : ["go on"];
   const wordy = wait.purpose === "question";
   if (words !== null || (wordy && choices.length === 0)) {
     return (
-      <form className="w-full flex gap-2 items-end" onSubmit={(event) => { event.preventDefault(); if (words?.trim()) void answer(words); }}>
-        <textarea className="input !h-auto grow py-1" rows={2} aria-label="Your answer" autoFocus={words !== null} value={words ?? ""} onChange={(event) => setWords(event.target.value)} />
-        {choices.length > 0 && <button type="button" className="btn quiet" onClick={() => setWords(null)}>Back</button>}
-        <button type="submit" className="btn primary" disabled={busy !== "" || !words?.trim()}>Answer</button>
+      <form
+        className="w-full flex gap-2 items-end"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (words?.trim()) void answer(words);
+        }}
+      >
+        <textarea
+          className="input !h-auto grow py-1"
+          rows={2}
+          aria-label="Your answer"
+          autoFocus={words !== null}
+          value={words ?? ""}
+          onChange={(event) => setWords(event.target.value)}
+        />
+        {choices.length > 0 && (
+          <button type="button" className="btn quiet" onClick={() => setWords(null)}>
+            Back
+          </button>
+        )}
+        <button type="submit" className="btn primary" disabled={busy !== "" || !words?.trim()}>
+          Answer
+        </button>
       </form>
     );
   }
   return (
     <>
       {choices.map((choice) => (
-        <button key={choice} type="button" className={`btn ${few ? "small" : ""}`} disabled={busy !== ""} onClick={() => void answer(choice)}>
+        <button
+          key={choice}
+          type="button"
+          className={`btn ${few ? "small" : ""}`}
+          disabled={busy !== ""}
+          onClick={() => void answer(choice)}
+        >
           {answerWord(choice)}
         </button>
       ))}
-      {wordy && <button type="button" className={`btn quiet ${few ? "small" : ""}`} disabled={busy !== ""} onClick={() => setWords("")}>In words</button>}
+      {wordy && (
+        <button
+          type="button"
+          className={`btn quiet ${few ? "small" : ""}`}
+          disabled={busy !== ""}
+          onClick={() => setWords("")}
+        >
+          In words
+        </button>
+      )}
     </>
   );
 }
@@ -71,10 +115,19 @@ export function ShownArguments({ shown }: { readonly shown: readonly ShownArgume
   const usual = shown.filter((argument) => argument.usual);
   return (
     <>
-      {shown.filter((argument) => !argument.usual).map((argument) => (
-        <div key={argument.name} className="mt-1"><span className="faint">{visible(argument.name)}</span><div className="what whitespace-pre-wrap break-words max-h-96 overflow-auto">{argumentText(argument)}</div></div>
-      ))}
-      {usual.length > 0 && <p className="faint mt-1">defaults: {usual.map((argument) => `${argument.name} ${argument.value || "empty"}`).join(", ")}</p>}
+      {shown
+        .filter((argument) => !argument.usual)
+        .map((argument) => (
+          <div key={argument.name} className="mt-1">
+            <span className="faint">{visible(argument.name)}</span>
+            <div className="what whitespace-pre-wrap break-words max-h-96 overflow-auto">{argumentText(argument)}</div>
+          </div>
+        ))}
+      {usual.length > 0 && (
+        <p className="faint mt-1">
+          defaults: {usual.map((argument) => `${argument.name} ${argument.value || "empty"}`).join(", ")}
+        </p>
+      )}
     </>
   );
 }
@@ -85,25 +138,54 @@ function ShownCall({ item }: { readonly item: WaitItem }): ReactNode {
   return (
     <>
       <ShownArguments shown={item.shown} />
-      {item.call && all && <div className="what" title={callLine(item.call)}>{prettyArguments(item.call.arguments)}</div>}
-      {item.call && cut && !all && <button type="button" className="btn quiet small" onClick={() => setAll(true)}>Show all of it</button>}
+      {item.call && all && (
+        <div className="what" title={callLine(item.call)}>
+          {prettyArguments(item.call.arguments)}
+        </div>
+      )}
+      {item.call && cut && !all && (
+        <button type="button" className="btn quiet small" onClick={() => setAll(true)}>
+          Show all of it
+        </button>
+      )}
     </>
   );
 }
 
-export const WaitCard = memo(function WaitCard({ item, session, open }: {
-  readonly item: WaitItem; readonly session: string; readonly open: boolean;
+export const WaitCard = memo(function WaitCard({
+  item,
+  session,
+  open,
+}: {
+  readonly item: WaitItem;
+  readonly session: string;
+  readonly open: boolean;
 }): ReactNode {
   const state = waitState(item);
   if (item.purpose === "retry") {
-    return <p className="meta"><Chip state={state} /><span>{item.reason}{item.until && open ? `, tries again at ${moment(item.until)}` : ""}</span><Why of="session" id={session} /></p>;
+    return (
+      <p className="meta">
+        <Chip state={state} />
+        <span>
+          {item.reason}
+          {item.until && open ? `, tries again at ${moment(item.until)}` : ""}
+        </span>
+        <Why of="session" id={session} />
+      </p>
+    );
   }
   if (item.answer || !open) {
     const answer = item.answer;
     return (
       <p className="meta">
         <span>{visible(item.reason)}</span>
-        {answer ? <span><b>{answerWord(answer.text)}</b>, {byWhom(answer.by)} at <Time at={answer.at} /></span> : <span>not answered; the turn ended</span>}
+        {answer ? (
+          <span>
+            <b>{answerWord(answer.text)}</b>, {byWhom(answer.by)} at <Time at={answer.at} />
+          </span>
+        ) : (
+          <span>not answered; the turn ended</span>
+        )}
       </p>
     );
   }
@@ -111,13 +193,25 @@ export const WaitCard = memo(function WaitCard({ item, session, open }: {
     <div className="ask" role="group" aria-label={state.word}>
       <div className="row">
         <Chip state={state} word={item.purpose === "approval" ? "Approval" : "Waiting for you"} />
-        {item.until !== null && <span className="faint">until {moment(item.until)}{item.otherwise ? `, then: ${answerWord(item.otherwise)}` : ""}</span>}
-        <span className="grow" /><Why of="session" id={session} />
+        {item.until !== null && (
+          <span className="faint">
+            until {moment(item.until)}
+            {item.otherwise ? `, then: ${answerWord(item.otherwise)}` : ""}
+          </span>
+        )}
+        <span className="grow" />
+        <Why of="session" id={session} />
       </div>
       <p className="prose mt-1.5">{visible(item.reason)}</p>
       {item.purpose === "approval" && <ShownCall item={item} />}
-      {item.purpose === "approval" && item.pattern && <p className="faint mt-1">The rule: <code>{visible(item.pattern)}</code></p>}
-      <div className="row pick"><Answers wait={item} /></div>
+      {item.purpose === "approval" && item.pattern && (
+        <p className="faint mt-1">
+          The rule: <code>{visible(item.pattern)}</code>
+        </p>
+      )}
+      <div className="row pick">
+        <Answers wait={item} />
+      </div>
     </div>
   );
 });

@@ -3,10 +3,10 @@
  * the version that the session had when we came back.
  */
 import { useEffect, useState } from "react";
+import type { AwaySummary } from "../api.gen";
 import { useCell } from "../net/cell";
 import { now } from "../net/clock";
 import { cursorOf, leftBefore } from "../net/cursors";
-import type { AwaySummary } from "../api.gen";
 import { away as askAway } from "../net/doors";
 import { call } from "../net/http";
 import type { LiveSession } from "../net/live";
@@ -54,17 +54,28 @@ export function useAway(live: LiveSession): AwayState {
       await reached(live, session.version, left.signal);
       if (!current()) return;
       const view = live.view.get();
-      const versions = after === undefined ? [] : view.messages.filter((version) => version > after && version <= session.version);
+      const versions =
+        after === undefined ? [] : view.messages.filter((version) => version > after && version <= session.version);
       const [first] = versions;
       if (first !== undefined && after !== undefined) {
         const at = (version: number): number => view.items.find((item) => item.version >= version)?.at ?? backAt;
         const known: Missed = {
-          after, upTo: session.version, messages: versions.length, first, from: leftAt || at(after), until: at(versions.at(-1) ?? first),
-          reconnected: back || boot, awayMs: backAt - (leftAt || at(after)), digest: null,
+          after,
+          upTo: session.version,
+          messages: versions.length,
+          first,
+          from: leftAt || at(after),
+          until: at(versions.at(-1) ?? first),
+          reconnected: back || boot,
+          awayMs: backAt - (leftAt || at(after)),
+          digest: null,
         };
         setMissed(known);
         setShown(back || boot);
-        void askAway(live.id, after).then((digest) => current() && setMissed({ ...known, digest }), () => undefined);
+        void askAway(live.id, after).then(
+          (digest) => current() && setMissed({ ...known, digest }),
+          () => undefined,
+        );
       }
       setReady(true);
     };
@@ -92,8 +103,15 @@ export function useAway(live: LiveSession): AwayState {
       const [first] = versions;
       if (hiddenAt === 0 || after === undefined || first === undefined) return;
       setMissed({
-        after, upTo: view.version, messages: versions.length, first, from: hiddenAt, until: now(), reconnected: false,
-        awayMs: now() - hiddenAt, digest: null,
+        after,
+        upTo: view.version,
+        messages: versions.length,
+        first,
+        from: hiddenAt,
+        until: now(),
+        reconnected: false,
+        awayMs: now() - hiddenAt,
+        digest: null,
       });
       setShown(true);
     };

@@ -6,10 +6,43 @@ import { laid } from "../net/cards";
 import { cardHappened, columns } from "./cards";
 
 type Event = LogRecord["event"];
-const record = (version: number, event: Event): LogRecord => ({ seq: version, stream: "card/c1", version, at: 1000 * version, event });
-const created: Event = { kind: "CardCreated", card: "c1", board: "b", title: "T", body: "", by: { type: "person", client: "web" }, status: "ready", profile: "demo" };
-const started: Event = { kind: "RunStarted", card: "c1", run: 1, session: "s", task: "t", profile: "demo", resumed_run: 0, after_turn: 0, workspace: "w", workspace_state: "" };
-const blocked: Event = { kind: "CardBlocked", card: "c1", block_kind: "needs_input", reason: "which?", by: { type: "run", card: "c1", run: 1 }, run: 1 };
+const record = (version: number, event: Event): LogRecord => ({
+  seq: version,
+  stream: "card/c1",
+  version,
+  at: 1000 * version,
+  event,
+});
+const created: Event = {
+  kind: "CardCreated",
+  card: "c1",
+  board: "b",
+  title: "T",
+  body: "",
+  by: { type: "person", client: "web" },
+  status: "ready",
+  profile: "demo",
+};
+const started: Event = {
+  kind: "RunStarted",
+  card: "c1",
+  run: 1,
+  session: "s",
+  task: "t",
+  profile: "demo",
+  resumed_run: 0,
+  after_turn: 0,
+  workspace: "w",
+  workspace_state: "",
+};
+const blocked: Event = {
+  kind: "CardBlocked",
+  card: "c1",
+  block_kind: "needs_input",
+  reason: "which?",
+  by: { type: "run", card: "c1", run: 1 },
+  run: 1,
+};
 const finished: Event = { kind: "RunFinished", card: "c1", run: 1, outcome: "blocked", reason: "blocked: which?" };
 
 function play(...events: readonly Event[]): CardView {
@@ -23,14 +56,47 @@ function play(...events: readonly Event[]): CardView {
 
 describe("a card", () => {
   it("stands where the log says", () => {
-    expect(play(created, started)).toMatchObject({ status: "running", run: 1, session: "s", moved_at: 2000, version: 2 });
-    expect(play(created, started, finished, blocked)).toMatchObject({ status: "blocked", reason: "which?", block_kind: "needs_input" });
+    expect(play(created, started)).toMatchObject({
+      status: "running",
+      run: 1,
+      session: "s",
+      moved_at: 2000,
+      version: 2,
+    });
+    expect(play(created, started, finished, blocked)).toMatchObject({
+      status: "blocked",
+      reason: "which?",
+      block_kind: "needs_input",
+    });
     expect(play(created, started, finished)).toMatchObject({ status: "ready", reason: "blocked: which?" });
-    expect(play(created, started, blocked, { kind: "CardUnblocked", card: "c1", by: { type: "person", client: "web" } })).toMatchObject({ status: "ready", block_kind: "", reason: "" });
-    expect(play(created, { kind: "CardMoved", card: "c1", status: "scheduled", reason: "", by: { type: "person", client: "web" }, at: 9 })).toMatchObject({ status: "scheduled", scheduled_at: 9 });
-    expect(play(created, { kind: "CardCommented", card: "c1", comment: "x", text: "hi", by: { type: "person", client: "web" } }).comments).toBe(1);
-    expect(play(created, { kind: "CardCompleted", card: "c1", summary: "all of it", by: { type: "person", client: "web" } })).toMatchObject({ status: "done", reason: "all of it" });
-    expect(play(created, { kind: "CardEdited", card: "c1", by: { type: "person", client: "web" }, title: "U" })).toMatchObject({ title: "U", profile: "demo" });
+    expect(
+      play(created, started, blocked, { kind: "CardUnblocked", card: "c1", by: { type: "person", client: "web" } }),
+    ).toMatchObject({ status: "ready", block_kind: "", reason: "" });
+    expect(
+      play(created, {
+        kind: "CardMoved",
+        card: "c1",
+        status: "scheduled",
+        reason: "",
+        by: { type: "person", client: "web" },
+        at: 9,
+      }),
+    ).toMatchObject({ status: "scheduled", scheduled_at: 9 });
+    expect(
+      play(created, {
+        kind: "CardCommented",
+        card: "c1",
+        comment: "x",
+        text: "hi",
+        by: { type: "person", client: "web" },
+      }).comments,
+    ).toBe(1);
+    expect(
+      play(created, { kind: "CardCompleted", card: "c1", summary: "all of it", by: { type: "person", client: "web" } }),
+    ).toMatchObject({ status: "done", reason: "all of it" });
+    expect(
+      play(created, { kind: "CardEdited", card: "c1", by: { type: "person", client: "web" }, title: "U" }),
+    ).toMatchObject({ title: "U", profile: "demo" });
   });
 
   it("takes an event once, and asks when one is missing", () => {
@@ -43,7 +109,13 @@ describe("a card", () => {
 
 describe("a list of cards", () => {
   const card = play(created);
-  const moved = play(created, { kind: "CardMoved", card: "c1", status: "archived", reason: "", by: { type: "person", client: "web" } });
+  const moved = play(created, {
+    kind: "CardMoved",
+    card: "c1",
+    status: "archived",
+    reason: "",
+    by: { type: "person", client: "web" },
+  });
   it("takes what fits, lets go of what does not, and never goes back", () => {
     expect(laid([], new Map([["c1", card]]), "b", "")).toEqual([card]);
     expect(laid([], new Map([["c1", card]]), "other", "")).toEqual([]);
@@ -53,9 +125,15 @@ describe("a list of cards", () => {
   });
 
   it("has columns in the order in which they are started, and shows what is on its way there", () => {
-    const rows = [{ ...card, id: "a", priority: 0 }, { ...card, id: "b", priority: 5 }, { ...card, id: "c", title: "Other", profile: "careful" }];
+    const rows = [
+      { ...card, id: "a", priority: 0 },
+      { ...card, id: "b", priority: 5 },
+      { ...card, id: "c", title: "Other", profile: "careful" },
+    ];
     const ids = (text: string, profile: string, moving: readonly (readonly [string, string])[] = []): unknown =>
-      [...columns(rows, { text, profile }, new Map(moving))].flatMap(([column, found]) => (found.length ? [`${column} ${found.map((one) => one.id).join("")}`] : []));
+      [...columns(rows, { text, profile }, new Map(moving))].flatMap(([column, found]) =>
+        found.length ? [`${column} ${found.map((one) => one.id).join("")}`] : [],
+      );
     expect(ids("", "")).toEqual(["ready bac"]);
     expect(ids("OTHER", "")).toEqual(["ready c"]);
     expect(ids("", "demo")).toEqual(["ready ba"]);
@@ -63,7 +141,12 @@ describe("a list of cards", () => {
   });
 
   it("sorts 10,000 cards in a moment", () => {
-    const many = Array.from({ length: 10_000 }, (_, index) => ({ ...card, id: String(index), priority: index % 7, created_at: -index }));
+    const many = Array.from({ length: 10_000 }, (_, index) => ({
+      ...card,
+      id: String(index),
+      priority: index % 7,
+      created_at: -index,
+    }));
     const began = performance.now();
     expect(columns(many, { text: "", profile: "" }, new Map()).get("ready")).toHaveLength(10_000);
     expect(performance.now() - began).toBeLessThan(500);
@@ -71,7 +154,13 @@ describe("a list of cards", () => {
 });
 
 describe("a column", () => {
-  const some = new Map([["ready", [1]], ["running", [1]], ["blocked", [1]], ["triage", [1]], ["done", [1]]] as const);
+  const some = new Map([
+    ["ready", [1]],
+    ["running", [1]],
+    ["blocked", [1]],
+    ["triage", [1]],
+    ["done", [1]],
+  ] as const);
   it("is folded when it is empty, then when there is no room, but not against a word", () => {
     expect([...folded(some, {}, 2000)].sort()).toEqual(["review", "scheduled", "todo"]);
     expect(folded(some, {}, 1000).has("triage")).toBe(true);

@@ -11,9 +11,26 @@ export function cardHappened(card: CardView | undefined, record: LogRecord): Car
   if (card === undefined) {
     if (event.kind !== "CardCreated" || version !== 1) return null;
     return {
-      id: event.card, board: event.board, title: event.title, profile: event.profile ?? "", workspace: event.workspace ?? "scratch",
-      priority: event.priority ?? 0, status: event.status, reason: "", block_kind: "", scheduled_at: null, again_at: null, run: 0,
-      session: "", comments: 0, warning: "", created_by: actorWords(event.by), created_at: at, moved_at: at, updated_at: at, version,
+      id: event.card,
+      board: event.board,
+      title: event.title,
+      profile: event.profile ?? "",
+      workspace: event.workspace ?? "scratch",
+      priority: event.priority ?? 0,
+      status: event.status,
+      reason: "",
+      block_kind: "",
+      scheduled_at: null,
+      again_at: null,
+      run: 0,
+      session: "",
+      comments: 0,
+      warning: "",
+      created_by: actorWords(event.by),
+      created_at: at,
+      moved_at: at,
+      updated_at: at,
+      version,
     };
   }
   if (version <= card.version) return card;
@@ -25,23 +42,51 @@ function changes(card: CardView, { event, at }: LogRecord): Partial<CardView> {
   switch (event.kind) {
     case "CardEdited":
       return {
-        title: event.title ?? card.title, profile: event.profile ?? card.profile, workspace: event.workspace ?? card.workspace,
+        title: event.title ?? card.title,
+        profile: event.profile ?? card.profile,
+        workspace: event.workspace ?? card.workspace,
         priority: event.priority ?? card.priority,
       };
     case "CardCommented":
       return { comments: card.comments + 1 };
     case "CardMoved":
-      return { status: event.status, reason: event.reason, block_kind: "", scheduled_at: event.status === "scheduled" ? (event.at ?? null) : null, moved_at: at };
+      return {
+        status: event.status,
+        reason: event.reason,
+        block_kind: "",
+        scheduled_at: event.status === "scheduled" ? (event.at ?? null) : null,
+        moved_at: at,
+      };
     case "CardBlocked":
-      return { status: "blocked", reason: event.reason, block_kind: event.block_kind, scheduled_at: null, moved_at: at };
+      return {
+        status: "blocked",
+        reason: event.reason,
+        block_kind: event.block_kind,
+        scheduled_at: null,
+        moved_at: at,
+      };
     case "CardUnblocked":
       return { status: "ready", reason: event.reason ?? "", block_kind: "", again_at: null, warning: "", moved_at: at };
     case "CardCompleted":
       return { status: "done", reason: event.summary, block_kind: "", scheduled_at: null, moved_at: at };
     case "RunStarted":
-      return { status: "running", reason: "", block_kind: "", run: event.run, session: event.session, warning: event.fresh_reason ?? "", again_at: null, moved_at: at };
+      return {
+        status: "running",
+        reason: "",
+        block_kind: "",
+        run: event.run,
+        session: event.session,
+        warning: event.fresh_reason ?? "",
+        again_at: null,
+        moved_at: at,
+      };
     case "RunFinished":
-      return { status: card.status === "running" ? "ready" : card.status, reason: event.reason, again_at: event.retry_at ?? null, moved_at: at };
+      return {
+        status: card.status === "running" ? "ready" : card.status,
+        reason: event.reason,
+        again_at: event.retry_at ?? null,
+        moved_at: at,
+      };
     default:
       return {}; // links, followers, notes of a run: nothing that stands on its face
   }
@@ -65,7 +110,11 @@ export interface Wanted {
 }
 
 /** The cards by column, each in its order; `moving` are on their way to another one. */
-export function columns(cards: readonly CardView[], { text, profile }: Wanted, moving: ReadonlyMap<string, string>): ReadonlyMap<Column, readonly CardView[]> {
+export function columns(
+  cards: readonly CardView[],
+  { text, profile }: Wanted,
+  moving: ReadonlyMap<string, string>,
+): ReadonlyMap<Column, readonly CardView[]> {
   const found = new Map<Column, CardView[]>(COLUMNS.map((column) => [column, []]));
   const words = text.trim().toLowerCase();
   for (const card of cards) {

@@ -1,14 +1,40 @@
 /** What a reset and a compaction do to the view of a session. Nothing is taken out of it: only the model sees less. */
-import type { ChapterOpened, ChapterRejoined, SummaryFailed, SummaryRequested, SummaryStarted, SummaryWritten, ToolResultsTrimmed, LogRecord } from "../api.gen";
+import type {
+  ChapterOpened,
+  ChapterRejoined,
+  LogRecord,
+  SummaryFailed,
+  SummaryRequested,
+  SummaryStarted,
+  SummaryWritten,
+  ToolResultsTrimmed,
+} from "../api.gen";
 import { actorWords } from "../words";
 import { AT_REST, type SummaryItem } from "./model";
 import { type Draft, notice } from "./reduce";
 import { INTERRUPTED } from "./sentences";
 
-type ChapterEvent = ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed;
+type ChapterEvent =
+  | ChapterOpened
+  | ChapterRejoined
+  | ToolResultsTrimmed
+  | SummaryRequested
+  | SummaryStarted
+  | SummaryWritten
+  | SummaryFailed;
 
 const NO_SUMMARY = {
-  kind: "summary", attempt: 0, source: "model", model: "", tokens_before: 0, tokens_after: 0, reason: "", summary: "", problem: null, retry_at: null, replaced: false,
+  kind: "summary",
+  attempt: 0,
+  source: "model",
+  model: "",
+  tokens_before: 0,
+  tokens_after: 0,
+  reason: "",
+  summary: "",
+  problem: null,
+  retry_at: null,
+  replaced: false,
 } as const;
 
 export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEvent): void {
@@ -17,8 +43,18 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
   switch (event.kind) {
     case "ChapterOpened":
       view.items.push({
-        ...here, kind: "chapter", chapter: event.chapter, rule: event.rule, reason: event.reason, by: actorWords(event.by), actor: event.by, kept: event.kept ?? [],
-        stopped: event.stopped ?? [], note: event.hand_over ?? "", noteFrom: event.hand_over_from ?? "", undone: false,
+        ...here,
+        kind: "chapter",
+        chapter: event.chapter,
+        rule: event.rule,
+        reason: event.reason,
+        by: actorWords(event.by),
+        actor: event.by,
+        kept: event.kept ?? [],
+        stopped: event.stopped ?? [],
+        note: event.hand_over ?? "",
+        noteFrom: event.hand_over_from ?? "",
+        undone: false,
       });
       view.resets = [...view.resets, version];
       view.compaction = AT_REST;
@@ -26,7 +62,9 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
       break;
     case "ChapterRejoined": {
       const undone = view.resets.at(-1);
-      view.items = view.items.map((item) => (item.kind === "chapter" && item.version === undone ? { ...item, undone: true } : item));
+      view.items = view.items.map((item) =>
+        item.kind === "chapter" && item.version === undone ? { ...item, undone: true } : item,
+      );
       view.resets = view.resets.slice(0, -1);
       view.compaction = AT_REST;
       notice(view, record, event);
@@ -43,10 +81,25 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
     case "SummaryStarted":
       view.compaction = { ...view.compaction, trying: true };
       if (event.purpose === "hand_over") break;
-      put(view, {
-        ...here, ...NO_SUMMARY, state: "running", covers_turn: event.covers_turn, covers_step: event.covers_step ?? 0, attempt: event.attempt,
-        model: event.model, tokens_before: event.tokens, reason: event.reason,
-      }, (last) => last.state === "failed" && last.covers_turn === event.covers_turn && last.covers_step === (event.covers_step ?? 0) && view.items.at(-1) === last);
+      put(
+        view,
+        {
+          ...here,
+          ...NO_SUMMARY,
+          state: "running",
+          covers_turn: event.covers_turn,
+          covers_step: event.covers_step ?? 0,
+          attempt: event.attempt,
+          model: event.model,
+          tokens_before: event.tokens,
+          reason: event.reason,
+        },
+        (last) =>
+          last.state === "failed" &&
+          last.covers_turn === event.covers_turn &&
+          last.covers_step === (event.covers_step ?? 0) &&
+          view.items.at(-1) === last,
+      );
       break;
     case "SummaryWritten":
       if (event.purpose === "hand_over") {
@@ -55,12 +108,29 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
       }
       view.compaction = { wanted: event.source === "digest" && view.compaction.wanted, trying: false };
       if (event.source === "model") {
-        view.items = view.items.map((item) => (item.kind === "summary" && item.source === "digest" && inChapter(view, item.version) ? { ...item, replaced: true } : item));
+        view.items = view.items.map((item) =>
+          item.kind === "summary" && item.source === "digest" && inChapter(view, item.version)
+            ? { ...item, replaced: true }
+            : item,
+        );
       }
-      put(view, {
-        ...here, ...NO_SUMMARY, state: "done", covers_turn: event.covers_turn, covers_step: event.covers_step ?? 0, source: event.source, model: event.model,
-        tokens_before: event.tokens_before, tokens_after: event.tokens_after, reason: event.reason, summary: event.summary,
-      }, (last) => last.state === "running");
+      put(
+        view,
+        {
+          ...here,
+          ...NO_SUMMARY,
+          state: "done",
+          covers_turn: event.covers_turn,
+          covers_step: event.covers_step ?? 0,
+          source: event.source,
+          model: event.model,
+          tokens_before: event.tokens_before,
+          tokens_after: event.tokens_after,
+          reason: event.reason,
+          summary: event.summary,
+        },
+        (last) => last.state === "running",
+      );
       view.context = event.tokens_after || view.context;
       break;
     case "SummaryFailed": {
@@ -71,10 +141,20 @@ export function chapterHappened(view: Draft, record: LogRecord, event: ChapterEv
       }
       const cut = event.problem.code === INTERRUPTED;
       view.compaction = { wanted: cut && view.compaction.wanted, trying: false };
-      put(view, {
-        ...here, ...NO_SUMMARY, state: "failed", covers_turn: event.covers_turn, covers_step: event.covers_step ?? 0, attempt: event.attempt,
-        problem: event.problem, retry_at: event.retry_at,
-      }, (last) => last.state === "running");
+      put(
+        view,
+        {
+          ...here,
+          ...NO_SUMMARY,
+          state: "failed",
+          covers_turn: event.covers_turn,
+          covers_step: event.covers_step ?? 0,
+          attempt: event.attempt,
+          problem: event.problem,
+          retry_at: event.retry_at,
+        },
+        (last) => last.state === "running",
+      );
       break;
     }
   }
@@ -87,5 +167,12 @@ function put(view: Draft, item: SummaryItem, same: (last: SummaryItem) => boolea
   const index = view.items.findLastIndex((known) => known.kind === "summary");
   const last = view.items[index];
   if (last?.kind !== "summary" || !same(last)) view.items.push(item);
-  else view.items[index] = { ...item, key: last.key, at: last.at, model: item.model || last.model, tokens_before: item.tokens_before || last.tokens_before };
+  else
+    view.items[index] = {
+      ...item,
+      key: last.key,
+      at: last.at,
+      model: item.model || last.model,
+      tokens_before: item.tokens_before || last.tokens_before,
+    };
 }

@@ -10,7 +10,9 @@ export function wordsOf(item: Item): string {
     case "notice":
       return noticeText(item.event);
     case "step":
-      return [item.text, item.thinking, ...item.calls.flatMap((call) => [call.tool, call.arguments, call.output])].join("\n");
+      return [item.text, item.thinking, ...item.calls.flatMap((call) => [call.tool, call.arguments, call.output])].join(
+        "\n",
+      );
     case "wait":
       return [item.reason, item.answer?.text ?? ""].join("\n");
     case "chapter":
@@ -25,5 +27,7 @@ export function wordsOf(item: Item): string {
 /** The versions of the items that have a text in them, in order; letters match in either case. */
 export function found(items: readonly Item[], text: string): readonly number[] {
   const wanted = text.toLowerCase();
-  return wanted === "" ? [] : items.filter((item) => wordsOf(item).toLowerCase().includes(wanted)).map((item) => item.version);
+  return wanted === ""
+    ? []
+    : items.filter((item) => wordsOf(item).toLowerCase().includes(wanted)).map((item) => item.version);
 }

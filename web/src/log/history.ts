@@ -23,10 +23,14 @@ function evidence(end: TaskFinished["end"], reason: string): string {
   switch (end.type) {
     case "exited":
     case "killed":
-    case "lost": return end.evidence === reason ? "" : (end.evidence ?? "");
-    case "never_started": return end.hint ?? "";
-    case "turn_ended": return `turn ${end.turn} of session ${end.session}`;
-    case "run_ended": return `run ${end.run} of card ${end.card}`;
+    case "lost":
+      return end.evidence === reason ? "" : (end.evidence ?? "");
+    case "never_started":
+      return end.hint ?? "";
+    case "turn_ended":
+      return `turn ${end.turn} of session ${end.session}`;
+    case "run_ended":
+      return `run ${end.run} of card ${end.card}`;
   }
 }
 
@@ -35,7 +39,12 @@ type Told = Pick<Happened, "text"> & Partial<Pick<Happened, "more" | "look">>;
 function tell(event: LogRecord["event"]): Told | null {
   switch (event.kind) {
     case "TaskStarted":
-      return { text: `Started by ${byWhom(event.by)}`, more: [lives(event.lifetime, event.until), event.foreground ? "a turn waited for it" : ""].filter(Boolean).join("; ") };
+      return {
+        text: `Started by ${byWhom(event.by)}`,
+        more: [lives(event.lifetime, event.until), event.foreground ? "a turn waited for it" : ""]
+          .filter(Boolean)
+          .join("; "),
+      };
     case "ProcessStarted":
       return { text: `Runs as process ${event.pid}` };
     case "TaskBackgrounded":
@@ -45,13 +54,23 @@ function tell(event: LogRecord["event"]): Told | null {
     case "TaskStopRequested":
       return { text: `${event.force ? "Kill" : "Stop"} asked for by ${byWhom(event.by)}`, more: event.reason };
     case "TaskLifetimeSet":
-      return { text: `Kept by ${byWhom(event.by)}`, more: lives(event.lifetime, null) || "outlives what it belonged to" };
+      return {
+        text: `Kept by ${byWhom(event.by)}`,
+        more: lives(event.lifetime, null) || "outlives what it belonged to",
+      };
     case "TaskPinned":
       return { text: `${event.pinned ? "Pinned" : "Unpinned"} by ${byWhom(event.by)}` };
     case "TaskFinished":
       return {
-        text: `Ended: ${event.outcome}`, look: "end",
-        more: [event.reason, event.output_bytes ? `${size(event.output_bytes)} of output` : "", evidence(event.end, event.reason)].filter(Boolean).join("; "),
+        text: `Ended: ${event.outcome}`,
+        look: "end",
+        more: [
+          event.reason,
+          event.output_bytes ? `${size(event.output_bytes)} of output` : "",
+          evidence(event.end, event.reason),
+        ]
+          .filter(Boolean)
+          .join("; "),
       };
     default:
       return null; // not of a task's own stream

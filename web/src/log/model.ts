@@ -1,5 +1,16 @@
 /** What one session looks like: plain values, made by the reducer from the log and by nothing else. */
-import type { ChapterOpened, MessageItem, NoteItem as TaskNote, NoticeItem as Notice, Problem, ShownArgument, SummaryItem as Summary, Survivor, Usage, WaitAnswered } from "../api.gen";
+import type {
+  ChapterOpened,
+  MessageItem,
+  NoticeItem as Notice,
+  Problem,
+  ShownArgument,
+  SummaryItem as Summary,
+  Survivor,
+  NoteItem as TaskNote,
+  Usage,
+  WaitAnswered,
+} from "../api.gen";
 
 /** A message or the end of a task, as every client of the gateway folds it. */
 export type Message = MessageItem | TaskNote;
@@ -71,7 +82,13 @@ export interface WaitItem extends At {
   readonly shown: readonly ShownArgument[];
   readonly until: number | null;
   readonly otherwise: string | null;
-  readonly answer: { readonly text: string; readonly by: string; readonly at: number; readonly note: string; readonly actor: WaitAnswered["by"] } | null;
+  readonly answer: {
+    readonly text: string;
+    readonly by: string;
+    readonly at: number;
+    readonly note: string;
+    readonly actor: WaitAnswered["by"];
+  } | null;
 }
 
 export interface NoteItem extends At {
@@ -194,9 +211,28 @@ export const AT_REST = { wanted: false, trying: false } as const;
 
 export function emptySession(session: string): SessionView {
   return {
-    session, version: 0, title: "", profile: "", model: "", cwd: "", parent: "", task: "", archived: false, pinned: false,
-    context: 0, resets: [], compaction: AT_REST, card: "", run: 0, runs: {},
-    items: [], queue: [], turn: null, wait: null, messages: [], spoken: { text: 0, thinking: 0 },
+    session,
+    version: 0,
+    title: "",
+    profile: "",
+    model: "",
+    cwd: "",
+    parent: "",
+    task: "",
+    archived: false,
+    pinned: false,
+    context: 0,
+    resets: [],
+    compaction: AT_REST,
+    card: "",
+    run: 0,
+    runs: {},
+    items: [],
+    queue: [],
+    turn: null,
+    wait: null,
+    messages: [],
+    spoken: { text: 0, thinking: 0 },
   };
 }
 
@@ -207,7 +243,8 @@ export function placeOf(items: readonly Item[], version: number): number {
 }
 
 export function stateOf(view: SessionView): "running" | "waiting" | "suspended" | "queued" | "compacting" | "idle" {
-  if (view.turn === null && view.queue.length === 0 && (view.compaction.wanted || view.compaction.trying)) return "compacting";
+  if (view.turn === null && view.queue.length === 0 && (view.compaction.wanted || view.compaction.trying))
+    return "compacting";
   if (view.turn === null) return view.queue.length > 0 ? "queued" : "idle";
   if (view.wait !== null) return "waiting";
   return view.turn.suspended ? "suspended" : "running";

@@ -1,34 +1,77 @@
 import { describe, expect, it, test } from "vitest";
 import type { LogRecord } from "../api.gen";
 import types from "../api.gen.ts?raw";
-import { emptySession, stateOf, type SessionView } from "./model";
 import { found } from "./find";
 import { history } from "./history";
-import { Gap, callResult, happened, spoken } from "./reduce";
+import { emptySession, type SessionView, stateOf } from "./model";
+import { callResult, Gap, happened, spoken } from "./reduce";
 import fold from "./reduce.ts?raw";
 
 type Event = LogRecord["event"];
 
 function records(events: readonly Event[], after = 0): LogRecord[] {
   return events.map((event, index) => ({
-    seq: after + index + 1, stream: "session/s", version: after + index + 1, at: 1000 * (after + index + 1), event,
+    seq: after + index + 1,
+    stream: "session/s",
+    version: after + index + 1,
+    at: 1000 * (after + index + 1),
+    event,
   }));
 }
 
 const usage = { input_tokens: 10, output_tokens: 5, cost: 0.25 };
-const created: Event = { kind: "SessionCreated", session: "s", profile: "demo", cwd: "/", title: "T", by: { type: "person", client: "web" } };
-const input = (id: string, text = "hello"): Event => ({ kind: "InputReceived", input: id, text, mode: "queue", by: { type: "person", client: "web" } });
+const created: Event = {
+  kind: "SessionCreated",
+  session: "s",
+  profile: "demo",
+  cwd: "/",
+  title: "T",
+  by: { type: "person", client: "web" },
+};
+const input = (id: string, text = "hello"): Event => ({
+  kind: "InputReceived",
+  input: id,
+  text,
+  mode: "queue",
+  by: { type: "person", client: "web" },
+});
 const started = (turn: number, inputs: string[]): Event => ({ kind: "TurnStarted", turn, inputs, profile: "demo" });
-const asked = (turn: number, step: number): Event => ({ kind: "ModelRequested", turn, step, attempt: 1, model: "m", context_version: 1 });
-const said = (turn: number, step: number, text: string, calls: { call: string; tool: string; arguments: string }[] = []): Event => ({
-  kind: "ModelResponded", turn, step, text, thinking: "", calls, finish_reason: "stop", usage, duration_ms: 5,
+const asked = (turn: number, step: number): Event => ({
+  kind: "ModelRequested",
+  turn,
+  step,
+  attempt: 1,
+  model: "m",
+  context_version: 1,
+});
+const said = (
+  turn: number,
+  step: number,
+  text: string,
+  calls: { call: string; tool: string; arguments: string }[] = [],
+): Event => ({
+  kind: "ModelResponded",
+  turn,
+  step,
+  text,
+  thinking: "",
+  calls,
+  finish_reason: "stop",
+  usage,
+  duration_ms: 5,
 });
 const ended = (turn: number): Event => ({ kind: "TurnFinished", turn, outcome: "done", reason: "" });
 const whole: Event[] = [
-  created, input("a"), started(1, ["a"]), asked(1, 1), said(1, 1, "one", [{ call: "c1", tool: "read", arguments: "{}" }]),
+  created,
+  input("a"),
+  started(1, ["a"]),
+  asked(1, 1),
+  said(1, 1, "one", [{ call: "c1", tool: "read", arguments: "{}" }]),
   { kind: "ToolCallStarted", turn: 1, call: "c1", tool: "read", effect: "pure" },
   { kind: "ToolCallFinished", turn: 1, call: "c1", tool: "read", outcome: "done", output: "x", duration_ms: 3 },
-  asked(1, 2), said(1, 2, "two"), ended(1),
+  asked(1, 2),
+  said(1, 2, "two"),
+  ended(1),
 ];
 
 const play = (events: readonly Event[], view: SessionView = emptySession("s")): SessionView =>
@@ -69,18 +112,36 @@ describe("the fold", () => {
   it("keeps what is not taken in the queue", () => {
     const view = play([created, input("a"), started(1, ["a"]), input("b", "later")]);
     expect(view.queue.map((queued) => queued.text)).toEqual(["later"]);
-    expect(play([{ kind: "InputsJoined", turn: 1, inputs: ["b"] }], view).items.at(-1)).toMatchObject({ kind: "person", joined: true });
+    expect(play([{ kind: "InputsJoined", turn: 1, inputs: ["b"] }], view).items.at(-1)).toMatchObject({
+      kind: "person",
+      joined: true,
+    });
   });
 
   it("rewords, moves, steers and withdraws what is queued", () => {
-    const view = play([created, input("a"), started(1, ["a"]), input("b", "first"), input("c", "second"), input("d", "third")]);
+    const view = play([
+      created,
+      input("a"),
+      started(1, ["a"]),
+      input("b", "first"),
+      input("c", "second"),
+      input("d", "third"),
+    ]);
     const words = (next: SessionView): unknown => next.queue.map((queued) => `${queued.text} ${queued.mode}`);
     const moved = play([{ kind: "InputRevised", input: "d", by: { type: "person", client: "web" }, place: 1 }], view);
     expect(words(moved)).toEqual(["third queue", "first queue", "second queue"]);
-    const said = play([{ kind: "InputRevised", input: "b", by: { type: "person", client: "web" }, text: "other", mode: "steer" }], moved);
+    const said = play(
+      [{ kind: "InputRevised", input: "b", by: { type: "person", client: "web" }, text: "other", mode: "steer" }],
+      moved,
+    );
     expect(words(said)).toEqual(["third queue", "other steer", "second queue"]);
-    expect(words(play([{ kind: "InputWithdrawn", input: "d", by: { type: "person", client: "web" } }], said))).toEqual(["other steer", "second queue"]);
-    expect(words(play([{ kind: "InputWithdrawn", input: "a", by: { type: "person", client: "web" } }], said))).toEqual(words(said)); // a turn has it
+    expect(words(play([{ kind: "InputWithdrawn", input: "d", by: { type: "person", client: "web" } }], said))).toEqual([
+      "other steer",
+      "second queue",
+    ]);
+    expect(words(play([{ kind: "InputWithdrawn", input: "a", by: { type: "person", client: "web" } }], said))).toEqual(
+      words(said),
+    ); // a turn has it
   });
 
   it("says of every event in the contract what it does to a session", () => {
@@ -108,10 +169,20 @@ describe("the fold", () => {
   });
 
   it("opens and closes a wait once", () => {
-    const wait: Event = { kind: "WaitOpened", turn: 1, wait: "w", purpose: "question", reason: "Which?", choices: ["a", "b"] };
+    const wait: Event = {
+      kind: "WaitOpened",
+      turn: 1,
+      wait: "w",
+      purpose: "question",
+      reason: "Which?",
+      choices: ["a", "b"],
+    };
     const view = play([created, input("a"), started(1, ["a"]), wait]);
     expect(stateOf(view)).toBe("waiting");
-    const after = play([{ kind: "WaitAnswered", turn: 1, wait: "w", answer: "b", by: { type: "person", client: "web" } }], view);
+    const after = play(
+      [{ kind: "WaitAnswered", turn: 1, wait: "w", answer: "b", by: { type: "person", client: "web" } }],
+      view,
+    );
     expect(stateOf(after)).toBe("running");
     expect(after.items.at(-1)).toMatchObject({ kind: "wait", answer: { text: "b" } });
   });
@@ -120,7 +191,8 @@ describe("the fold", () => {
     const cut: Event = { kind: "ModelInterrupted", turn: 1, step: 1, text: "half", thinking: "", reason: "crash" };
     const view = play([created, input("a"), started(1, ["a"]), asked(1, 1), cut, asked(1, 1), said(1, 1, "whole")]);
     expect(view.items.filter((item) => item.kind === "step").map((item) => [item.text, item.cut])).toEqual([
-      ["half", "crash"], ["whole", ""],
+      ["half", "crash"],
+      ["whole", ""],
     ]);
     expect(view.messages).toHaveLength(1);
   });
@@ -137,7 +209,14 @@ describe("the fold", () => {
 });
 
 describe("deltas", () => {
-  const delta = (offset: number, text: string, step = 1) => ({ turn: 1, step, offset, text, thinking_offset: 0, thinking: "" });
+  const delta = (offset: number, text: string, step = 1) => ({
+    turn: 1,
+    step,
+    offset,
+    text,
+    thinking_offset: 0,
+    thinking: "",
+  });
   const live = play([created, input("a"), started(1, ["a"]), asked(1, 1)]);
   const text = (view: SessionView): string => {
     const item = view.items.findLast((known) => known.kind === "step");
@@ -171,23 +250,53 @@ describe("deltas", () => {
 });
 
 describe("the history of a task", () => {
-  const of = (events: readonly Event[]): unknown => history(records(events)).map(({ text, more }) => (more ? `${text} (${more})` : text));
+  const of = (events: readonly Event[]): unknown =>
+    history(records(events)).map(({ text, more }) => (more ? `${text} (${more})` : text));
   it("says who did what", () => {
-    expect(of([
-      { kind: "TaskStarted", task: "t", task_kind: "process", title: "make", command: "make", cwd: "/", by: { type: "person", client: "web" }, lifetime: "session" },
-      { kind: "ProcessStarted", task: "t", pid: 7 },
-      { kind: "TaskPinned", task: "t", pinned: true, by: { type: "person", client: "cli" } },
-      { kind: "TaskStopRequested", task: "t", by: { type: "person", client: "api" }, reason: "enough", force: true },
-      { kind: "TaskFinished", task: "t", outcome: "stopped", reason: "by signal SIGKILL", end: { type: "killed", signal: "SIGKILL" }, output_bytes: 2048 },
-    ])).toEqual([
-      "Started by you (lives as long as its session)", "Runs as process 7", "Pinned by you", "Kill asked for by you (enough)",
+    expect(
+      of([
+        {
+          kind: "TaskStarted",
+          task: "t",
+          task_kind: "process",
+          title: "make",
+          command: "make",
+          cwd: "/",
+          by: { type: "person", client: "web" },
+          lifetime: "session",
+        },
+        { kind: "ProcessStarted", task: "t", pid: 7 },
+        { kind: "TaskPinned", task: "t", pinned: true, by: { type: "person", client: "cli" } },
+        { kind: "TaskStopRequested", task: "t", by: { type: "person", client: "api" }, reason: "enough", force: true },
+        {
+          kind: "TaskFinished",
+          task: "t",
+          outcome: "stopped",
+          reason: "by signal SIGKILL",
+          end: { type: "killed", signal: "SIGKILL" },
+          output_bytes: 2048,
+        },
+      ]),
+    ).toEqual([
+      "Started by you (lives as long as its session)",
+      "Runs as process 7",
+      "Pinned by you",
+      "Kill asked for by you (enough)",
       "Ended: stopped (by signal SIGKILL; 2.0 KiB of output)",
     ]);
   });
 });
 
 describe("how a tool call ended", () => {
-  const end = { kind: "ToolCallFinished", turn: 1, call: "c1", tool: "terminal", outcome: "done", output: "", duration_ms: 3 } as const;
+  const end = {
+    kind: "ToolCallFinished",
+    turn: 1,
+    call: "c1",
+    tool: "terminal",
+    outcome: "done",
+    output: "",
+    duration_ms: 3,
+  } as const;
   test.each([
     [{}, "done", ""],
     [{ exit_code: 0 }, "done", ""],

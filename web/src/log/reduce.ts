@@ -2,11 +2,24 @@
 import type { Delta, InputReceived, InputRevised, LogRecord, NoticeItem, ToolCallFinished } from "../api.gen";
 import { actorWords } from "../words";
 import { chapterHappened } from "./chapters";
-import type { CallView, Item, Message, Onward, OpenTurn, QueuedInput, SessionView, StepItem, Tone, WaitItem } from "./model";
+import type {
+  CallView,
+  Item,
+  Message,
+  Onward,
+  OpenTurn,
+  QueuedInput,
+  SessionView,
+  StepItem,
+  Tone,
+  WaitItem,
+} from "./model";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export type Draft = Mutable<Omit<SessionView, "items" | "queue" | "messages">> & {
-  items: Item[]; queue: QueuedInput[]; messages: number[];
+  items: Item[];
+  queue: QueuedInput[];
+  messages: number[];
 };
 
 /** Fold records of this session in. What was folded before is left out; a gap is the caller's error. */
@@ -42,7 +55,12 @@ export function spoken(view: SessionView, delta: Delta): SessionView {
   return { ...view, items, spoken: { text: text.length, thinking: thinking.length } };
 }
 
-function joined(known: string, length: number, offset: number, piece: string): { whole: string; length: number } | null {
+function joined(
+  known: string,
+  length: number,
+  offset: number,
+  piece: string,
+): { whole: string; length: number } | null {
   if (offset > length) return null;
   const points = [...piece];
   if (offset + points.length <= length) return { whole: known, length }; // heard before
@@ -56,8 +74,11 @@ function fold(view: Draft, record: LogRecord): void {
   switch (event.kind) {
     case "SessionCreated":
       Object.assign(view, {
-        title: event.title, profile: event.profile, cwd: event.cwd,
-        parent: event.origin?.type === "forked" ? event.origin.parent : "", task: event.origin?.type === "delegated" ? event.origin.task : "",
+        title: event.title,
+        profile: event.profile,
+        cwd: event.cwd,
+        parent: event.origin?.type === "forked" ? event.origin.parent : "",
+        task: event.origin?.type === "delegated" ? event.origin.task : "",
       });
       if (event.origin?.type === "forked") notice(view, record, event);
       break;
@@ -83,7 +104,9 @@ function fold(view: Draft, record: LogRecord): void {
       notice(view, record, event);
       break;
     case "TurnUndone":
-      view.items = view.items.map((item) => (item.kind === "end" && item.turn === event.turn ? { ...item, undone: true } : item));
+      view.items = view.items.map((item) =>
+        item.kind === "end" && item.turn === event.turn ? { ...item, undone: true } : item,
+      );
       notice(view, record, event);
       break;
     case "FailureDismissed":
@@ -97,7 +120,16 @@ function fold(view: Draft, record: LogRecord): void {
       break;
     case "InputReceived":
       if (!view.title) view.title = event.text.split("\n", 1)[0]?.slice(0, 80) ?? "";
-      view.queue.push({ input: event.input, version, at, text: event.text, mode: event.mode, by: actorWords(event.by), task: event.source === "task" ? (event.ref ?? "") : "", message: messageOf(event, version, at) });
+      view.queue.push({
+        input: event.input,
+        version,
+        at,
+        text: event.text,
+        mode: event.mode,
+        by: actorWords(event.by),
+        task: event.source === "task" ? (event.ref ?? "") : "",
+        message: messageOf(event, version, at),
+      });
       break;
     case "InputRevised":
       revise(view, event);
@@ -107,13 +139,34 @@ function fold(view: Draft, record: LogRecord): void {
       break;
     case "NoteReceived":
       view.items.push({
-        ...here, kind: "note", text: event.text, task: event.task,
-        message: { item: "note", version, at, text: event.text, task: event.task, input: "", state: "taken", turn: 0, revisions: [], withdrawn_by: null },
+        ...here,
+        kind: "note",
+        text: event.text,
+        task: event.task,
+        message: {
+          item: "note",
+          version,
+          at,
+          text: event.text,
+          task: event.task,
+          input: "",
+          state: "taken",
+          turn: 0,
+          revisions: [],
+          withdrawn_by: null,
+        },
       });
       break;
     case "TurnStarted":
       view.turn = {
-        turn: event.turn, startedAt: at, stopping: false, suspended: false, task: "", tokensIn: 0, tokensOut: 0, cost: null,
+        turn: event.turn,
+        startedAt: at,
+        stopping: false,
+        suspended: false,
+        task: "",
+        tokensIn: 0,
+        tokensOut: 0,
+        cost: null,
       };
       view.wait = null;
       view.profile = event.profile;
@@ -127,20 +180,60 @@ function fold(view: Draft, record: LogRecord): void {
       view.model = event.model;
       view.spoken = { text: 0, thinking: 0 };
       view.items.push({
-        ...here, kind: "step", turn: event.turn, step: event.step, who: view.profile, model: event.model, text: "",
-        thinking: "", calls: [], live: true, cut: "", problem: null, finish: "", askedAt: at, usage: null,
+        ...here,
+        kind: "step",
+        turn: event.turn,
+        step: event.step,
+        who: view.profile,
+        model: event.model,
+        text: "",
+        thinking: "",
+        calls: [],
+        live: true,
+        cut: "",
+        problem: null,
+        finish: "",
+        askedAt: at,
+        usage: null,
       });
       break;
     case "ModelResponded": {
-      const calls = event.calls.map((call): CallView => ({
-        ...call, state: "queued", startedAt: null, durationMs: null, output: "", files: [], task: "", detail: "", exitCode: null, signal: "",
-      }));
-      const said = { text: event.text, thinking: event.thinking, finish: event.finish_reason, calls, live: false, usage: event.usage, version, at };
+      const calls = event.calls.map(
+        (call): CallView => ({
+          ...call,
+          state: "queued",
+          startedAt: null,
+          durationMs: null,
+          output: "",
+          files: [],
+          task: "",
+          detail: "",
+          exitCode: null,
+          signal: "",
+        }),
+      );
+      const said = {
+        text: event.text,
+        thinking: event.thinking,
+        finish: event.finish_reason,
+        calls,
+        live: false,
+        usage: event.usage,
+        version,
+        at,
+      };
       const change = { ...said, cut: event.finish_reason === "length" ? "the model's length limit" : "" };
       if (!changeStep(view, event.turn, event.step, change)) {
         view.items.push({
-          ...here, kind: "step", turn: event.turn, step: event.step, who: view.profile, model: view.model,
-          problem: null, askedAt: at, ...change,
+          ...here,
+          kind: "step",
+          turn: event.turn,
+          step: event.step,
+          who: view.profile,
+          model: view.model,
+          problem: null,
+          askedAt: at,
+          ...change,
         });
       }
       if (event.text.trim()) view.messages.push(version);
@@ -150,13 +243,23 @@ function fold(view: Draft, record: LogRecord): void {
     }
     case "ModelInterrupted":
       if (!event.text && !event.thinking) dropLive(view, event.turn, event.step);
-      else changeStep(view, event.turn, event.step, {
-        text: event.text, thinking: event.thinking, live: false, cut: event.reason || "it was interrupted", version, at,
-      });
+      else
+        changeStep(view, event.turn, event.step, {
+          text: event.text,
+          thinking: event.thinking,
+          live: false,
+          cut: event.reason || "it was interrupted",
+          version,
+          at,
+        });
       break;
     case "ModelFailed":
       changeStep(view, event.turn, event.step, {
-        live: false, problem: event.problem, text: event.text ?? "", version, at,
+        live: false,
+        problem: event.problem,
+        text: event.text ?? "",
+        version,
+        at,
       });
       break;
     case "ToolCallStarted":
@@ -164,20 +267,42 @@ function fold(view: Draft, record: LogRecord): void {
       break;
     case "ToolCallFinished":
       changeCall(view, event.call, {
-        ...callResult(event), exitCode: event.exit_code ?? null, signal: event.signal ?? "", output: event.output, durationMs: event.duration_ms, files: event.files ?? [],
+        ...callResult(event),
+        exitCode: event.exit_code ?? null,
+        signal: event.signal ?? "",
+        output: event.output,
+        durationMs: event.duration_ms,
+        files: event.files ?? [],
         task: event.task ?? "",
       });
       break;
     case "WaitOpened":
       view.wait = view.items.length;
       view.items.push({
-        ...here, kind: "wait", wait: event.wait, turn: event.turn, purpose: event.purpose, reason: event.reason,
-        call: event.call ? findCall(view, event.call) : null, callId: event.call ?? "", choices: event.choices ?? [], pattern: event.pattern ?? "", shown: event.shown ?? [],
-        until: event.until ?? null, otherwise: event.default ?? null, answer: null,
+        ...here,
+        kind: "wait",
+        wait: event.wait,
+        turn: event.turn,
+        purpose: event.purpose,
+        reason: event.reason,
+        call: event.call ? findCall(view, event.call) : null,
+        callId: event.call ?? "",
+        choices: event.choices ?? [],
+        pattern: event.pattern ?? "",
+        shown: event.shown ?? [],
+        until: event.until ?? null,
+        otherwise: event.default ?? null,
+        answer: null,
       });
       break;
     case "WaitAnswered":
-      answered(view, event.wait, { text: event.answer, by: actorWords(event.by), actor: event.by, at, note: event.note ?? "" });
+      answered(view, event.wait, {
+        text: event.answer,
+        by: actorWords(event.by),
+        actor: event.by,
+        at,
+        note: event.note ?? "",
+      });
       break;
     case "StopRequested":
       if (view.turn) view.turn = { ...view.turn, stopping: true };
@@ -200,9 +325,18 @@ function fold(view: Draft, record: LogRecord): void {
       const turn = view.turn;
       dropEmptyLive(view);
       view.items.push({
-        ...here, kind: "end", turn: event.turn, outcome: event.outcome, reason: event.reason,
-        problem: event.problem ?? null, startedAt: turn?.startedAt ?? at, model: view.model,
-        tokensIn: turn?.tokensIn ?? 0, tokensOut: turn?.tokensOut ?? 0, cost: turn?.cost ?? null, undone: false,
+        ...here,
+        kind: "end",
+        turn: event.turn,
+        outcome: event.outcome,
+        reason: event.reason,
+        problem: event.problem ?? null,
+        startedAt: turn?.startedAt ?? at,
+        model: view.model,
+        tokensIn: turn?.tokensIn ?? 0,
+        tokensOut: turn?.tokensOut ?? 0,
+        cost: turn?.cost ?? null,
+        undone: false,
       });
       view.turn = null;
       view.wait = null;
@@ -280,24 +414,42 @@ function revise(view: Draft, change: InputRevised): void {
   const text = change.text ?? queued.text;
   const mode = change.mode ?? queued.mode;
   const revisions = [...(queued.message.revisions ?? []), change];
-  const message: Message = queued.message.item === "message"
-    ? { ...queued.message, text, mode: change.mode ?? queued.message.mode, revisions }
-    : { ...queued.message, text, revisions };
+  const message: Message =
+    queued.message.item === "message"
+      ? { ...queued.message, text, mode: change.mode ?? queued.message.mode, revisions }
+      : { ...queued.message, text, revisions };
   const changed = { ...queued, text, mode, message };
   view.queue.splice(change.place == null ? index : change.place - 1, 0, changed);
 }
 
 /** An event that is a line of its own. */
-export function notice(view: Draft, record: LogRecord, event: NoticeItem["event"], tone: Tone = "plain", onward: Onward | null = null): void {
+export function notice(
+  view: Draft,
+  record: LogRecord,
+  event: NoticeItem["event"],
+  tone: Tone = "plain",
+  onward: Onward | null = null,
+): void {
   const { version, at } = record;
   view.items.push({ key: `v${version}`, version, at, kind: "notice", tone, onward, event });
 }
 
 /** A message as it arrives; what becomes of it is added later. */
 function messageOf(event: InputReceived, version: number, at: number): Message {
-  const queued = { version, at, input: event.input, text: event.text, state: "queued" as const, turn: 0, revisions: [], withdrawn_by: null };
+  const queued = {
+    version,
+    at,
+    input: event.input,
+    text: event.text,
+    state: "queued" as const,
+    turn: 0,
+    revisions: [],
+    withdrawn_by: null,
+  };
   const { source = "message", ref = "" } = event;
-  return source === "task" ? { item: "note", ...queued, task: ref } : { item: "message", ...queued, by: event.by, mode: event.mode, source, ref };
+  return source === "task"
+    ? { item: "note", ...queued, task: ref }
+    : { item: "message", ...queued, by: event.by, mode: event.mode, source, ref };
 }
 
 /** Messages leave the queue and are shown: taken by a turn, joined to one, or withdrawn. */
@@ -312,7 +464,18 @@ function settle(view: Draft, inputs: readonly string[], fate: Pick<Message, "sta
     const message = { ...queued.message, ...fate };
     const withdrawnBy = fate.withdrawn_by ? actorWords(fate.withdrawn_by) : "";
     if (task) view.items.push({ key, version, at, kind: "note", text, task, message });
-    else view.items.push({ key, version, at, kind: "person", text, by, joined: fate.state === "joined", withdrawnBy, message });
+    else
+      view.items.push({
+        key,
+        version,
+        at,
+        kind: "person",
+        text,
+        by,
+        joined: fate.state === "joined",
+        withdrawnBy,
+        message,
+      });
   }
 }
 
@@ -375,7 +538,10 @@ function answered(view: Draft, wait: string, answer: NonNullable<WaitItem["answe
   if (view.wait === index) view.wait = null;
 }
 
-function spent(turn: OpenTurn, usage: { input_tokens?: number; output_tokens?: number; cost?: number | null }): OpenTurn {
+function spent(
+  turn: OpenTurn,
+  usage: { input_tokens?: number; output_tokens?: number; cost?: number | null },
+): OpenTurn {
   const cost = usage.cost ?? null;
   return {
     ...turn,

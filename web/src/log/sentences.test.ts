@@ -1,7 +1,7 @@
 /** The dashboard says what the log, the chat and the export say. */
 import { expect, it } from "vitest";
-import type { NoticeItem, SummaryItem } from "../api.gen";
 import golden from "../../../tests/golden/sentences.json";
+import type { NoticeItem, SummaryItem } from "../api.gen";
 import { noticeText, summaryText } from "./sentences";
 
 const clock = (at: number): string => `time ${at}`;
@@ -10,6 +10,8 @@ it.each(golden.notices.map(({ text, event }) => [text, event] as const))("says o
   expect(noticeText(event as NoticeItem["event"], clock)).toBe(text);
 });
 
-it.each((golden.summaries as unknown as { text: string; item: SummaryItem }[]).map(({ text, item }) => [text, item] as const))("says of a summary: %s", (text, item) => {
+it.each(
+  (golden.summaries as unknown as { text: string; item: SummaryItem }[]).map(({ text, item }) => [text, item] as const),
+)("says of a summary: %s", (text, item) => {
   expect(summaryText(item, clock)).toBe(text);
 });

@@ -1,7 +1,7 @@
 /** What happened in a session, in the words of the log and the export: their templates, filled in as they do it. */
 import type { NoticeItem, ResetPolicy, ResetPostponed, SummaryItem } from "../api.gen";
-import { SENTENCES } from "../sentences.gen";
 import { now } from "../net/clock";
+import { SENTENCES } from "../sentences.gen";
 import { type Actor, actorWords, coming, moment } from "../words";
 
 type Clock = (at: number) => string;
@@ -22,10 +22,13 @@ export function summaryText(item: Pick<SummaryItem, "state" | "problem">, clock:
 
 /** `{field|format}` is a value; `[field?text]`, `[!field?text]` and `[field=value?text]` are there or left out. */
 function fill(template: string, source: object, clock: Clock): string {
-  const chosen = template.replace(/\[(!?)([\w.]+)(?:=(\w+))?\?([^\]]*)\]/g, (_, no: string, path: string, value: string | undefined, text: string) => {
-    const known = field(source, path);
-    return (value === undefined ? Boolean(known) : String(known) === value) !== (no === "!") ? text : "";
-  });
+  const chosen = template.replace(
+    /\[(!?)([\w.]+)(?:=(\w+))?\?([^\]]*)\]/g,
+    (_, no: string, path: string, value: string | undefined, text: string) => {
+      const known = field(source, path);
+      return (value === undefined ? Boolean(known) : String(known) === value) !== (no === "!") ? text : "";
+    },
+  );
   return chosen.replace(/\{([\w.]+)(?:\|(\w+))?\}/g, (_, path: string, format: string | undefined) => {
     const value = field(source, path);
     return format === "time" ? clock(value as number) : (FORMATS[format ?? ""] ?? String)(value as never);
@@ -61,5 +64,7 @@ function wholeSeconds(ms: number): string {
 
 export function policyWords(policy: ResetPolicy): string {
   const given = Object.entries(policy).filter(([, value]) => value !== null && value !== undefined);
-  return given.length === 0 ? "as its profile says" : given.map(([name, value]) => `${name} = ${String(value)}`).join(", ");
+  return given.length === 0
+    ? "as its profile says"
+    : given.map(([name, value]) => `${name} = ${String(value)}`).join(", ");
 }

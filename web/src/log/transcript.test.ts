@@ -1,6 +1,18 @@
 /** The dashboard's fold makes the same items of real logs as the one that the terminal and the export use. */
 import { describe, expect, it } from "vitest";
-import type { ChapterItem, Delta, LogRecord, MessageItem, NoteItem, NoticeItem, StepItem, SummaryItem, ToolCallView, TurnEndItem, WaitItem } from "../api.gen";
+import type {
+  ChapterItem,
+  Delta,
+  LogRecord,
+  MessageItem,
+  NoteItem,
+  NoticeItem,
+  StepItem,
+  SummaryItem,
+  ToolCallView,
+  TurnEndItem,
+  WaitItem,
+} from "../api.gen";
 import { type CallView, emptySession, type Item, type SessionView, stateOf } from "./model";
 import { happened, spoken } from "./reduce";
 
@@ -19,9 +31,30 @@ function shared(view: SessionView): readonly Shared[] {
   return items.sort((a, b) => a.version - b.version);
 }
 
-const call = ({ startedAt, durationMs, exitCode, state, call, tool, arguments: given, output, signal, files, task }: CallView): ToolCallView => ({
-  call, tool, arguments: given, output, signal, files: [...files], task,
-  state: state === "queued" ? "pending" : state, started_at: startedAt, duration_ms: durationMs, exit_code: exitCode,
+const call = ({
+  startedAt,
+  durationMs,
+  exitCode,
+  state,
+  call,
+  tool,
+  arguments: given,
+  output,
+  signal,
+  files,
+  task,
+}: CallView): ToolCallView => ({
+  call,
+  tool,
+  arguments: given,
+  output,
+  signal,
+  files: [...files],
+  task,
+  state: state === "queued" ? "pending" : state,
+  started_at: startedAt,
+  duration_ms: durationMs,
+  exit_code: exitCode,
 });
 
 function one(item: Item): Shared {
@@ -34,21 +67,57 @@ function one(item: Item): Shared {
       return { item: "notice", ...here, event: item.event };
     case "step":
       return {
-        item: "step", version: here.version, at: item.askedAt, turn: item.turn, step: item.step, profile: item.who, model: item.model,
-        text: item.text, thinking: item.thinking, calls: item.calls.map(call), cut_reason: item.cut, problem: item.problem, usage: item.usage,
+        item: "step",
+        version: here.version,
+        at: item.askedAt,
+        turn: item.turn,
+        step: item.step,
+        profile: item.who,
+        model: item.model,
+        text: item.text,
+        thinking: item.thinking,
+        calls: item.calls.map(call),
+        cut_reason: item.cut,
+        problem: item.problem,
+        usage: item.usage,
         state: item.live ? "live" : item.problem ? "failed" : item.cut && !item.finish ? "cut" : "done",
-        finish: (item.finish || null) as NonNullable<StepItem["finish"]> | null, ended_at: item.live ? null : item.at,
+        finish: (item.finish || null) as NonNullable<StepItem["finish"]> | null,
+        ended_at: item.live ? null : item.at,
       };
     case "wait":
       return {
-        item: "wait", ...here, wait: item.wait, turn: item.turn, purpose: item.purpose as WaitItem["purpose"], reason: item.reason, call: item.callId,
-        choices: [...item.choices], until: item.until, default: item.otherwise, pattern: item.pattern, shown: [...item.shown],
-        answer: item.answer && { answer: item.answer.text, by: item.answer.actor, at: item.answer.at, note: item.answer.note },
+        item: "wait",
+        ...here,
+        wait: item.wait,
+        turn: item.turn,
+        purpose: item.purpose as WaitItem["purpose"],
+        reason: item.reason,
+        call: item.callId,
+        choices: [...item.choices],
+        until: item.until,
+        default: item.otherwise,
+        pattern: item.pattern,
+        shown: [...item.shown],
+        answer: item.answer && {
+          answer: item.answer.text,
+          by: item.answer.actor,
+          at: item.answer.at,
+          note: item.answer.note,
+        },
       };
     case "chapter":
       return {
-        item: "chapter", ...here, chapter: item.chapter, rule: item.rule, reason: item.reason, by: item.actor, kept: [...item.kept],
-        stopped: [...item.stopped], hand_over: item.note, hand_over_from: item.noteFrom, undone: item.undone,
+        item: "chapter",
+        ...here,
+        chapter: item.chapter,
+        rule: item.rule,
+        reason: item.reason,
+        by: item.actor,
+        kept: [...item.kept],
+        stopped: [...item.stopped],
+        hand_over: item.note,
+        hand_over_from: item.noteFrom,
+        undone: item.undone,
       };
     case "summary": {
       const { key: _, kind, ...summary } = item;
@@ -56,8 +125,18 @@ function one(item: Item): Shared {
     }
     case "end":
       return {
-        item: "turn_end", ...here, turn: item.turn, outcome: item.outcome as TurnEndItem["outcome"], reason: item.reason, problem: item.problem,
-        started_at: item.startedAt, model: item.model, input_tokens: item.tokensIn, output_tokens: item.tokensOut, cost: item.cost, undone: item.undone,
+        item: "turn_end",
+        ...here,
+        turn: item.turn,
+        outcome: item.outcome as TurnEndItem["outcome"],
+        reason: item.reason,
+        problem: item.problem,
+        started_at: item.startedAt,
+        model: item.model,
+        input_tokens: item.tokensIn,
+        output_tokens: item.tokensOut,
+        cost: item.cost,
+        undone: item.undone,
       };
   }
 }

@@ -6,7 +6,10 @@ import { line } from "./link";
 export const newerBuild = new Cell(false);
 
 /** The build puts its own name into the page. */
-export const ours = typeof document === "undefined" ? "" : (document.querySelector<HTMLMetaElement>('meta[name="holdfast-build"]')?.content ?? "");
+export const ours =
+  typeof document === "undefined"
+    ? ""
+    : (document.querySelector<HTMLMetaElement>('meta[name="holdfast-build"]')?.content ?? "");
 
 export async function checkBuild(): Promise<void> {
   try {

@@ -5,7 +5,7 @@
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import type { BoardView, CardDetail, CardView, LogRecord } from "../api.gen";
 import { cardHappened } from "../log/cards";
-import { Refused, call } from "./http";
+import { call, Refused } from "./http";
 import { queries } from "./queries";
 
 const PAGE = 10_000;
@@ -28,8 +28,10 @@ async function all(board: string, status: string): Promise<readonly CardView[]> 
     queries.setQueryData(key, caughtUp(cards, board, status));
   }
   const found: CardView[] = [];
-  for (let offset: number | null = 0; offset !== null;) {
-    const page: { cards: CardView[]; next: number | null } = await call("GET /v1/cards", { query: { board, status, offset, limit: PAGE } });
+  for (let offset: number | null = 0; offset !== null; ) {
+    const page: { cards: CardView[]; next: number | null } = await call("GET /v1/cards", {
+      query: { board, status, offset, limit: PAGE },
+    });
     found.push(...page.cards);
     offset = page.next;
   }
@@ -43,14 +45,18 @@ export const useCards = (board: string, status = ""): UseQueryResult<readonly Ca
 /** By its title, on any board. */
 export const useCardSearch = (text: string): readonly CardView[] =>
   useQuery({
-    queryKey: ["card-search", text], enabled: text.length > 0,
+    queryKey: ["card-search", text],
+    enabled: text.length > 0,
     queryFn: async () => (await call("GET /v1/cards", { query: { text, limit: 20 } })).cards,
   }).data ?? NOTHING;
 
 export const useCard = (id: string, enabled = true): UseQueryResult<CardDetail> =>
   useQuery({
-    queryKey: ["card", id], enabled, queryFn: () => call("GET /v1/cards/{id}", { path: { id } }),
-    refetchInterval: (query) => (query.state.data?.card.status === "running" ? 5_000 : query.state.data?.card.status === "ready" ? 10_000 : false),
+    queryKey: ["card", id],
+    enabled,
+    queryFn: () => call("GET /v1/cards/{id}", { path: { id } }),
+    refetchInterval: (query) =>
+      query.state.data?.card.status === "running" ? 5_000 : query.state.data?.card.status === "ready" ? 10_000 : false,
   });
 
 // --- what the log says ---------------------------------------------------------------------------
@@ -58,14 +64,14 @@ export const useCard = (id: string, enabled = true): UseQueryResult<CardDetail> 
 const idOf = (record: LogRecord): string => record.stream.slice(record.stream.indexOf("/") + 1);
 let recent: LogRecord[] = [];
 let waiting: LogRecord[] = [];
-let timer: ReturnType<typeof setTimeout> | undefined;
+let _timer: ReturnType<typeof setTimeout> | undefined;
 
 /** An event of a card's stream. */
 export function cardTold(record: LogRecord): void {
   recent.push(record);
   if (recent.length > RECENT) recent = recent.slice(-RECENT / 2);
   waiting.push(record);
-  timer ??= setTimeout(fold, SOON_MS);
+  _timer ??= setTimeout(fold, SOON_MS);
 }
 
 /** What was heard is not so any more: the log is shorter than it was. */
@@ -97,7 +103,7 @@ export function known(id: string): CardView | undefined {
 }
 
 function fold(): void {
-  timer = undefined;
+  _timer = undefined;
   const records = waiting;
   waiting = [];
   const before = new Map<string, CardView>();
@@ -109,14 +115,15 @@ function fold(): void {
   }
   const after = new Map<string, CardView>(before);
   const missing = new Set<string>();
-  const whole = queries.getQueriesData<readonly CardView[]>({ queryKey: ["cards"] }).some(([key, rows]) => rows && key[2] === ""); // else only blocked ones are shown
+  const whole = queries
+    .getQueriesData<readonly CardView[]>({ queryKey: ["cards"] })
+    .some(([key, rows]) => rows && key[2] === ""); // else only blocked ones are shown
   for (const record of records) {
     const id = idOf(record);
     const next = cardHappened(after.get(id), record);
     if (next === null) {
       if (whole || record.event.kind === "CardBlocked") missing.add(id);
-    }
-    else after.set(id, next);
+    } else after.set(id, next);
   }
   put(after);
   if (missing.size > MANY) void queries.invalidateQueries({ queryKey: ["cards"] });
@@ -125,7 +132,11 @@ function fold(): void {
 
 async function fetched(id: string): Promise<void> {
   try {
-    const { card } = await queries.fetchQuery({ queryKey: ["card", id], queryFn: () => call("GET /v1/cards/{id}", { path: { id } }), staleTime: 0 });
+    const { card } = await queries.fetchQuery({
+      queryKey: ["card", id],
+      queryFn: () => call("GET /v1/cards/{id}", { path: { id } }),
+      staleTime: 0,
+    });
     put(new Map([[id, card]]));
   } catch (error) {
     if (!(error instanceof Refused)) void queries.invalidateQueries({ queryKey: ["cards"] });
@@ -140,9 +151,15 @@ function put(rows: ReadonlyMap<string, CardView>): void {
   }
 }
 
-export function laid(list: readonly CardView[], rows: ReadonlyMap<string, CardView>, board: string, status: string): readonly CardView[] {
+export function laid(
+  list: readonly CardView[],
+  rows: ReadonlyMap<string, CardView>,
+  board: string,
+  status: string,
+): readonly CardView[] {
   const left = new Map(rows);
-  const fits = (card: CardView): boolean => card.status !== "archived" && (!board || card.board === board) && (!status || card.status === status);
+  const fits = (card: CardView): boolean =>
+    card.status !== "archived" && (!board || card.board === board) && (!status || card.status === status);
   const next = list.flatMap((row) => {
     const change = left.get(row.id);
     if (!change) return [row];

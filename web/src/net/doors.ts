@@ -1,5 +1,17 @@
 /** Signing in, devices, read cursors: what a browser needs beside the log. */
-import type { Accepted, AwaySummary, Build, DeviceList, LoggedIn, Reviewed, OwnDevice, QueueEdit, ReadPosition, SignInCode, Status } from "../api.gen";
+import type {
+  Accepted,
+  AwaySummary,
+  Build,
+  DeviceList,
+  LoggedIn,
+  OwnDevice,
+  QueueEdit,
+  ReadPosition,
+  Reviewed,
+  SignInCode,
+  Status,
+} from "../api.gen";
 import { learn } from "./clock";
 import { call } from "./http";
 
@@ -11,7 +23,8 @@ export async function status(): Promise<Status> {
   return found;
 }
 
-export const login = (code: string, name: string): Promise<LoggedIn> => call("POST /v1/login", { body: { code, name } });
+export const login = (code: string, name: string): Promise<LoggedIn> =>
+  call("POST /v1/login", { body: { code, name } });
 export const logout = (): Promise<LoggedIn> => call("POST /v1/logout");
 export const newCode = (): Promise<SignInCode> => call("POST /v1/codes");
 export const build = (): Promise<Build> => call("GET /v1/build");

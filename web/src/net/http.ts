@@ -3,7 +3,12 @@ import type { ApiError, Routes } from "../api.gen";
 import { visible } from "../parts/blocks";
 
 export class Refused extends Error {
-  constructor(readonly status: number, readonly code: string, message: string, readonly hint: string) {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint: string,
+  ) {
     super(message);
   }
 }
@@ -35,7 +40,8 @@ export function newId(): string {
 }
 
 export function call<R extends keyof Routes>(
-  route: R, options: Options & (Routes[R]["takes"] extends undefined ? object : { readonly body?: Routes[R]["takes"] }) = {},
+  route: R,
+  options: Options & (Routes[R]["takes"] extends undefined ? object : { readonly body?: Routes[R]["takes"] }) = {},
 ): Promise<Routes[R]["gives"]> {
   return request<Routes[R]["gives"]>(route, options);
 }

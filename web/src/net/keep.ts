@@ -38,7 +38,10 @@ export function names(beginning: string): readonly string[] {
   } catch {
     // disabled: memory has all there is
   }
-  return [...found].filter((key) => key.startsWith(PREFIX + beginning)).map((key) => key.slice(PREFIX.length)).sort();
+  return [...found]
+    .filter((key) => key.startsWith(PREFIX + beginning))
+    .map((key) => key.slice(PREFIX.length))
+    .sort();
 }
 
 export function isKept(): boolean {

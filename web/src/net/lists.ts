@@ -2,10 +2,11 @@
  * The lists: the gateway's projections of the log, loaded page by page. When the log says that something changed, the
  * first page is asked for again and laid over what is known; a row that changed in its place is asked for alone.
  */
-import { useCallback } from "react";
+
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
+import { useCallback } from "react";
 import type { SessionView, TaskView } from "../api.gen";
-import { Refused, call } from "./http";
+import { call, Refused } from "./http";
 import { queries } from "./queries";
 
 export interface Listing<T> {
@@ -14,7 +15,9 @@ export interface Listing<T> {
   readonly next: string | null;
 }
 
-interface Row { readonly id: string }
+interface Row {
+  readonly id: string;
+}
 type Order<T> = (a: T, b: T) => number;
 
 const byId = (a: Row, b: Row): number => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
@@ -61,7 +64,9 @@ const PAGE = 200;
 const asking = new Set<string>();
 
 function useList<T extends Row>(
-  key: readonly (string | boolean)[], ask: (before: string) => Promise<Listing<T>>, order: Order<T>,
+  key: readonly (string | boolean)[],
+  ask: (before: string) => Promise<Listing<T>>,
+  order: Order<T>,
 ): List<T> {
   const query = useQuery({
     queryKey: key,
@@ -76,26 +81,45 @@ function useList<T extends Row>(
   const loadMore = useCallback(() => {
     if (next === null || asking.has(name)) return;
     asking.add(name);
-    void ask(next).then((page) => {
-      queries.setQueryData<Listing<T>>(JSON.parse(name) as unknown[], (known) => (known?.next === next ? grown(known, page) : known));
-    }, () => undefined).finally(() => asking.delete(name));
+    void ask(next)
+      .then(
+        (page) => {
+          queries.setQueryData<Listing<T>>(JSON.parse(name) as unknown[], (known) =>
+            known?.next === next ? grown(known, page) : known,
+          );
+        },
+        () => undefined,
+      )
+      .finally(() => asking.delete(name));
   }, [next, name, ask]);
-  return { rows: query.data?.rows ?? [], loaded: query.data !== undefined && !query.isPlaceholderData, isLoading: query.isLoading, more: next !== null, loadMore };
+  return {
+    rows: query.data?.rows ?? [],
+    loaded: query.data !== undefined && !query.isPlaceholderData,
+    isLoading: query.isLoading,
+    more: next !== null,
+    loadMore,
+  };
 }
 
 export function useSessions(archived: boolean, text = ""): List<SessionView> {
-  const ask = useCallback(async (before: string): Promise<Listing<SessionView>> => {
-    const { sessions, next } = await call("GET /v1/sessions", { query: { archived, text, limit: PAGE, before } });
-    return { rows: sessions, next };
-  }, [archived, text]);
+  const ask = useCallback(
+    async (before: string): Promise<Listing<SessionView>> => {
+      const { sessions, next } = await call("GET /v1/sessions", { query: { archived, text, limit: PAGE, before } });
+      return { rows: sessions, next };
+    },
+    [archived, text],
+  );
   return useList(["sessions", archived, text], ask, sessionOrder);
 }
 
 export function useTasks(state = "", kind = "", text = ""): List<TaskView> {
-  const ask = useCallback(async (before: string): Promise<Listing<TaskView>> => {
-    const { tasks, next } = await call("GET /v1/tasks", { query: { state, kind, text, limit: PAGE, before } });
-    return { rows: tasks, next };
-  }, [state, kind, text]);
+  const ask = useCallback(
+    async (before: string): Promise<Listing<TaskView>> => {
+      const { tasks, next } = await call("GET /v1/tasks", { query: { state, kind, text, limit: PAGE, before } });
+      return { rows: tasks, next };
+    },
+    [state, kind, text],
+  );
   return useList(["tasks", state, kind, text], ask, taskOrder);
 }
 

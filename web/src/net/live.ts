@@ -1,7 +1,7 @@
 /** The sessions that this page has folded so far: one truth for every component, kept while the page lives. */
 import type { Delta, LogRecord } from "../api.gen";
+import { emptySession, type SessionView } from "../log/model";
 import { happened, spoken } from "../log/reduce";
-import { type SessionView, emptySession } from "../log/model";
 import { Cell } from "./cell";
 import { now } from "./clock";
 import { Socket } from "./link";
@@ -30,9 +30,12 @@ export class LiveSession {
     this.socket ??= new Socket({
       address: () => `/v1/sessions/${this.id}/events?after=${this.view.get().version}`,
       heard: (frame) => this.heard(frame.events as readonly LogRecord[] | undefined, frame.delta as Delta | undefined),
-      back: () => this.reconnects.set({
-        count: this.reconnects.get().count + 1, version: this.view.get().version, leftAt: this.heardAt,
-      }),
+      back: () =>
+        this.reconnects.set({
+          count: this.reconnects.get().count + 1,
+          version: this.view.get().version,
+          leftAt: this.heardAt,
+        }),
       refused: (code, message) => this.refused(code, message),
     });
     return () => {

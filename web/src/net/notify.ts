@@ -2,7 +2,8 @@
 import { load, save } from "./keep";
 
 export const canNotify = (): boolean => "Notification" in window && "serviceWorker" in navigator;
-export const wantsNotifications = (): boolean => canNotify() && load("notify", false) && Notification.permission === "granted";
+export const wantsNotifications = (): boolean =>
+  canNotify() && load("notify", false) && Notification.permission === "granted";
 
 export async function setNotifications(on: boolean): Promise<boolean> {
   if (on && (await Notification.requestPermission()) !== "granted") return false;
@@ -17,5 +18,7 @@ export async function setNotifications(on: boolean): Promise<boolean> {
 export function notify(seq: number, title: string, body: string, to: string): void {
   if (!wantsNotifications()) return;
   const looks = document.visibilityState === "visible";
-  void navigator.serviceWorker.ready.then((worker) => worker.active?.postMessage({ seq, looks, title, body: body.slice(0, 300), to }));
+  void navigator.serviceWorker.ready.then((worker) =>
+    worker.active?.postMessage({ seq, looks, title, body: body.slice(0, 300), to }),
+  );
 }

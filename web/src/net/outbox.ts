@@ -4,7 +4,7 @@
  */
 import { Cell } from "./cell";
 import { now } from "./clock";
-import { Refused, Unreachable, call, newId } from "./http";
+import { call, newId, Refused, Unreachable } from "./http";
 import { drop, load, names, save } from "./keep";
 import { line } from "./link";
 
@@ -57,7 +57,9 @@ export async function flush(): Promise<void> {
     for (let next = first(); next; next = first()) {
       try {
         await call("POST /v1/sessions/{id}/messages", {
-          path: { id: next.session }, key: next.id, body: { text: next.text, mode: next.mode },
+          path: { id: next.session },
+          key: next.id,
+          body: { text: next.text, mode: next.mode },
         });
         discard(next.id);
       } catch (error) {

@@ -17,16 +17,16 @@ const MANY = 20;
 const NEWS_MS = 60_000;
 
 let stale = new Set<string>();
-let timer: ReturnType<typeof setTimeout> | undefined;
+let _timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Ask again soon, once for many changes: a list by its name, one thing as `name/id`. */
 function changed(...changes: readonly string[]): void {
   for (const change of changes) stale.add(change);
-  timer ??= setTimeout(ask, SOON_MS);
+  _timer ??= setTimeout(ask, SOON_MS);
 }
 
 function ask(): void {
-  timer = undefined;
+  _timer = undefined;
   const changes = [...stale];
   stale = new Set();
   const tasks = changes.filter((change) => change.startsWith("a-task/"));
@@ -40,7 +40,21 @@ function ask(): void {
   }
 }
 
-const LISTS = ["sessions", "at-work", "tasks", "running", "ended", "inbox", "overview", "status", "stale", "outlook", "boards", "cards", "card"] as const;
+const LISTS = [
+  "sessions",
+  "at-work",
+  "tasks",
+  "running",
+  "ended",
+  "inbox",
+  "overview",
+  "status",
+  "stale",
+  "outlook",
+  "boards",
+  "cards",
+  "card",
+] as const;
 
 /** Follow the log from where the lists were read on. */
 export function followWorld(cursor: number): () => void {
@@ -115,11 +129,19 @@ function told(record: LogRecord): void {
       break;
     case "ChapterOpened":
       changed("stale", "inbox");
-      if (news && event.notify !== false && event.rule !== "person") say(seq, "idle", `Chapter ${event.chapter} of a session began`, event.reason, `/s/${id}`);
+      if (news && event.notify !== false && event.rule !== "person")
+        say(seq, "idle", `Chapter ${event.chapter} of a session began`, event.reason, `/s/${id}`);
       break;
     case "StaleListed":
       changed("stale");
-      if (news) say(seq, "waiting", `${plural(event.tasks.length, "command")} ${event.tasks.length === 1 ? "is" : "are"} stale`, event.reasons[0] ?? "", "/home");
+      if (news)
+        say(
+          seq,
+          "waiting",
+          `${plural(event.tasks.length, "command")} ${event.tasks.length === 1 ? "is" : "are"} stale`,
+          event.reasons[0] ?? "",
+          "/home",
+        );
       break;
     case "CardCreated":
     case "BoardCreated":
@@ -135,7 +157,8 @@ function told(record: LogRecord): void {
       changed("card"); // there is less room for the others, or more
       break;
     case "CardBlocked":
-      if (news && byWhom(event.by) !== "you") ofCard(seq, id, "blocked", event.block_kind === "needs_input" ? "needs you" : "is blocked", event.reason);
+      if (news && byWhom(event.by) !== "you")
+        ofCard(seq, id, "blocked", event.block_kind === "needs_input" ? "needs you" : "is blocked", event.reason);
       break;
     case "CardUnblocked": {
       const row = known(id);
@@ -193,16 +216,25 @@ const hasTask = (session: string): boolean =>
 /** What became of a card, by its title. */
 function ofCard(seq: number, id: string, look: string, what: string, text: string): void {
   const row = known(id);
-  const tell = (title: string, board: string): void => say(seq, look, `${title} ${what}`, text, `/board/${board}/${id}`);
+  const tell = (title: string, board: string): void =>
+    say(seq, look, `${title} ${what}`, text, `/board/${board}/${id}`);
   if (row) tell(row.title, row.board);
-  else void call("GET /v1/cards/{id}", { path: { id } }).then(({ card }) => tell(card.title, card.board), () => undefined);
+  else
+    void call("GET /v1/cards/{id}", { path: { id } }).then(
+      ({ card }) => tell(card.title, card.board),
+      () => undefined,
+    );
 }
 
 function ended(seq: number, id: string, outcome: string, reason: string): void {
-  void call("GET /v1/tasks/{id}", { path: { id } }).then((task) => {
-    const how = outcome === "lost" ? "was lost" : outcome === "done" ? "is done" : outcome;
-    if (!task.foreground && task.kind !== "card") say(seq, outcome === "lost" ? "unknown" : outcome, `${task.title} ${how}`, reason, `/tasks/${id}`);
-  }, () => undefined);
+  void call("GET /v1/tasks/{id}", { path: { id } }).then(
+    (task) => {
+      const how = outcome === "lost" ? "was lost" : outcome === "done" ? "is done" : outcome;
+      if (!task.foreground && task.kind !== "card")
+        say(seq, outcome === "lost" ? "unknown" : outcome, `${task.title} ${how}`, reason, `/tasks/${id}`);
+    },
+    () => undefined,
+  );
 }
 
 /** Whoever looks at the very thing is told nothing. */

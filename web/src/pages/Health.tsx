@@ -19,31 +19,65 @@ export function Health(): ReactNode {
   return (
     <>
       <section className="panel" aria-label="Health">
-        <header><h2>Health</h2><span className="grow" /><Chip state={status.writable ? WELL : { look: "failed", icon: "failed", word: "Read-only" }} /></header>
+        <header>
+          <h2>Health</h2>
+          <span className="grow" />
+          <Chip state={status.writable ? WELL : { look: "failed", icon: "failed", word: "Read-only" }} />
+        </header>
         <dl className="pairs">
-          <dt>Problem</dt><dd>{status.problem || "none"}</dd>
-          <dt>Up for</dt><dd>{duration(status.uptime_ms)}</dd>
-          <dt>Home</dt><dd className="mono">{status.home}</dd>
-          <dt>Address</dt><dd className="mono">{status.url}</dd>
-          <dt>Sessions</dt><dd>{status.sessions} and {status.archived} archived</dd>
-          <dt>Log</dt><dd>{plural(status.events, "event")}, {plural(status.messages, "message")}</dd>
-          <dt>In the background</dt><dd>{plural(status.tasks, "task")}</dd>
+          <dt>Problem</dt>
+          <dd>{status.problem || "none"}</dd>
+          <dt>Up for</dt>
+          <dd>{duration(status.uptime_ms)}</dd>
+          <dt>Home</dt>
+          <dd className="mono">{status.home}</dd>
+          <dt>Address</dt>
+          <dd className="mono">{status.url}</dd>
+          <dt>Sessions</dt>
+          <dd>
+            {status.sessions} and {status.archived} archived
+          </dd>
+          <dt>Log</dt>
+          <dd>
+            {plural(status.events, "event")}, {plural(status.messages, "message")}
+          </dd>
+          <dt>In the background</dt>
+          <dd>{plural(status.tasks, "task")}</dd>
         </dl>
       </section>
       <section className="panel" aria-label="Doctor">
-        <header><h2>What the doctor finds</h2>{found.data && <span className="faint wide"><Time at={found.data.at} /></span>}<span className="grow" />
+        <header>
+          <h2>What the doctor finds</h2>
+          {found.data && (
+            <span className="faint wide">
+              <Time at={found.data.at} />
+            </span>
+          )}
+          <span className="grow" />
           {found.data && <Chip state={found.data.ok ? WELL : UNWELL} />}
-          <button type="button" className="btn small" disabled={found.isFetching} onClick={() => void found.refetch()}>{found.isFetching ? "Looking" : "Look again"}</button></header>
+          <button type="button" className="btn small" disabled={found.isFetching} onClick={() => void found.refetch()}>
+            {found.isFetching ? "Looking" : "Look again"}
+          </button>
+        </header>
         {found.isLoading && <Loading rows={4} />}
         {found.isError && <p className="muted">{found.error.message}</p>}
         {found.data?.findings.map((one) => (
           <div key={one.name} className="finding">
-            <Chip state={one.ok ? { look: "done", icon: "done", word: "Well" } : { look: "failed", icon: "failed", word: "Not well" }} />
-            <b>{one.name}</b><span className="muted">{one.detail}</span>
+            <Chip
+              state={
+                one.ok
+                  ? { look: "done", icon: "done", word: "Well" }
+                  : { look: "failed", icon: "failed", word: "Not well" }
+              }
+            />
+            <b>{one.name}</b>
+            <span className="muted">{one.detail}</span>
             {one.hint && <span className="hint">{one.hint}</span>}
           </div>
         ))}
-        <p className="faint">It changes nothing. In a terminal: <code className="select-all">holdfast doctor</code></p>
+        <p className="faint">
+          It changes nothing. In a terminal: <code className="select-all">holdfast doctor</code>
+        </p>
       </section>
     </>
   );

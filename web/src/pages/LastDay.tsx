@@ -17,16 +17,35 @@ export function LastDay(): ReactNode {
   const words = `${plural(sum("turns"), "turn")} and ${plural(sum("tasks"), "task")} ended, ${sum("failed")} of them failed, ${plural(sum("waits"), "question")} asked`;
   return (
     <section className="panel" aria-label="Last 24 hours">
-      <header><h2>Last 24 hours</h2></header>
+      <header>
+        <h2>Last 24 hours</h2>
+      </header>
       <div className="chart">
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={words}>
-          {slots.map((slot, index) => <Bar key={slot.at} slot={slot} x={index * step + 1} width={step - 2} scale={(HEIGHT - 2) / most} />)}
+          {slots.map((slot, index) => (
+            <Bar key={slot.at} slot={slot} x={index * step + 1} width={step - 2} scale={(HEIGHT - 2) / most} />
+          ))}
           <line x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} className="ground" />
         </svg>
-        <div className="hours" aria-hidden="true">{[0, 12, 24, 36].map((index) => <span key={index}>{clock(slots[index]?.at ?? 0)}</span>)}<span>now</span></div>
+        <div className="hours" aria-hidden="true">
+          {[0, 12, 24, 36].map((index) => (
+            <span key={index}>{clock(slots[index]?.at ?? 0)}</span>
+          ))}
+          <span>now</span>
+        </div>
         <p className="legend">
-          <span className="working"><i />{plural(sum("turns"), "turn")} and {plural(sum("tasks"), "task")} ended</span>
-          <span className="failed"><i />{sum("failed")} failed</span><span className="waiting"><i />{plural(sum("waits"), "question")}</span>
+          <span className="working">
+            <i />
+            {plural(sum("turns"), "turn")} and {plural(sum("tasks"), "task")} ended
+          </span>
+          <span className="failed">
+            <i />
+            {sum("failed")} failed
+          </span>
+          <span className="waiting">
+            <i />
+            {plural(sum("waits"), "question")}
+          </span>
         </p>
       </div>
     </section>
@@ -34,10 +53,24 @@ export function LastDay(): ReactNode {
 }
 
 /** What went well below, what failed and what waits on top. */
-function Bar({ slot, x, width, scale }: { readonly slot: WorkSlot; readonly x: number; readonly width: number; readonly scale: number }): ReactNode {
+function Bar({
+  slot,
+  x,
+  width,
+  scale,
+}: {
+  readonly slot: WorkSlot;
+  readonly x: number;
+  readonly width: number;
+  readonly scale: number;
+}): ReactNode {
   const ended = slot.turns + slot.tasks;
   if (ended + slot.waits === 0) return null;
-  const parts: readonly (readonly [string, number])[] = [["working", ended - slot.failed], ["failed", slot.failed], ["waiting", slot.waits]];
+  const parts: readonly (readonly [string, number])[] = [
+    ["working", ended - slot.failed],
+    ["failed", slot.failed],
+    ["waiting", slot.waits],
+  ];
   let y = HEIGHT - 1;
   return (
     <g>

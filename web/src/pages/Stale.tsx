@@ -25,18 +25,56 @@ export function StaleCommands(): ReactNode {
   if (stale.length === 0) return null;
   return (
     <section className="panel" aria-label="Stale commands">
-      <header><h2>Stale commands</h2><span className="faint">{stale.length}</span><span className="grow" />
-        {stale.length > 1 && <button type="button" className="btn small" onClick={() => setAsking(true)}>Stop all {stale.length}</button>}</header>
+      <header>
+        <h2>Stale commands</h2>
+        <span className="faint">{stale.length}</span>
+        <span className="grow" />
+        {stale.length > 1 && (
+          <button type="button" className="btn small" onClick={() => setAsking(true)}>
+            Stop all {stale.length}
+          </button>
+        )}
+      </header>
       {stale.map((task) => (
         <div key={task.id} className="need" data-why={`task/${task.id}`}>
-          <Chip state={STALE} /><span className="q cut mono"><Link href={`/tasks/${task.id}`}>{task.title}</Link></span>
-          <span className="sub">{task.stale} · for <Since at={task.started_at} /></span>
-          <span className="acts"><button type="button" className="btn small" aria-label={`Stop ${task.title}`} onClick={() => void stopTasks([task])}><Icon name="stop" />Stop</button></span>
+          <Chip state={STALE} />
+          <span className="q cut mono">
+            <Link href={`/tasks/${task.id}`}>{task.title}</Link>
+          </span>
+          <span className="sub">
+            {task.stale} · for <Since at={task.started_at} />
+          </span>
+          <span className="acts">
+            <button
+              type="button"
+              className="btn small"
+              aria-label={`Stop ${task.title}`}
+              onClick={() => void stopTasks([task])}
+            >
+              <Icon name="stop" />
+              Stop
+            </button>
+          </span>
         </div>
       ))}
       {asking && (
-        <Confirm title={`Stop ${plural(stale.length, "stale command")}?`} verb={`Stop ${stale.length}`} onNo={() => setAsking(false)} onYes={() => { setAsking(false); void stopTasks(stale); }}>
-          <ul className="still">{stale.map((task) => <li key={task.id}><span className="cut grow mono">{task.title}</span><span className="faint">{task.stale}</span></li>)}</ul>
+        <Confirm
+          title={`Stop ${plural(stale.length, "stale command")}?`}
+          verb={`Stop ${stale.length}`}
+          onNo={() => setAsking(false)}
+          onYes={() => {
+            setAsking(false);
+            void stopTasks(stale);
+          }}
+        >
+          <ul className="still">
+            {stale.map((task) => (
+              <li key={task.id}>
+                <span className="cut grow mono">{task.title}</span>
+                <span className="faint">{task.stale}</span>
+              </li>
+            ))}
+          </ul>
         </Confirm>
       )}
     </section>

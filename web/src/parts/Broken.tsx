@@ -2,7 +2,10 @@ import { Component, type ReactNode } from "react";
 import { Empty } from "./Empty";
 
 /** A part of the page could not be loaded or drawn: say so, and leave the rest standing. */
-export class Broken extends Component<{ readonly place: string; readonly children: ReactNode }, { readonly at: string | null }> {
+export class Broken extends Component<
+  { readonly place: string; readonly children: ReactNode },
+  { readonly at: string | null }
+> {
   override state = { at: null as string | null };
 
   static getDerivedStateFromError(): { at: string } {
@@ -16,7 +19,14 @@ export class Broken extends Component<{ readonly place: string; readonly childre
   override render(): ReactNode {
     if (this.state.at === null) return this.props.children;
     return (
-      <Empty title="This page cannot be shown right now" action={<button type="button" className="btn" onClick={() => window.location.reload()}>Reload</button>}>
+      <Empty
+        title="This page cannot be shown right now"
+        action={
+          <button type="button" className="btn" onClick={() => window.location.reload()}>
+            Reload
+          </button>
+        }
+      >
         Agents and commands keep running. Nothing that was sent is lost.
       </Empty>
     );

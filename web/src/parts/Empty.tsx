@@ -1,12 +1,31 @@
 import type { ReactNode } from "react";
 import { Logo } from "./Icon";
 
-export function Empty({ title, children, action }: {
-  readonly title: string; readonly children: ReactNode; readonly action?: ReactNode;
+export function Empty({
+  title,
+  children,
+  action,
+}: {
+  readonly title: string;
+  readonly children: ReactNode;
+  readonly action?: ReactNode;
 }): ReactNode {
-  return <div className="empty"><Logo stone={false} /><strong>{title}</strong><p>{children}</p>{action}</div>;
+  return (
+    <div className="empty">
+      <Logo stone={false} />
+      <strong>{title}</strong>
+      <p>{children}</p>
+      {action}
+    </div>
+  );
 }
 
 export function Loading({ rows = 5 }: { readonly rows?: number }): ReactNode {
-  return <div className="loading" aria-hidden="true">{Array.from({ length: rows }, (_, index) => <i key={index} />)}</div>;
+  return (
+    <div className="loading" aria-hidden="true">
+      {Array.from({ length: rows }, (_, index) => (
+        <i key={index} />
+      ))}
+    </div>
+  );
 }

@@ -28,7 +28,10 @@ export function Logo({ stone = true }: { readonly stone?: boolean }): ReactNode 
       <path className={stone ? "grip" : ""} d={STEM} />
       <path className={stone ? "grip" : ""} d={FOOT} />
       {stone && (
-        <path className="rock" d="M16.7 20c3.1 0 4.5 2.3 4.7 4.9.2 3-1.5 4.7-4.8 4.7-3.5 0-5.2-1.7-4.9-4.6.3-2.9 2.2-5 5-5z" />
+        <path
+          className="rock"
+          d="M16.7 20c3.1 0 4.5 2.3 4.7 4.9.2 3-1.5 4.7-4.8 4.7-3.5 0-5.2-1.7-4.9-4.6.3-2.9 2.2-5 5-5z"
+        />
       )}
     </svg>
   );

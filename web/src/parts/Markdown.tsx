@@ -2,8 +2,8 @@
 import { memo, type ReactNode, useState } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
-import { blocks, isolated } from "./blocks";
 import { size } from "../words";
+import { blocks, isolated } from "./blocks";
 
 const plugins = [remarkGfm];
 const LONG = 100_000;
@@ -17,21 +17,37 @@ function Code({ children }: { readonly children?: ReactNode }): ReactNode {
   return (
     <div className="code">
       <pre tabIndex={0}>{children}</pre>
-      <button type="button" className="btn small" onClick={copy}>{copied ? "Copied" : "Copy"}</button>
+      <button type="button" className="btn small" onClick={copy}>
+        {copied ? "Copied" : "Copy"}
+      </button>
     </div>
   );
 }
 
 const components: Components = {
   a: ({ href, children }) =>
-    href ? <a href={href} target="_blank" rel="noopener noreferrer nofollow">{children}</a> : <span>{children}</span>,
+    href ? (
+      <a href={href} target="_blank" rel="noopener noreferrer nofollow">
+        {children}
+      </a>
+    ) : (
+      <span>{children}</span>
+    ),
   img: ({ src, alt }) =>
-    typeof src === "string" && src ? <a href={src} target="_blank" rel="noopener noreferrer nofollow">image: {alt || src}</a> : null,
+    typeof src === "string" && src ? (
+      <a href={src} target="_blank" rel="noopener noreferrer nofollow">
+        image: {alt || src}
+      </a>
+    ) : null,
   pre: ({ children }) => <Code>{children}</Code>,
 };
 
 const Block = memo(function Block({ text }: { readonly text: string }): ReactNode {
-  return <ReactMarkdown remarkPlugins={plugins} components={components}>{text}</ReactMarkdown>;
+  return (
+    <ReactMarkdown remarkPlugins={plugins} components={components}>
+      {text}
+    </ReactMarkdown>
+  );
 });
 
 /** Too long to be read as markdown while somebody waits for it. */
@@ -40,7 +56,11 @@ function Plain({ text }: { readonly text: string }): ReactNode {
   return (
     <>
       <p className="whitespace-pre-wrap">{whole ? text : text.slice(0, LONG)}</p>
-      {!whole && <button type="button" className="why" onClick={() => setWhole(true)}>show the rest, {size(text.length)} in all</button>}
+      {!whole && (
+        <button type="button" className="why" onClick={() => setWhole(true)}>
+          show the rest, {size(text.length)} in all
+        </button>
+      )}
     </>
   );
 }

@@ -10,8 +10,16 @@ export interface Entry {
   readonly act?: () => void;
 }
 
-export function Menu({ name, entries, icon = "more", className = "btn quiet icon" }: {
-  readonly name: string; readonly entries: readonly Entry[]; readonly icon?: string; readonly className?: string;
+export function Menu({
+  name,
+  entries,
+  icon = "more",
+  className = "btn quiet icon",
+}: {
+  readonly name: string;
+  readonly entries: readonly Entry[];
+  readonly icon?: string;
+  readonly className?: string;
 }): ReactNode {
   const [open, setOpen] = useState(false);
   const [place, setPlace] = useState("");
@@ -19,7 +27,10 @@ export function Menu({ name, entries, icon = "more", className = "btn quiet icon
   useDismiss(open, root, () => setOpen(false));
   const toggle = (): void => {
     const box = root.current?.getBoundingClientRect();
-    if (box) setPlace(`${box.bottom + entries.length * 32 + 20 > innerHeight ? "bottom-full" : "top-full"} ${box.right < innerWidth / 2 ? "left-0" : "right-0"}`);
+    if (box)
+      setPlace(
+        `${box.bottom + entries.length * 32 + 20 > innerHeight ? "bottom-full" : "top-full"} ${box.right < innerWidth / 2 ? "left-0" : "right-0"}`,
+      );
     setOpen(!open);
   };
   const choose = (act?: () => void): void => {
@@ -37,19 +48,37 @@ export function Menu({ name, entries, icon = "more", className = "btn quiet icon
   };
   return (
     <div className="has-menu" ref={root} onKeyDown={move}>
-      <button type="button" className={className} aria-label={name} aria-haspopup="menu" aria-expanded={open} onClick={toggle}>
+      <button
+        type="button"
+        className={className}
+        aria-label={name}
+        aria-haspopup="menu"
+        aria-expanded={open}
+        onClick={toggle}
+      >
         <Icon name={icon} />
       </button>
       {open && (
         <div className={`menu ${place}`} role="menu" aria-label={name}>
           {entries.map(({ word, icon: sign, danger, href, act }) =>
             href === undefined ? (
-              <button key={word} type="button" role="menuitem" className={danger ? "danger" : ""} onClick={() => choose(act)}>
-                {sign && <Icon name={sign} />}{word}
+              <button
+                key={word}
+                type="button"
+                role="menuitem"
+                className={danger ? "danger" : ""}
+                onClick={() => choose(act)}
+              >
+                {sign && <Icon name={sign} />}
+                {word}
               </button>
             ) : (
-              <a key={word} role="menuitem" href={href} download onClick={() => choose()}>{sign && <Icon name={sign} />}{word}</a>
-            ))}
+              <a key={word} role="menuitem" href={href} download onClick={() => choose()}>
+                {sign && <Icon name={sign} />}
+                {word}
+              </a>
+            ),
+          )}
         </div>
       )}
     </div>

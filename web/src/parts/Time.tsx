@@ -1,9 +1,13 @@
 import type { ReactNode } from "react";
-import { useNow } from "./hooks";
 import { duration, elapsed, full, moment } from "../words";
+import { useNow } from "./hooks";
 
 export function Time({ at }: { readonly at: number }): ReactNode {
-  return <time dateTime={new Date(at).toISOString()} title={full(at)}>{moment(at)}</time>;
+  return (
+    <time dateTime={new Date(at).toISOString()} title={full(at)}>
+      {moment(at)}
+    </time>
+  );
 }
 
 /** How long it has been; counted on while it goes on. */

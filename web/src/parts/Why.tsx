@@ -6,12 +6,18 @@ import { useDismiss, useModal } from "./hooks";
 import { Icon } from "./Icon";
 import { Time } from "./Time";
 
-const DOORS = { session: "GET /v1/sessions/{id}/why", task: "GET /v1/tasks/{id}/why", card: "GET /v1/cards/{id}/why" } as const;
+const DOORS = {
+  session: "GET /v1/sessions/{id}/why",
+  task: "GET /v1/tasks/{id}/why",
+  card: "GET /v1/cards/{id}/why",
+} as const;
 
 /** The same words as `holdfast why`, and what they rest on. */
 function Answer({ of, id, onClose }: Subject & { readonly onClose: () => void }): ReactNode {
   const why = useQuery({
-    queryKey: ["why", of, id], staleTime: 0, gcTime: 0,
+    queryKey: ["why", of, id],
+    staleTime: 0,
+    gcTime: 0,
     queryFn: () => call(DOORS[of], { path: { id } }),
   });
   const sentences = why.data?.sentences ?? [];
@@ -20,15 +26,40 @@ function Answer({ of, id, onClose }: Subject & { readonly onClose: () => void })
     <>
       <div className="row">
         <b className="grow">Why</b>
-        <button type="button" className="btn quiet small icon" aria-label="Close" autoFocus onClick={onClose}><Icon name="close" /></button>
+        <button type="button" className="btn quiet small icon" aria-label="Close" autoFocus onClick={onClose}>
+          <Icon name="close" />
+        </button>
       </div>
-      <p>{why.isError ? `This cannot be asked right now: ${why.error.message}` : (first?.text ?? (why.isLoading ? "…" : "No information."))}</p>
-      {rest.length > 0 && <dl>{rest.map((one, index) => [<dt key={`t${index}`}><Time at={one.at} /></dt>, <dd key={index}>{one.text}</dd>])}</dl>}
+      <p>
+        {why.isError
+          ? `This cannot be asked right now: ${why.error.message}`
+          : (first?.text ?? (why.isLoading ? "…" : "No information."))}
+      </p>
+      {rest.length > 0 && (
+        <dl>
+          {rest.map((one, index) => [
+            <dt key={`t${index}`}>
+              <Time at={one.at} />
+            </dt>,
+            <dd key={index}>{one.text}</dd>,
+          ])}
+        </dl>
+      )}
       {sentences.length > 0 && (
         <footer>
-          {first && <span className="faint">{first.stream.split("/")[0]} event {first.version}</span>}
+          {first && (
+            <span className="faint">
+              {first.stream.split("/")[0]} event {first.version}
+            </span>
+          )}
           <span className="grow" />
-          <button type="button" className="btn quiet small" onClick={() => void navigator.clipboard?.writeText(sentences.map((one) => one.text).join("\n"))}>Copy as text</button>
+          <button
+            type="button"
+            className="btn quiet small"
+            onClick={() => void navigator.clipboard?.writeText(sentences.map((one) => one.text).join("\n"))}
+          >
+            Copy as text
+          </button>
         </footer>
       )}
     </>
@@ -44,13 +75,25 @@ export function Why({ of, id, word = "Why?" }: Subject & { readonly word?: strin
     event.stopPropagation();
     if (place) return setPlace(null);
     const box = event.currentTarget.getBoundingClientRect();
-    setPlace({ top: Math.min(box.bottom + 6, innerHeight - 280), left: Math.max(8, Math.min(box.left, innerWidth - 396)) });
+    setPlace({
+      top: Math.min(box.bottom + 6, innerHeight - 280),
+      left: Math.max(8, Math.min(box.left, innerWidth - 396)),
+    });
   };
   return (
     <span ref={root} className="inline" data-why={`${of}/${id}`}>
-      <button type="button" className="why" aria-expanded={place !== null} onClick={toggle}>{word}</button>
+      <button type="button" className="why" aria-expanded={place !== null} onClick={toggle}>
+        {word}
+      </button>
       {place && (
-        <div className="pop" role="dialog" aria-label="Why" style={{ position: "fixed", ...place }} onClick={(event) => event.stopPropagation()} onMouseDown={(event) => event.stopPropagation()}>
+        <div
+          className="pop"
+          role="dialog"
+          aria-label="Why"
+          style={{ position: "fixed", ...place }}
+          onClick={(event) => event.stopPropagation()}
+          onMouseDown={(event) => event.stopPropagation()}
+        >
           <Answer of={of} id={id} onClose={() => setPlace(null)} />
         </div>
       )}
@@ -60,5 +103,9 @@ export function Why({ of, id, word = "Why?" }: Subject & { readonly word?: strin
 
 /** `y`: of whatever has the focus. */
 export function WhyDialog({ of, id, onClose }: Subject & { readonly onClose: () => void }): ReactNode {
-  return <dialog ref={useModal()} aria-label="Why" className="pop !static !m-auto" onClose={onClose}><Answer of={of} id={id} onClose={onClose} /></dialog>;
+  return (
+    <dialog ref={useModal()} aria-label="Why" className="pop !static !m-auto" onClose={onClose}>
+      <Answer of={of} id={id} onClose={onClose} />
+    </dialog>
+  );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { blocks, isolated } from "./blocks";
 import { lines, spans } from "../tasks/ansi";
+import { blocks, isolated } from "./blocks";
 
 describe("blocks", () => {
   it("are split at blank lines, but not inside code", () => {
@@ -21,7 +21,10 @@ describe("blocks", () => {
 
 describe("terminal colours", () => {
   it("become spans, and nothing else does", () => {
-    expect(spans("\u001b[1;31merror\u001b[0m: x")).toEqual([{ text: "error", look: "a1 a31" }, { text: ": x", look: "" }]);
+    expect(spans("\u001b[1;31merror\u001b[0m: x")).toEqual([
+      { text: "error", look: "a1 a31" },
+      { text: ": x", look: "" },
+    ]);
     expect(spans("\u001b[38;5;9mred\u001b[39m")).toEqual([{ text: "red", look: "a91" }]);
     expect(spans("\u001b[38;2;1;2;3mrgb")).toEqual([{ text: "rgb", look: "" }]);
     expect(spans("\u001b]0;title\u0007<b>")).toEqual([{ text: "]0;title<b>", look: "" }]);
@@ -31,7 +34,9 @@ describe("terminal colours", () => {
   });
   it("carry over to the next line", () => {
     expect(lines("\u001b[32ma\nb\u001b[0m\nc", 10, 24).lines.map((line) => [line.offset, line.text])).toEqual([
-      [10, "\u001b[32ma"], [17, "\u001b[32mb\u001b[0m"], [23, "c"],
+      [10, "\u001b[32ma"],
+      [17, "\u001b[32mb\u001b[0m"],
+      [23, "c"],
     ]);
   });
 });

@@ -17,7 +17,13 @@ interface Toast {
 const toasts = new Cell<readonly Toast[]>([]);
 let next = 1;
 
-export function toast(look: string, title: string, text = "", to = "", stays = ["failed", "waiting", "blocked"].includes(look)): void {
+export function toast(
+  look: string,
+  title: string,
+  text = "",
+  to = "",
+  stays = ["failed", "waiting", "blocked"].includes(look),
+): void {
   const id = next++;
   if (to) forget(to); // the newer word about the same thing stands for both
   toasts.set([...toasts.get().slice(-2), { id, look, icon: look, title, text, to, stays }]);
@@ -35,7 +41,11 @@ function hold(id: number): void {
 
 function leave(id: number, stays: boolean): void {
   hold(id);
-  if (!stays) timers.set(id, setTimeout(() => close(id), SHOWN_MS));
+  if (!stays)
+    timers.set(
+      id,
+      setTimeout(() => close(id), SHOWN_MS),
+    );
 }
 
 /** What went wrong, in its own words. */
@@ -60,12 +70,27 @@ export function Toasts(): ReactNode {
   return (
     <div className="toasts" role="status">
       {useCell(toasts).map((one) => (
-        <div key={one.id} className={`toast ${one.look}`} onPointerEnter={() => hold(one.id)} onPointerLeave={() => leave(one.id, one.stays)}
-          onFocus={() => hold(one.id)} onBlur={() => leave(one.id, one.stays)}>
+        <div
+          key={one.id}
+          className={`toast ${one.look}`}
+          onPointerEnter={() => hold(one.id)}
+          onPointerLeave={() => leave(one.id, one.stays)}
+          onFocus={() => hold(one.id)}
+          onBlur={() => leave(one.id, one.stays)}
+        >
           <Icon name={one.icon} />
-          <div className="grow"><strong>{one.title}</strong>{one.text && <p>{one.text}</p>}</div>
-          {one.to && <Link className="btn small" href={one.to} onClick={() => close(one.id)}>Open</Link>}
-          <button type="button" className="btn quiet small icon" aria-label="Close" onClick={() => close(one.id)}><Icon name="close" /></button>
+          <div className="grow">
+            <strong>{one.title}</strong>
+            {one.text && <p>{one.text}</p>}
+          </div>
+          {one.to && (
+            <Link className="btn small" href={one.to} onClick={() => close(one.id)}>
+              Open
+            </Link>
+          )}
+          <button type="button" className="btn quiet small icon" aria-label="Close" onClick={() => close(one.id)}>
+            <Icon name="close" />
+          </button>
         </div>
       ))}
     </div>

@@ -7,7 +7,9 @@ describe("the window", () => {
     expect([...sums]).toEqual([0, 20, 70, 120, 140, 190]);
   });
   it("finds the row at any height", () => {
-    expect([-100, 0, 19, 20, 69, 70, 139, 140, 500].map((height) => rowAt(sums, height))).toEqual([0, 0, 0, 1, 1, 2, 3, 4, 5]);
+    expect([-100, 0, 19, 20, 69, 70, 139, 140, 500].map((height) => rowAt(sums, height))).toEqual([
+      0, 0, 0, 1, 1, 2, 3, 4, 5,
+    ]);
   });
   it("has nothing to find in nothing", () => {
     expect(rowAt(tops([], {}), 0)).toBe(0);

@@ -61,26 +61,39 @@ function useNear(box: RefObject<HTMLElement | null>, sums: Float64Array): Shown 
  * Which of the rows to render. Each kind of row is as high as the first one of it
  * that is on the screen (`data-kind`); `guess` is for before that.
  */
-export function useRows(box: RefObject<HTMLElement | null>, kinds: readonly string[], guess: Readonly<Record<string, number>>): Shown {
+export function useRows(
+  box: RefObject<HTMLElement | null>,
+  kinds: readonly string[],
+  guess: Readonly<Record<string, number>>,
+): Shown {
   const [heights, setHeights] = useState(guess);
   useLayoutEffect(() => {
     const measured = Object.keys(heights).map((kind) => {
       const height = box.current?.querySelector(`[data-kind="${kind}"]`)?.getBoundingClientRect().height;
       return [kind, height || (heights[kind] ?? 0)] as const;
     });
-    if (measured.some(([kind, height]) => Math.abs(height - (heights[kind] ?? 0)) > 0.5)) setHeights(Object.fromEntries(measured));
+    if (measured.some(([kind, height]) => Math.abs(height - (heights[kind] ?? 0)) > 0.5))
+      setHeights(Object.fromEntries(measured));
   });
-  return useNear(box, useMemo(() => tops(kinds, heights), [kinds, heights]));
+  return useNear(
+    box,
+    useMemo(() => tops(kinds, heights), [kinds, heights]),
+  );
 }
 
 /** The same for rows of any height: those on the screen are measured by their id (`data-row`), the others are a guess. */
-export function useMeasured(box: RefObject<HTMLElement | null>, ids: readonly string[], guess: number, gap: number): Shown {
+export function useMeasured(
+  box: RefObject<HTMLElement | null>,
+  ids: readonly string[],
+  guess: number,
+  gap: number,
+): Shown {
   const heights = useRef(new Map<string, number>());
   const [measured, setMeasured] = useState(0);
   useLayoutEffect(() => {
     let changed = false;
     for (const row of box.current?.querySelectorAll<HTMLElement>("[data-row]") ?? []) {
-      const id = row.dataset["row"] ?? "";
+      const id = row.dataset.row ?? "";
       const height = row.offsetHeight;
       if (height > 0 && Math.abs((heights.current.get(id) ?? 0) - height) > 1) {
         heights.current.set(id, height);

@@ -2,15 +2,15 @@
 import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 import { newSession } from "../chat/newSession";
+import { useCardSearch } from "../net/cards";
 import { useSessions, useTasks } from "../net/lists";
 import { useSearch } from "../net/queries";
-import { useCardSearch } from "../net/cards";
 import { useModal, useSettled } from "../parts/hooks";
 import { Icon } from "../parts/Icon";
 import { taskIcon } from "../parts/states";
-import { switchTheme } from "./theme";
 import { toggleDrawer } from "./drawer";
 import { floating } from "./floating";
+import { switchTheme } from "./theme";
 
 interface Offer {
   readonly key: string;
@@ -42,11 +42,35 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
     { key: "settings", icon: "settings", word: "Go to Settings", hint: "g s", act: () => go("/settings") },
     { key: "theme", icon: "theme", word: "Switch the theme", hint: "", act: switchTheme },
     { key: "keys", icon: "more", word: "All keys", hint: "?", act: () => floating.set("keys") },
-    ...sessions.map((row) => ({ key: row.id, icon: "chat", word: row.title || "New session", hint: "session", act: () => go(`/s/${row.id}`) })),
-    ...cards.map((card) => ({ key: card.id, icon: "card", word: card.title, hint: `card, ${card.status}`, act: () => go(`/board/${card.board}/${card.id}`) })),
-    ...tasks.map((task) => ({ key: task.id, icon: taskIcon(task), word: task.title, hint: task.state, act: () => go(`/tasks/${task.id}`) })),
+    ...sessions.map((row) => ({
+      key: row.id,
+      icon: "chat",
+      word: row.title || "New session",
+      hint: "session",
+      act: () => go(`/s/${row.id}`),
+    })),
+    ...cards.map((card) => ({
+      key: card.id,
+      icon: "card",
+      word: card.title,
+      hint: `card, ${card.status}`,
+      act: () => go(`/board/${card.board}/${card.id}`),
+    })),
+    ...tasks.map((task) => ({
+      key: task.id,
+      icon: taskIcon(task),
+      word: task.title,
+      hint: task.state,
+      act: () => go(`/tasks/${task.id}`),
+    })),
   ].filter((offer) => !wanted || offer.word.toLowerCase().includes(wanted));
-  const hits = found.map((hit) => ({ key: `${hit.session}#${hit.version}`, icon: "search", word: hit.snippet.replaceAll(/\s+/g, " "), hint: hit.title, act: () => go(`/s/${hit.session}#${hit.version}`) }));
+  const hits = found.map((hit) => ({
+    key: `${hit.session}#${hit.version}`,
+    icon: "search",
+    word: hit.snippet.replaceAll(/\s+/g, " "),
+    hint: hit.title,
+    act: () => go(`/s/${hit.session}#${hit.version}`),
+  }));
   const shown = [...offers.slice(0, MOST), ...hits].slice(0, MOST + 4);
   const choose = (offer: Offer | undefined): void => {
     if (!offer) return;
@@ -64,14 +88,47 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
     }
   };
   return (
-    <dialog ref={dialog} aria-label="Find or do anything" className="palette" onClose={onClose} onKeyDown={key} onClick={(event) => { if (event.target === dialog.current) onClose(); }}>
-      <div className="field"><Icon name="search" />
-        <input type="search" role="combobox" aria-expanded="true" aria-controls="offers" aria-activedescendant={`offer-${at}`} aria-label="Find or do anything" placeholder="Find or do anything" autoFocus value={text} onChange={(event) => { setText(event.target.value); setAt(0); }} />
+    <dialog
+      ref={dialog}
+      aria-label="Find or do anything"
+      className="palette"
+      onClose={onClose}
+      onKeyDown={key}
+      onClick={(event) => {
+        if (event.target === dialog.current) onClose();
+      }}
+    >
+      <div className="field">
+        <Icon name="search" />
+        <input
+          type="search"
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="offers"
+          aria-activedescendant={`offer-${at}`}
+          aria-label="Find or do anything"
+          placeholder="Find or do anything"
+          autoFocus
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            setAt(0);
+          }}
+        />
       </div>
       <ul role="listbox" id="offers" aria-label="What there is">
         {shown.map((offer, index) => (
-          <li key={offer.key} id={`offer-${index}`} role="option" aria-selected={index === at} onClick={() => choose(offer)} onPointerMove={() => setAt(index)}>
-            <Icon name={offer.icon} /><span className="cut grow">{offer.word}</span><span className="faint cut">{offer.hint}</span>
+          <li
+            key={offer.key}
+            id={`offer-${index}`}
+            role="option"
+            aria-selected={index === at}
+            onClick={() => choose(offer)}
+            onPointerMove={() => setAt(index)}
+          >
+            <Icon name={offer.icon} />
+            <span className="cut grow">{offer.word}</span>
+            <span className="faint cut">{offer.hint}</span>
           </li>
         ))}
         {shown.length === 0 && <li className="muted">Nothing found.</li>}

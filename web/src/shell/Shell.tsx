@@ -1,8 +1,8 @@
 import { lazy, type ReactNode, Suspense } from "react";
 import { Link, useLocation } from "wouter";
 import { useCell } from "../net/cell";
-import { line } from "../net/link";
 import { lastSession } from "../net/cursors";
+import { line } from "../net/link";
 import { useSessions } from "../net/lists";
 import { useInbox } from "../net/queries";
 import { useMedia } from "../parts/hooks";
@@ -51,33 +51,79 @@ function Rail(): ReactNode {
   const state = useCell(line).state;
   const last = useCell(lastSession);
   const inbox = useInbox().data;
-  const unread = useSessions(false).rows.reduce((sum, row) => sum + (place === `/s/${row.id}` ? 0 : (row.unread ?? 0)), 0);
+  const unread = useSessions(false).rows.reduce(
+    (sum, row) => sum + (place === `/s/${row.id}` ? 0 : (row.unread ?? 0)),
+    0,
+  );
   const cards = inbox?.entries.filter((entry) => entry.stream.startsWith("card/")).length ?? 0;
   const phone = useMedia("(max-width: 720px)");
   const chats = last && !phone ? `/s/${last}` : "/s";
   return (
     <nav className="rail" aria-label="Main">
-      <a className="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the content</a>
-      <Link className="logo" href="/home" aria-label="Holdfast home"><Logo /></Link>
+      <a
+        className="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <Link className="logo" href="/home" aria-label="Holdfast home">
+        <Logo />
+      </Link>
       <Entry to="/home" icon="home" word="Home" here={place === "/home"} count={inbox?.total ?? 0} what="need you" />
-      <Entry to={chats} icon="chat" word="Chats" here={place.startsWith("/s/") || place === "/s"} count={unread} what="unread" />
+      <Entry
+        to={chats}
+        icon="chat"
+        word="Chats"
+        here={place.startsWith("/s/") || place === "/s"}
+        count={unread}
+        what="unread"
+      />
       <Entry to="/tasks" icon="tasks" word="Tasks" here={place.startsWith("/tasks")} count={0} what="" />
       <Entry to="/board" icon="board" word="Board" here={place.startsWith("/board")} count={cards} what="need you" />
       <Entry to="/settings" icon="settings" word="Settings" here={place.startsWith("/settings")} count={0} what="" />
       <span className="grow" />
-      <button className="theme" type="button" onClick={switchTheme}><Icon name="theme" /><span>Theme</span></button>
-      <span className={`conn ${state}`} role="status"><i />{WORDS[state]}</span>
+      <button className="theme" type="button" onClick={switchTheme}>
+        <Icon name="theme" />
+        <span>Theme</span>
+      </button>
+      <span className={`conn ${state}`} role="status">
+        <i />
+        {WORDS[state]}
+      </span>
     </nav>
   );
 }
 
-function Entry({ to, icon, word, here, count, what }: {
-  readonly to: string; readonly icon: string; readonly word: string; readonly here: boolean; readonly count: number; readonly what: string;
+function Entry({
+  to,
+  icon,
+  word,
+  here,
+  count,
+  what,
+}: {
+  readonly to: string;
+  readonly icon: string;
+  readonly word: string;
+  readonly here: boolean;
+  readonly count: number;
+  readonly what: string;
 }): ReactNode {
   return (
     <Link href={to} aria-current={here ? "page" : undefined}>
-      <Icon name={icon} /><span>{word}</span>
-      {count > 0 && <b className="count"><span className="sr">, </span>{count > 99 ? "99+" : count}<span className="sr"> {what}</span></b>}
+      <Icon name={icon} />
+      <span>{word}</span>
+      {count > 0 && (
+        <b className="count">
+          <span className="sr">, </span>
+          {count > 99 ? "99+" : count}
+          <span className="sr"> {what}</span>
+        </b>
+      )}
     </Link>
   );
 }

@@ -10,7 +10,7 @@ import { useEnded, useInbox, useOverview, useRunning } from "../net/queries";
 import { Chip } from "../parts/Chip";
 import { Empty, Loading } from "../parts/Empty";
 import { Icon } from "../parts/Icon";
-import { STALE, entryState, taskIcon, taskState } from "../parts/states";
+import { entryState, STALE, taskIcon, taskState } from "../parts/states";
 import { Since } from "../parts/Time";
 import { complain } from "../parts/toasts";
 import { moment, plural, size } from "../words";
@@ -26,8 +26,15 @@ export function DrawerButton(): ReactNode {
   const open = useCell(drawer);
   const running = useRunning().length;
   return (
-    <button type="button" className="btn quiet" aria-expanded={open} aria-label={`Background tasks, ${running} running`} onClick={() => toggleDrawer()}>
-      <Icon name="tasks" />{running > 0 ? running : ""}
+    <button
+      type="button"
+      className="btn quiet"
+      aria-expanded={open}
+      aria-label={`Background tasks, ${running} running`}
+      onClick={() => toggleDrawer()}
+    >
+      <Icon name="tasks" />
+      {running > 0 ? running : ""}
     </button>
   );
 }
@@ -51,34 +58,70 @@ export function Drawer(): ReactNode {
   return (
     <aside className="drawer" aria-label="Background tasks">
       <div className="bar">
-        <h2 className="!text-16 !leading-6" ref={title} tabIndex={-1}>Background tasks</h2><span className="grow" />
-        <button type="button" className="btn quiet icon" aria-label="Close the panel" onClick={() => toggleDrawer(false)}><Icon name="close" /></button>
+        <h2 className="!text-16 !leading-6" ref={title} tabIndex={-1}>
+          Background tasks
+        </h2>
+        <span className="grow" />
+        <button
+          type="button"
+          className="btn quiet icon"
+          aria-label="Close the panel"
+          onClick={() => toggleDrawer(false)}
+        >
+          <Icon name="close" />
+        </button>
       </div>
       <div className="sub-bar">
         <div className="seg small" role="group" aria-label="Kind">
-          {[["", "All"], ["process", "Processes"], ["agent", "Agents"], ["card", "Cards"]].map(([name = "", word = ""]) => (
-            <button key={word} type="button" aria-pressed={kind === name} onClick={() => setKind(name)}>{word}</button>
+          {[
+            ["", "All"],
+            ["process", "Processes"],
+            ["agent", "Agents"],
+            ["card", "Cards"],
+          ].map(([name = "", word = ""]) => (
+            <button key={word} type="button" aria-pressed={kind === name} onClick={() => setKind(name)}>
+              {word}
+            </button>
           ))}
         </div>
       </div>
       <div className="scroll">
         {tasks.isLoading && <Loading />}
         {tasks.loaded && running.length + fresh.length + earlier.length + needs.length === 0 && (
-          <Empty title="Nothing in the background">“Run in background” beside Send starts one. It outlives this tab and the gateway.</Empty>
+          <Empty title="Nothing in the background">
+            “Run in background” beside Send starts one. It outlives this tab and the gateway.
+          </Empty>
         )}
         {needs.length > 0 && (
           <>
-            <div className="sect"><span>Needs you {inbox.data?.total}</span></div>
+            <div className="sect">
+              <span>Needs you {inbox.data?.total}</span>
+            </div>
             {needs.map((entry) => (
               <Link key={entry.kind + entry.id} className="trow" data-why={entry.stream} href={entry.link}>
-                <span className="name say-so cut">{entry.what}</span><Chip state={entryState(entry)} />
-                <span className="info"><Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} /><span className="cut">{entry.title || "New session"} · since {moment(entry.since)}</span></span>
+                <span className="name say-so cut">{entry.what}</span>
+                <Chip state={entryState(entry)} />
+                <span className="info">
+                  <Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} />
+                  <span className="cut">
+                    {entry.title || "New session"} · since {moment(entry.since)}
+                  </span>
+                </span>
               </Link>
             ))}
           </>
         )}
         <Group name="Running" tasks={running} place={place} />
-        <Group name="Ended since you last looked" tasks={fresh} place={place} action={<button type="button" className="text-link" onClick={() => void markLooked().catch(complain)}>Mark as seen</button>} />
+        <Group
+          name="Ended since you last looked"
+          tasks={fresh}
+          place={place}
+          action={
+            <button type="button" className="text-link" onClick={() => void markLooked().catch(complain)}>
+              Mark as seen
+            </button>
+          }
+        />
         <Group name="Earlier" tasks={earlier} place={place} />
       </div>
       <footer>
@@ -89,14 +132,29 @@ export function Drawer(): ReactNode {
   );
 }
 
-function Group({ name, tasks, place, action }: {
-  readonly name: string; readonly tasks: readonly TaskView[]; readonly place: string; readonly action?: ReactNode;
+function Group({
+  name,
+  tasks,
+  place,
+  action,
+}: {
+  readonly name: string;
+  readonly tasks: readonly TaskView[];
+  readonly place: string;
+  readonly action?: ReactNode;
 }): ReactNode {
   if (tasks.length === 0) return null;
   return (
     <>
-      <div className="sect"><span>{name} {tasks.length}</span>{action}</div>
-      {tasks.slice(0, 60).map((task) => <Row key={task.id} task={task} current={place === `/tasks/${task.id}`} />)}
+      <div className="sect">
+        <span>
+          {name} {tasks.length}
+        </span>
+        {action}
+      </div>
+      {tasks.slice(0, 60).map((task) => (
+        <Row key={task.id} task={task} current={place === `/tasks/${task.id}`} />
+      ))}
     </>
   );
 }
@@ -104,11 +162,22 @@ function Group({ name, tasks, place, action }: {
 function Row({ task, current }: { readonly task: TaskView; readonly current: boolean }): ReactNode {
   return (
     <Link className={`trow ${current ? "sel" : ""}`} data-why={`task/${task.id}`} href={`/tasks/${task.id}`}>
-      <span className={`name cut ${task.kind === "process" ? "" : "say-so"}`}>{task.title}</span><span className="row">{task.stale && <Chip state={STALE} />}<Chip state={taskState(task)} /></span>
+      <span className={`name cut ${task.kind === "process" ? "" : "say-so"}`}>{task.title}</span>
+      <span className="row">
+        {task.stale && <Chip state={STALE} />}
+        <Chip state={taskState(task)} />
+      </span>
       <span className="info">
         <Icon name={taskIcon(task)} />
         <span className="cut">
-          {task.state === "running" ? <><Since at={task.started_at} />{(task.stale || task.activity_detail) && ` · ${task.stale || task.activity_detail}`}</> : howItEnded(task)}
+          {task.state === "running" ? (
+            <>
+              <Since at={task.started_at} />
+              {(task.stale || task.activity_detail) && ` · ${task.stale || task.activity_detail}`}
+            </>
+          ) : (
+            howItEnded(task)
+          )}
         </span>
       </span>
     </Link>

@@ -10,7 +10,12 @@ export const floating = new Cell<"palette" | "keys" | { readonly why: Subject } 
 
 /** What the focused thing is, or else the page: `data-why` names it as its stream does. */
 export function subjectOf(focused: Element | null, path: string): Subject | null {
-  const named = focused?.closest<HTMLElement>("[data-why]")?.dataset["why"] ?? path.replace(/^\/s\//, "session/").replace(/^\/tasks\//, "task/").replace(/^\/board\/[^/]+\//, "card/");
+  const named =
+    focused?.closest<HTMLElement>("[data-why]")?.dataset.why ??
+    path
+      .replace(/^\/s\//, "session/")
+      .replace(/^\/tasks\//, "task/")
+      .replace(/^\/board\/[^/]+\//, "card/");
   const [of = "", id = ""] = named.split("/");
   return (of === "session" || of === "task" || of === "card") && id ? { of, id } : null;
 }

@@ -31,7 +31,8 @@ export function useKeys(): void {
       }
       if (document.querySelector("dialog[open]")) return;
       if (event.key === "Escape" && drawer.get() && !at.closest("textarea")) return toggleDrawer(false);
-      if (event.ctrlKey || event.metaKey || event.altKey || at.closest("input, textarea, select, [contenteditable]")) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || at.closest("input, textarea, select, [contenteditable]"))
+        return;
       if (event.key === "?") return floating.set("keys");
       if (!letters.get()) return;
       if (Date.now() - leader.current < LEADER_MS) {

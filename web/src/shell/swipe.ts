@@ -32,13 +32,22 @@ export function useSwipe(): void {
         return;
       }
       const bar = at.closest(".bar, .sub-bar") !== null;
-      const from = at.closest(".drawer") ? (bar ? "drawer bar" : "drawer") : touch.clientX > innerWidth - EDGE ? "edge" : bar ? "bar" : "elsewhere";
+      const from = at.closest(".drawer")
+        ? bar
+          ? "drawer bar"
+          : "drawer"
+        : touch.clientX > innerWidth - EDGE
+          ? "edge"
+          : bar
+            ? "bar"
+            : "elsewhere";
       began = { x: touch.clientX, y: touch.clientY, from };
       wanted = null;
     };
     const move = (event: TouchEvent): void => {
       const touch = event.touches[0];
-      if (began && touch) wanted = meant({ dx: touch.clientX - began.x, dy: touch.clientY - began.y, from: began.from }, drawer.get());
+      if (began && touch)
+        wanted = meant({ dx: touch.clientX - began.x, dy: touch.clientY - began.y, from: began.from }, drawer.get());
     };
     // At its end, so that what is touched is still there; the browser may also take the stroke over as its own.
     const end = (): void => {

@@ -10,7 +10,7 @@ import { Since, Time } from "../parts/Time";
 
 async function allOf(id: string): Promise<readonly LogRecord[]> {
   const found: LogRecord[] = [];
-  for (let after = 0, more = true; more;) {
+  for (let after = 0, more = true; more; ) {
     const page = await call("GET /v1/tasks/{id}/events", { path: { id }, query: { after } });
     found.push(...page.events);
     ({ cursor: after, more } = page);
@@ -32,13 +32,31 @@ export function History({ task }: { readonly task: TaskView }): ReactNode {
           return (
             <li key={step.version} className={`line ${index === 0 ? "first" : ""} ${last ? "last" : ""}`}>
               <span className={`knot ${step.look === "end" ? `end ${taskState(task).look}` : ""}`} />
-              {step.text} <span className="faint"><Time at={step.at} /></span>
-              {index === 0 && task.session && <span className="muted"> from <Link href={`/s/${task.session}`}>its session</Link></span>}
-              {step.more && <><br /><span className="muted">{step.more}</span></>}
+              {step.text}{" "}
+              <span className="faint">
+                <Time at={step.at} />
+              </span>
+              {index === 0 && task.session && (
+                <span className="muted">
+                  {" "}
+                  from <Link href={`/s/${task.session}`}>its session</Link>
+                </span>
+              )}
+              {step.more && (
+                <>
+                  <br />
+                  <span className="muted">{step.more}</span>
+                </>
+              )}
             </li>
           );
         })}
-        {running && <li className="line last live"><span className="knot" />Has run for <Since at={task.started_at} /></li>}
+        {running && (
+          <li className="line last live">
+            <span className="knot" />
+            Has run for <Since at={task.started_at} />
+          </li>
+        )}
       </ol>
     </section>
   );

@@ -26,11 +26,16 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
   const gaps = useMemo(() => rows.flatMap((row, index) => ("gap" in row ? [index] : [])), [rows]);
   const hits = useMemo(() => {
     const wanted = text.toLowerCase();
-    return wanted ? rows.flatMap((row, index) => ("text" in row && plain(row.text).toLowerCase().includes(wanted) ? [index] : [])) : [];
+    return wanted
+      ? rows.flatMap((row, index) => ("text" in row && plain(row.text).toLowerCase().includes(wanted) ? [index] : []))
+      : [];
   }, [rows, text]);
   const top = (index: number): number => index * ROW + gaps.filter((gap) => gap < index).length * (GAP - ROW);
   const height = top(rows.length);
-  const widest = useMemo(() => rows.reduce((most, row) => Math.max(most, "text" in row ? Math.min(row.text.length, LONG) : 0), 0), [rows]);
+  const widest = useMemo(
+    () => rows.reduce((most, row) => Math.max(most, "text" in row ? Math.min(row.text.length, LONG) : 0), 0),
+    [rows],
+  );
   const first = Math.max(0, Math.floor(view.top / ROW) - gaps.length - 20);
   const last = Math.min(rows.length, Math.ceil((view.top + view.height) / ROW) + 20);
 
@@ -63,7 +68,13 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
   };
   const key = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const act = { n: () => find(1), N: () => find(-1), G: () => setFollow(true), g: () => to(0), f: () => setFollow(!follow) }[event.key];
+    const act = {
+      n: () => find(1),
+      N: () => find(-1),
+      G: () => setFollow(true),
+      g: () => to(0),
+      f: () => setFollow(!follow),
+    }[event.key];
     if (!act) return;
     event.preventDefault(); // here these letters mean something else than on the page
     act();
@@ -72,43 +83,122 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
   return (
     <section className="viewer" aria-label="Output">
       <div className="filters">
-        <form className="field w-72" onSubmit={(event) => { event.preventDefault(); find(1); }}>
+        <form
+          className="field w-72"
+          onSubmit={(event) => {
+            event.preventDefault();
+            find(1);
+          }}
+        >
           <Icon name="search" />
-          <input type="search" data-search className="mono" placeholder="Search the output" aria-label="Search the output" value={text} onChange={(event) => { setText(event.target.value); setHit(0); }} />
+          <input
+            type="search"
+            data-search
+            className="mono"
+            placeholder="Search the output"
+            aria-label="Search the output"
+            value={text}
+            onChange={(event) => {
+              setText(event.target.value);
+              setHit(0);
+            }}
+          />
           {text && <span className="faint">{hits.length === 0 ? "none" : `${hit + 1} of ${hits.length}`}</span>}
         </form>
-        <button type="button" className="btn quiet icon" aria-label="Previous match" disabled={hits.length === 0} onClick={() => find(-1)}><Icon name="left" /></button>
-        <button type="button" className="btn quiet icon" aria-label="Next match" disabled={hits.length === 0} onClick={() => find(1)}><Icon name="right" /></button>
+        <button
+          type="button"
+          className="btn quiet icon"
+          aria-label="Previous match"
+          disabled={hits.length === 0}
+          onClick={() => find(-1)}
+        >
+          <Icon name="left" />
+        </button>
+        <button
+          type="button"
+          className="btn quiet icon"
+          aria-label="Next match"
+          disabled={hits.length === 0}
+          onClick={() => find(1)}
+        >
+          <Icon name="right" />
+        </button>
         <span className="grow" />
-        <span className="faint wide">{task.dropped_bytes > 0 ? `${size(output.size)} written, ${size(kept)} kept` : size(output.size)}</span>
+        <span className="faint wide">
+          {task.dropped_bytes > 0 ? `${size(output.size)} written, ${size(kept)} kept` : size(output.size)}
+        </span>
         <div className="seg" role="group" aria-label="Position">
-          <button type="button" onClick={() => to(0)}>Start</button>
-          {gaps.length > 0 && <button type="button" onClick={() => to(gaps[0] ?? 0)}>Gap</button>}
-          <button type="button" onClick={() => setFollow(true)} aria-pressed={follow}>{task.state === "running" ? "Follow" : "End"}</button>
+          <button type="button" onClick={() => to(0)}>
+            Start
+          </button>
+          {gaps.length > 0 && (
+            <button type="button" onClick={() => to(gaps[0] ?? 0)}>
+              Gap
+            </button>
+          )}
+          <button type="button" onClick={() => setFollow(true)} aria-pressed={follow}>
+            {task.state === "running" ? "Follow" : "End"}
+          </button>
         </div>
       </div>
-      <div className="term" role="region" aria-label={`Output of ${task.title}`} tabIndex={0} ref={box} onScroll={scrolled} onKeyDown={key}>
+      <div
+        className="term"
+        role="region"
+        aria-label={`Output of ${task.title}`}
+        tabIndex={0}
+        ref={box}
+        onScroll={scrolled}
+        onKeyDown={key}
+      >
         {output.from > 0 && (
-          <div className="gap !static"><span className="grow">Only the end is shown, from byte {output.from.toLocaleString("en")} on.</span>
-            <button type="button" className="btn small" onClick={() => setFromStart(true)}>Load from the start</button></div>
+          <div className="gap !static">
+            <span className="grow">Only the end is shown, from byte {output.from.toLocaleString("en")} on.</span>
+            <button type="button" className="btn small" onClick={() => setFromStart(true)}>
+              Load from the start
+            </button>
+          </div>
         )}
         {output.problem && <p className="eof px-5">{output.problem}</p>}
         {!output.loading && rows.length === 0 && !output.problem && (
-          <Empty title={task.state === "running" ? "No output yet" : "It wrote nothing"}>Output is stored on disk and shown here, also after a restart.</Empty>
+          <Empty title={task.state === "running" ? "No output yet" : "It wrote nothing"}>
+            Output is stored on disk and shown here, also after a restart.
+          </Empty>
         )}
         <div className="space" style={{ height, minWidth: `calc(var(--gutter) + ${widest + 4}ch)` }}>
           {rows.slice(first, last).map((row, index) => (
-            <Row key={first + index} row={row} top={top(first + index)} wanted={text.toLowerCase()} current={hits[hit] === first + index} task={task.id} />
+            <Row
+              key={first + index}
+              row={row}
+              top={top(first + index)}
+              wanted={text.toLowerCase()}
+              current={hits[hit] === first + index}
+              task={task.id}
+            />
           ))}
         </div>
       </div>
-      {!follow && task.state === "running" && <button type="button" className="btn newer !bottom-4" onClick={() => setFollow(true)}>New output<Icon name="down" /></button>}
+      {!follow && task.state === "running" && (
+        <button type="button" className="btn newer !bottom-4" onClick={() => setFollow(true)}>
+          New output
+          <Icon name="down" />
+        </button>
+      )}
     </section>
   );
 }
 
-function Row({ row, top, wanted, current, task }: {
-  readonly row: OutputRow; readonly top: number; readonly wanted: string; readonly current: boolean; readonly task: string;
+function Row({
+  row,
+  top,
+  wanted,
+  current,
+  task,
+}: {
+  readonly row: OutputRow;
+  readonly top: number;
+  readonly wanted: string;
+  readonly current: boolean;
+  readonly task: string;
 }): ReactNode {
   const [whole, setWhole] = useState(false);
   if ("gap" in row) return <GapBand gap={row.gap} top={top} task={task} />;
@@ -118,9 +208,17 @@ function Row({ row, top, wanted, current, task }: {
     <div className={`row ${current ? "cur" : ""}`} style={{ top }}>
       <i>{row.offset?.toLocaleString("en") ?? ""}</i>
       <span>
-        {spans(shown).map((span, index) => <span key={index} className={span.look}>{wanted ? marked(span.text, wanted) : span.text}</span>)}
+        {spans(shown).map((span, index) => (
+          <span key={index} className={span.look}>
+            {wanted ? marked(span.text, wanted) : span.text}
+          </span>
+        ))}
       </span>
-      {long && <button type="button" className="why rest" onClick={() => setWhole(true)}>{size(row.text.length)} in this line, show the rest</button>}
+      {long && (
+        <button type="button" className="why rest" onClick={() => setWhole(true)}>
+          {size(row.text.length)} in this line, show the rest
+        </button>
+      )}
       {whole && <WholeLine text={plain(row.text)} onClose={() => setWhole(false)} />}
     </div>
   );
@@ -134,10 +232,24 @@ function WholeLine({ text, onClose }: { readonly text: string; readonly onClose:
     <dialog ref={useModal(".acts button:last-child")} aria-label="The whole line" className="whole" onClose={onClose}>
       <pre tabIndex={0}>{visible(text.slice(from, to))}</pre>
       <div className="acts">
-        <span className="faint grow">Characters {(from + 1).toLocaleString("en")} to {to.toLocaleString("en")} of {text.length.toLocaleString("en")}</span>
-        <button type="button" className="btn" disabled={from === 0} onClick={() => setFrom(Math.max(0, from - AT_ONCE))}>Before</button>
-        <button type="button" className="btn" disabled={to >= text.length} onClick={() => setFrom(to)}>After</button>
-        <button type="button" className="btn" onClick={onClose}>Close</button>
+        <span className="faint grow">
+          Characters {(from + 1).toLocaleString("en")} to {to.toLocaleString("en")} of{" "}
+          {text.length.toLocaleString("en")}
+        </span>
+        <button
+          type="button"
+          className="btn"
+          disabled={from === 0}
+          onClick={() => setFrom(Math.max(0, from - AT_ONCE))}
+        >
+          Before
+        </button>
+        <button type="button" className="btn" disabled={to >= text.length} onClick={() => setFrom(to)}>
+          After
+        </button>
+        <button type="button" className="btn" onClick={onClose}>
+          Close
+        </button>
       </div>
     </dialog>
   );
@@ -148,7 +260,12 @@ function marked(text: string, wanted: string): ReactNode {
   const lower = text.toLowerCase();
   let from = 0;
   for (let at = lower.indexOf(wanted); at >= 0; at = lower.indexOf(wanted, from)) {
-    parts.push(text.slice(from, at), <mark key={at} className="hit">{text.slice(at, at + wanted.length)}</mark>);
+    parts.push(
+      text.slice(from, at),
+      <mark key={at} className="hit">
+        {text.slice(at, at + wanted.length)}
+      </mark>,
+    );
     from = at + wanted.length;
   }
   return [...parts, text.slice(from)];
@@ -159,7 +276,10 @@ function GapBand({ gap, top, task }: { readonly gap: Gap; readonly top: number; 
     <div className="gap" role="note" style={{ top }}>
       <Icon name="unknown" />
       <span className="grow cut">
-        <b>bytes {gap.start.toLocaleString("en")}–{(gap.end - 1).toLocaleString("en")} dropped ({size(gap.end - gap.start)})</b>{" "}
+        <b>
+          bytes {gap.start.toLocaleString("en")}–{(gap.end - 1).toLocaleString("en")} dropped (
+          {size(gap.end - gap.start)})
+        </b>{" "}
         <span className="muted">The beginning and the end are kept, at their original offsets.</span>
       </span>
       <Why of="task" id={task} />

@@ -27,7 +27,12 @@ export function Sparks({ task, at }: { readonly task: TaskView; readonly at: num
     <section>
       <h2>Live</h2>
       <div className="meter">
-        <Spark name="CPU" values={seen.map((one) => one.cpu)} least={1} now={`${last.cpu < 0.995 ? `${Math.round(last.cpu * 100)} %` : `${last.cpu.toFixed(1)} cores`}`} />
+        <Spark
+          name="CPU"
+          values={seen.map((one) => one.cpu)}
+          least={1}
+          now={`${last.cpu < 0.995 ? `${Math.round(last.cpu * 100)} %` : `${last.cpu.toFixed(1)} cores`}`}
+        />
         <Spark name="Memory" values={seen.map((one) => one.memory)} least={0} now={size(last.memory)} />
         <Spark name="Output" values={wrote} least={1024} now={size(last.output)} />
       </div>
@@ -36,7 +41,17 @@ export function Sparks({ task, at }: { readonly task: TaskView; readonly at: num
   );
 }
 
-function Spark({ name, values, least, now }: { readonly name: string; readonly values: readonly number[]; readonly least: number; readonly now: string }): ReactNode {
+function Spark({
+  name,
+  values,
+  least,
+  now,
+}: {
+  readonly name: string;
+  readonly values: readonly number[];
+  readonly least: number;
+  readonly now: string;
+}): ReactNode {
   const most = Math.max(least, ...values) || 1;
   return (
     <>

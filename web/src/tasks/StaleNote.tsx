@@ -10,8 +10,14 @@ export function StaleNote(): ReactNode {
   if (stale.length === 0) return null;
   return (
     <div className="note waiting" role="note">
-      <Icon name="clock" /><span className="grow">{plural(stale.length, "command")} {stale.length === 1 ? "runs" : "run"} on though nobody waits for {stale.length === 1 ? "it" : "them"}.</span>
-      <Link className="btn small" href="/home">Look at {stale.length === 1 ? "it" : "them"}</Link>
+      <Icon name="clock" />
+      <span className="grow">
+        {plural(stale.length, "command")} {stale.length === 1 ? "runs" : "run"} on though nobody waits for{" "}
+        {stale.length === 1 ? "it" : "them"}.
+      </span>
+      <Link className="btn small" href="/home">
+        Look at {stale.length === 1 ? "it" : "them"}
+      </Link>
     </div>
   );
 }

@@ -6,9 +6,9 @@ export interface Span {
   readonly look: string;
 }
 
-// eslint-disable-next-line no-control-regex
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-// eslint-disable-next-line no-control-regex
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const SGR = /\u001b\[([0-9;]*)m/g;
 
 export function spans(line: string): readonly Span[] {
@@ -36,7 +36,7 @@ function styled(before: ReadonlyMap<string, string>, codes: string): Map<string,
   for (let index = 0; index < numbers.length; index++) {
     const code = numbers[index] ?? 0;
     if (code === 0) look.clear();
-    else if (code === 22) ["1", "2"].forEach((name) => look.delete(name));
+    else if (code === 22) for (const name of ["1", "2"]) look.delete(name);
     else if ([24, 27, 29].includes(code)) look.delete(String(code - 20));
     else if (code === 39) look.delete("colour");
     else if ([1, 2, 4, 7, 9].includes(code)) look.set(String(code), `a${code}`);
@@ -60,7 +60,12 @@ export interface OutputLine {
 const encoder = new TextEncoder();
 
 /** A page of output as lines. Each begins with the colours that the one before left on; those of the last are told. */
-export function lines(text: string, offset: number, next: number, colours = ""): { lines: readonly OutputLine[]; colours: string } {
+export function lines(
+  text: string,
+  offset: number,
+  next: number,
+  colours = "",
+): { lines: readonly OutputLine[]; colours: string } {
   const raw = text.split("\n");
   if (raw.at(-1) === "") raw.pop();
   const exact = encoder.encode(text).length === next - offset; // nothing was cleaned away: every offset is true

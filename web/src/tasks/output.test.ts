@@ -13,17 +13,29 @@ describe("an output in pieces", () => {
   it("is the same however it is cut", () => {
     const text = "one\ntwö\n\nthree";
     const whole = rows([page(0, text)]);
-    expect(whole).toEqual([[0, "one"], [4, "twö"], [9, ""], [10, "three"]]);
+    expect(whole).toEqual([
+      [0, "one"],
+      [4, "twö"],
+      [9, ""],
+      [10, "three"],
+    ]);
     for (const cut of [1, 3, 4, 6, 8, 9, 11]) {
       const first = text.slice(0, cut);
       expect(rows([page(0, first), page(new TextEncoder().encode(first).length, text.slice(cut))])).toEqual(whole);
     }
   });
   it("keeps its colours from piece to piece", () => {
-    expect(rows([page(0, "\u001b[31ma\n"), page(7, "b\n")])).toEqual([[0, "\u001b[31ma"], [7, "\u001b[31mb"]]);
+    expect(rows([page(0, "\u001b[31ma\n"), page(7, "b\n")])).toEqual([
+      [0, "\u001b[31ma"],
+      [7, "\u001b[31mb"],
+    ]);
   });
   it("says where something was dropped", () => {
-    expect(rows([page(0, "a\n"), page(2, "z\n", { dropped: { start: 2, end: 90 } })])).toEqual([[0, "a"], "gap", [90, "z"]]);
+    expect(rows([page(0, "a\n"), page(2, "z\n", { dropped: { start: 2, end: 90 } })])).toEqual([
+      [0, "a"],
+      "gap",
+      [90, "z"],
+    ]);
   });
   it("takes a line of ten million characters without a second look at its beginning", () => {
     const piece = "x".repeat(262_144);

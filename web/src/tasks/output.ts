@@ -2,7 +2,7 @@
 import { useEffect, useState } from "react";
 import type { OutputPage } from "../api.gen";
 import { call } from "../net/http";
-import { type OutputLine, lines } from "./ansi";
+import { lines, type OutputLine } from "./ansi";
 
 const PIECE = 262_144;
 const WHOLE = 4 * 1024 * 1024;
@@ -80,7 +80,8 @@ export function useOutput(task: string, fromStart: boolean): Output {
     const leave = new AbortController();
     let reading = unread(0);
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const failed = (error: unknown): void => setOutput({ ...reading.output, loading: false, problem: error instanceof Error ? error.message : "unknown" });
+    const failed = (error: unknown): void =>
+      setOutput({ ...reading.output, loading: false, problem: error instanceof Error ? error.message : "unknown" });
     const ask = (query: Record<string, number>): Promise<OutputPage> =>
       call("GET /v1/tasks/{id}/output", { path: { id: task }, query, signal: leave.signal });
     let offset: number | null = null;
