@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import ast
+from itertools import chain
 
-from tests.mutants import MODULES, PACKAGE, ROOT, mutants_of, mutated, sample
+from tests.mutants import (
+    LEFT_OUT,
+    OTHER_PROCESSES,
+    PACKAGE,
+    ROOT,
+    SINGLE,
+    TESTS,
+    RecordedTest,
+    judging_tests,
+    modules,
+    mutants_of,
+    mutated,
+    sample,
+)
 
 
-def test_modules_and_their_tests_exist() -> None:
-    paths = [ROOT / PACKAGE / module for module in MODULES]
-    paths += [ROOT / "tests" / test for tests in MODULES.values() for test in tests.split()]
+def test_modules_and_tests_that_are_named_exist() -> None:
+    paths = [ROOT / PACKAGE / module for module in (*LEFT_OUT, *SINGLE)]
+    paths += [ROOT / "tests" / test for test in (*TESTS, *chain(*OTHER_PROCESSES.values()))]
     assert [path for path in paths if not path.exists()] == []
+
+
+def test_every_module_of_the_rules_can_be_mutated() -> None:
+    assert {"domain/queue.py", "store/sqlite/writer.py", "processes/keeper_server.py", "sessions.py"} < set(modules())
 
 
 def test_a_mutant_is_a_valid_program_that_differs() -> None:
@@ -23,5 +41,17 @@ def test_a_mutant_is_a_valid_program_that_differs() -> None:
 
 
 def test_a_seed_gives_the_same_sample() -> None:
-    modules = ["domain/queue.py", "domain/resume.py"]
-    assert sample(modules, seed=1, count=20) == sample(modules, seed=1, count=20) != sample(modules, seed=2, count=20)
+    names = ["domain/queue.py", "domain/resume.py"]
+    assert sample(names, seed=1, count=20) == sample(names, seed=1, count=20) != sample(names, seed=2, count=20)
+
+
+def test_a_mutant_is_judged_by_the_tests_that_execute_it() -> None:
+    [mutant] = sample(["domain/queue.py"], seed=1, count=1)
+    slow = RecordedTest("tests/a.py::slow", 9.0, {"domain/queue.py": {mutant.last_line}})
+    quick = RecordedTest("tests/b.py::quick", 1.0, {"domain/queue.py": {mutant.line}, "domain/resume.py": {1}})
+    other = RecordedTest("tests/c.py::other", 0.1, {"domain/queue.py": {mutant.last_line + 1}})
+    elsewhere = RecordedTest("tests/d.py::elsewhere", 0.1, {"domain/resume.py": {mutant.line}})
+    assert judging_tests(mutant, [slow, quick, other, elsewhere]) == [quick.id, slow.id]
+    assert judging_tests(mutant, [other, elsewhere]) == [other.id], (
+        "what is executed on import concerns the whole module"
+    )
