@@ -94,11 +94,12 @@ class BoardMachine(RuleBasedStateMachine):
     def somebody_says(self, card: str, command: CardCommand, twice: bool) -> None:
         """Perhaps the answer got lost, and the client tries again under the same id."""
         id = f"told-{len(self.do(self.rig.records(CARDS[0])))}-{len(self.do(self.rig.records(CARDS[1])))}"
+        first = None
         with suppress(Conflict, Rejected):
             first = self.do(self.rig.tell(card, command, id=id))
-            if twice:
-                again = self.do(self.rig.tell(card, command, id=id))
-                assert (again.version, again.duplicate) == (first.version, True)
+        if first is not None and twice:
+            again = self.do(self.rig.tell(card, command, id=id))
+            assert (again.version, again.duplicate) == (first.version, True)
         if self.hand is not None and not self._is_at_work():
             self._leave()
 

@@ -97,11 +97,10 @@ def test_sessions_that_may_be_reset_are_found_by_their_index(tmp_path: Path) -> 
 
 
 def test_every_query_says_its_purpose() -> None:
-    for path in (SOURCE / "store").rglob("sql/*.sql"):
-        lines = path.read_text("utf-8").splitlines()
-        for line, purpose in pairwise(lines):
-            if line.startswith("-- name: "):
-                assert purpose.startswith("-- "), f"{path.name}: {line}"
+    lines = [line for path in (SOURCE / "store").rglob("sql/*.sql") for line in path.read_text("utf-8").splitlines()]
+    purposes = {line: purpose for line, purpose in pairwise(lines) if line.startswith("-- name: ")}
+    assert len(purposes) == len(queries())
+    assert [name for name, purpose in purposes.items() if not purpose.startswith("-- ")] == []
 
 
 def test_a_query_by_place_is_the_query_by_name(tmp_path: Path) -> None:
