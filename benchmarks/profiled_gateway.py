@@ -14,10 +14,10 @@ that call is the last entry.
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import linecache
 import runpy
-import selectors
 import signal
 import sys
 import threading
@@ -32,8 +32,8 @@ SAMPLE_SECONDS = 0.001
 """The kernel rounds it up to its own tick, often 4 ms."""
 NOTICED_SECONDS = 0.0001
 """A thread that has used less than this since the last sample was idle."""
-WAIT = selectors.DefaultSelector.select.__code__
-"""Where the event loop waits."""
+WAIT = asyncio.Runner.run.__code__
+"""The innermost Python function while the event loop waits, or does its own work: uvloop has no Python code."""
 Stack = tuple[tuple[CodeType, int], ...]
 """From the innermost function outwards: its code, and for the innermost the instruction that it is at."""
 

@@ -32,7 +32,7 @@ MANY = 100
 """With more earlier messages than this, all bursts have the same conversations."""
 ROWS = 25
 CALL = "-> "
-LOOP = " BaseEventLoop.run_forever"
+LOOP = " Runner.run"
 GENERATED = "<string>:"
 HTTP_LIBRARIES = {"uvicorn", "starlette", "httptools", "websockets", "h11", "anyio"}
 CALLS_INTO_C = (
