@@ -1,6 +1,6 @@
 """The page's types, written from the gateway's own contract and the log's own events; and the sentences for these.
 
-python web/generate.py            write web/src/api.gen.ts and web/src/sentences.gen.ts
+python web/generate.py            write web/src/api/types.gen.ts and web/src/log/sentences.gen.ts
 python web/generate.py --check    fail when they are not what would be written
 """
 
@@ -29,7 +29,7 @@ Schema = dict[str, Any]
 
 def main() -> int:
     """Write the files, or check them."""
-    files = {SOURCES / "api.gen.ts": types(), SOURCES / "sentences.gen.ts": sentences()}
+    files = {SOURCES / "api" / "types.gen.ts": types(), SOURCES / "log" / "sentences.gen.ts": sentences()}
     if "--check" not in sys.argv[1:]:
         for path, text in files.items():
             path.write_text(text, encoding="utf-8")

@@ -23,7 +23,7 @@ def sources() -> Iterator[tuple[str, str]]:
 def test_colours_have_names() -> None:
     raw = re.compile(r"#[0-9a-fA-F]{3,8}\b(?![^\n]*\$\{)|\brgba?\(")
     found = [name for name, text in sources() if name.endswith((".css", ".tsx")) and raw.search(text)]
-    assert found == ["src/tokens.css"]
+    assert found == ["src/styles/tokens.css"]
 
 
 def test_nothing_is_untyped_and_nothing_is_html() -> None:

@@ -1,29 +1,29 @@
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { Redirect, Route, Switch, useLocation, useParams } from "wouter";
+import { checkBuild } from "./api/build";
+import { lastSession, loadCursors } from "./api/cursors";
+import { status } from "./api/endpoints";
+import { Refused, whenSignedOut } from "./api/http";
+import { forgetSessions } from "./api/liveSession";
+import { queryClient } from "./api/queryClient";
+import { useStore } from "./api/store";
 import { Banners } from "./chat/Banner";
 import { Conversation } from "./chat/Conversation";
 import { newSession } from "./chat/newSession";
+import { useSessions } from "./chat/queries";
 import { SessionList } from "./chat/SessionList";
-import { checkBuild } from "./net/build";
-import { useCell } from "./net/cell";
-import { lastSession, loadCursors } from "./net/cursors";
-import { status } from "./net/doors";
-import { Refused, whenSignedOut } from "./net/http";
-import { useSessions } from "./net/lists";
-import { forgetSessions } from "./net/live";
-import { queries } from "./net/queries";
-import { followWorld } from "./net/world";
-import { SignIn } from "./pages/SignIn";
-import { Broken } from "./parts/Broken";
-import { Empty, Loading } from "./parts/Empty";
+import { SignIn } from "./settings/SignIn";
+import { followEvents } from "./shell/liveUpdates";
 import { Shell } from "./shell/Shell";
+import { Empty, Loading } from "./ui/Empty";
+import { ErrorBoundary } from "./ui/ErrorBoundary";
 
 const pages = {
-  home: () => import("./pages/Home"),
+  home: () => import("./home/HomePage"),
   board: () => import("./board/BoardPage"),
   tasks: () => import("./tasks/TasksPage"),
   task: () => import("./tasks/TaskPage"),
-  settings: () => import("./pages/Settings"),
+  settings: () => import("./settings/SettingsPage"),
 };
 const Home = lazy(pages.home);
 const Board = lazy(pages.board);
@@ -34,7 +34,7 @@ const Settings = lazy(pages.settings);
 
 /** The other pages, while there is a gateway to get them from. */
 function fetchRest(): void {
-  for (const page of [...Object.values(pages), () => import("./shell/Palette"), () => import("./parts/Markdown")]) {
+  for (const page of [...Object.values(pages), () => import("./shell/Palette"), () => import("./ui/Markdown")]) {
     page().catch(() => undefined);
   }
 }
@@ -83,14 +83,14 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
     if (door !== "in") return;
     void checkBuild();
     const rest = setTimeout(fetchRest, 1500);
-    const leave = followWorld(from);
+    const leave = followEvents(from);
     return () => {
       clearTimeout(rest);
       leave();
     };
   }, [door, from]);
   const signedIn = (): void => {
-    queries.clear();
+    queryClient.clear();
     forgetSessions();
     setSaid("");
     setDoor("asking");
@@ -108,7 +108,7 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
     );
   return (
     <Shell>
-      <Broken place={place}>
+      <ErrorBoundary place={place}>
         <Suspense fallback={<Loading />}>
           <Switch>
             <Route path="/">
@@ -143,14 +143,14 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
             </Route>
           </Switch>
         </Suspense>
-      </Broken>
+      </ErrorBoundary>
     </Shell>
   );
 }
 
 /** `/` is the session that this device looked at last. */
 function First(): ReactNode {
-  const last = useCell(lastSession);
+  const last = useStore(lastSession);
   return <Redirect to={last ? `/s/${last}` : "/home"} replace />;
 }
 

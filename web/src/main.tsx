@@ -1,11 +1,11 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { createRoot } from "react-dom/client";
-import "./app.css";
+import "./styles/app.css";
 import { App } from "./App";
-import { login } from "./net/doors";
-import { queries } from "./net/queries";
-import { deviceName, signInProblem } from "./pages/SignIn";
-import { putIcons } from "./parts/Icon";
+import { login } from "./api/endpoints";
+import { queryClient } from "./api/queryClient";
+import { deviceName, signInProblem } from "./settings/SignIn";
+import { putIcons } from "./ui/Icon";
 
 /** The one-time code leaves the address before anything else happens. */
 function takeCode(): string {
@@ -28,7 +28,7 @@ async function start(): Promise<void> {
   const root = document.getElementById("root");
   if (!root) return;
   createRoot(root).render(
-    <QueryClientProvider client={queries}>
+    <QueryClientProvider client={queryClient}>
       <App problem={problem} />
     </QueryClientProvider>,
   );

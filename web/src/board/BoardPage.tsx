@@ -1,25 +1,25 @@
 /** A board: its columns, its cards, one of them open. */
 import { type ReactNode, useDeferredValue, useEffect, useMemo, useState } from "react";
 import { Link, Redirect, useLocation } from "wouter";
-import type { BoardView, CardView } from "../api.gen";
+import { call } from "../api/http";
+import { queryClient } from "../api/queryClient";
+import { load, save } from "../api/storage";
+import type { BoardView, CardView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { COLUMNS, type Column, columns } from "../log/cards";
-import { useBoards, useCard, useCards } from "../net/cards";
-import { call } from "../net/http";
-import { load, save } from "../net/keep";
-import { queries } from "../net/queries";
-import { Confirm } from "../parts/Confirm";
-import { Empty, Loading } from "../parts/Empty";
-import { useMedia, useNow, useTitle } from "../parts/hooks";
-import { Icon } from "../parts/Icon";
-import { Menu } from "../parts/Menu";
-import { complain } from "../parts/toasts";
-import { DrawerButton } from "../shell/drawer";
-import { byWhom, plural } from "../words";
+import { DrawerButton } from "../shell/TasksDrawer";
+import { byWhom, plural } from "../text";
+import { Confirm } from "../ui/Confirm";
+import { Empty, Loading } from "../ui/Empty";
+import { useMedia, useNow, useTitle } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
+import { Menu } from "../ui/Menu";
+import { toastError } from "../ui/toasts";
 import { CardDrawer } from "./CardDrawer";
 import { CardForm } from "./CardForm";
 import { Columns } from "./Columns";
 import { type Moves, useMoves, WORDS } from "./moves";
+import { useBoards, useCard, useCards } from "./queries";
 
 const DEFAULT = "default";
 const NONE: readonly CardView[] = [];
@@ -281,13 +281,13 @@ function Switch({ boards, current }: { readonly boards: readonly BoardView[]; re
     void call("POST /v1/boards", { body: { board: id, title: title?.trim() ?? null } }).then(({ board }) => {
       setTitle(null);
       go(`/board/${board}`);
-    }, complain);
+    }, toastError);
   const archive = ({ id: name }: BoardView): void => {
     setArchiving(null);
     void call("POST /v1/boards/{name}/archive", { path: { name } }).then(() => {
-      queries.setQueryData<readonly BoardView[]>(["boards"], (known) => known?.filter((one) => one.id !== name)); // before the list comes again
+      queryClient.setQueryData<readonly BoardView[]>(["boards"], (known) => known?.filter((one) => one.id !== name)); // before the list comes again
       go("/board");
-    }, complain);
+    }, toastError);
   };
   return (
     <>
@@ -355,7 +355,7 @@ function Pause({ board }: { readonly board: BoardView }): ReactNode {
   const path = { name: board.id };
   const paused = board.paused_by !== "";
   const act = (): void =>
-    void call(paused ? "POST /v1/boards/{name}/resume" : "POST /v1/boards/{name}/pause", { path }).catch(complain);
+    void call(paused ? "POST /v1/boards/{name}/resume" : "POST /v1/boards/{name}/pause", { path }).catch(toastError);
   return (
     <button
       type="button"

@@ -2,26 +2,26 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { CardDetail, CardView } from "../api.gen";
+import { call } from "../api/http";
+import { queryClient } from "../api/queryClient";
+import type { CardDetail, CardView } from "../api/types.gen";
 import { COLUMNS } from "../log/cards";
-import { useCard } from "../net/cards";
-import { call } from "../net/http";
-import { queries } from "../net/queries";
-import { Chip } from "../parts/Chip";
-import { Confirm } from "../parts/Confirm";
-import { Empty, Loading } from "../parts/Empty";
-import { Icon } from "../parts/Icon";
-import { Menu } from "../parts/Menu";
-import { Prose } from "../parts/Prose";
-import { cardState } from "../parts/states";
-import { complain, toast } from "../parts/toasts";
-import { Why } from "../parts/Why";
-import { count, dollars } from "../words";
+import { count, dollars } from "../text";
+import { Chip } from "../ui/Chip";
+import { Confirm } from "../ui/Confirm";
+import { Empty, Loading } from "../ui/Empty";
+import { Icon } from "../ui/Icon";
+import { MarkdownText } from "../ui/MarkdownText";
+import { Menu } from "../ui/Menu";
+import { cardState } from "../ui/states";
+import { toast, toastError } from "../ui/toasts";
+import { Why } from "../ui/Why";
 import { CardForm } from "./CardForm";
 import { Links } from "./CardLinks";
 import { Activity, Runs } from "./CardRuns";
 import { Talk, Unblock } from "./CardTalk";
 import { type Moves, WORDS } from "./moves";
+import { useCard } from "./queries";
 
 const TABS = ["activity", "card", "runs", "changes"] as const;
 type Tab = (typeof TABS)[number];
@@ -148,20 +148,20 @@ function Head({
   const [kept, setKept] = useState("");
   const path = { id: card.id };
   const retry = (fresh: boolean): void =>
-    void call("POST /v1/cards/{id}/retry", { path, body: { fresh } }).catch(complain);
-  const stop = (): void => void call("POST /v1/cards/{id}/stop", { path }).catch(complain);
+    void call("POST /v1/cards/{id}/retry", { path, body: { fresh } }).catch(toastError);
+  const stop = (): void => void call("POST /v1/cards/{id}/stop", { path }).catch(toastError);
   const archive = (): void =>
     void call("POST /v1/cards/{id}/archive", { path }).then((done) => {
       setAsking(null);
       if (done.kept) return setKept(done.kept);
       toast("done", "The card was archived", "Its workspace was removed; it had no unsaved work.");
       onClose();
-    }, complain);
+    }, toastError);
   const release = (): void =>
     void call("POST /v1/cards/{id}/release", { path }).then((done) => {
       if (done.kept) return setKept(done.kept);
       toast("done", "Its workspace was removed", "It had no unsaved work.");
-    }, complain);
+    }, toastError);
   const cost = detail.runs.reduce((sum, run) => sum + (run.cost ?? 0), 0);
   const tokens = detail.runs.reduce((sum, run) => sum + run.input_tokens + run.output_tokens, 0);
   const running = card.status === "running";
@@ -266,7 +266,7 @@ function Body({ detail }: { readonly detail: CardDetail }): ReactNode {
     <>
       {detail.body ? (
         <div className="prose">
-          <Prose text={detail.body} live={false} />
+          <MarkdownText text={detail.body} live={false} />
         </div>
       ) : (
         <p className="muted">It has no description.</p>
@@ -281,7 +281,7 @@ function Body({ detail }: { readonly detail: CardDetail }): ReactNode {
         <>
           <h3>Result</h3>
           <div className="prose">
-            <Prose text={detail.summary} live={false} />
+            <MarkdownText text={detail.summary} live={false} />
           </div>
         </>
       )}
@@ -312,7 +312,7 @@ function Body({ detail }: { readonly detail: CardDetail }): ReactNode {
           onClose={() => setEditing(false)}
           onDone={() => {
             setEditing(false);
-            void queries.invalidateQueries({ queryKey: ["card", detail.card.id] });
+            void queryClient.invalidateQueries({ queryKey: ["card", detail.card.id] });
           }}
         />
       )}

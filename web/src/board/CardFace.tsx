@@ -1,13 +1,13 @@
 /** A card as it stands in its column. */
 import { memo, type ReactNode } from "react";
 import { Link } from "wouter";
-import type { BoardView, CardView } from "../api.gen";
-import { useCard } from "../net/cards";
-import { Chip } from "../parts/Chip";
-import { Icon } from "../parts/Icon";
-import { cardState } from "../parts/states";
-import { Why } from "../parts/Why";
-import { age, byWhom, coming } from "../words";
+import type { BoardView, CardView } from "../api/types.gen";
+import { age, byWhom, coming } from "../text";
+import { Chip } from "../ui/Chip";
+import { Icon } from "../ui/Icon";
+import { cardState } from "../ui/states";
+import { Why } from "../ui/Why";
+import { useCard } from "./queries";
 
 export interface FaceProps {
   readonly card: CardView;

@@ -1,10 +1,10 @@
 /** A new card, or another wording of one. */
 import { type ReactNode, useState } from "react";
-import type { CardDetail, EditCard } from "../api.gen";
-import { call, newId } from "../net/http";
-import { useProfiles } from "../net/queries";
-import { useModal } from "../parts/hooks";
-import { complain } from "../parts/toasts";
+import { call, newId } from "../api/http";
+import type { CardDetail, EditCard } from "../api/types.gen";
+import { useProfiles } from "../settings/queries";
+import { useModal } from "../ui/hooks";
+import { toastError } from "../ui/toasts";
 
 type Resume = "" | "auto" | "fresh" | "resume";
 
@@ -51,7 +51,7 @@ export function CardForm({
       } else onDone((await call("POST /v1/cards", { key, body: { ...said, ...more, board, triage } })).card);
     } catch (error) {
       setBusy(false);
-      complain(error);
+      toastError(error);
     }
   };
   const word = known ? "Edit the card" : "New card";

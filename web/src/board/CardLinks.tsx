@@ -1,13 +1,13 @@
 /** What a card waits for, and what waits for it. */
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
-import type { CardDetail, CardView } from "../api.gen";
-import { useCards } from "../net/cards";
-import { call } from "../net/http";
-import { Chip } from "../parts/Chip";
-import { Icon } from "../parts/Icon";
-import { cardState } from "../parts/states";
-import { complain } from "../parts/toasts";
+import { call } from "../api/http";
+import type { CardDetail, CardView } from "../api/types.gen";
+import { Chip } from "../ui/Chip";
+import { Icon } from "../ui/Icon";
+import { cardState } from "../ui/states";
+import { toastError } from "../ui/toasts";
+import { useCards } from "./queries";
 
 export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
   const { card, parents, children } = detail;
@@ -22,9 +22,9 @@ export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
         .slice(0, 6)
     : [];
   const link = (parent: string): void =>
-    void call("POST /v1/cards/{id}/links", { path, body: { parent } }).then(() => setText(null), complain);
+    void call("POST /v1/cards/{id}/links", { path, body: { parent } }).then(() => setText(null), toastError);
   const unlink = (parent: string): void =>
-    void call("POST /v1/cards/{id}/unlink", { path, body: { parent } }).catch(complain);
+    void call("POST /v1/cards/{id}/unlink", { path, body: { parent } }).catch(toastError);
   return (
     <>
       <h3>Linked cards</h3>

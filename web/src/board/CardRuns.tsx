@@ -1,11 +1,11 @@
 /** The runs of a card: on the line with what people said, and each with its figures. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import type { CardComment, CardDetail, RunView } from "../api.gen";
-import { Chip } from "../parts/Chip";
-import { runState } from "../parts/states";
-import { Since, Time } from "../parts/Time";
-import { byWhom, count, dollars } from "../words";
+import type { CardComment, CardDetail, RunView } from "../api/types.gen";
+import { byWhom, count, dollars } from "../text";
+import { Chip } from "../ui/Chip";
+import { runState } from "../ui/states";
+import { Since, Time } from "../ui/Time";
 
 type Happening =
   | { readonly at: number; readonly kind: "run"; readonly run: RunView }

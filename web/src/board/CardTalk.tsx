@@ -1,14 +1,14 @@
 /** Words about a card: comments, and the answer to what blocks it. */
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import type { CardDetail, CardView } from "../api.gen";
-import { call } from "../net/http";
-import { drop, load, save } from "../net/keep";
-import { Icon } from "../parts/Icon";
-import { Since, Time } from "../parts/Time";
-import { complain } from "../parts/toasts";
-import { Why } from "../parts/Why";
-import { plural } from "../words";
+import { call } from "../api/http";
+import { drop, load, save } from "../api/storage";
+import type { CardDetail, CardView } from "../api/types.gen";
+import { plural } from "../text";
+import { Icon } from "../ui/Icon";
+import { Since, Time } from "../ui/Time";
+import { toastError } from "../ui/toasts";
+import { Why } from "../ui/Why";
 
 interface Draft {
   readonly text: string;
@@ -29,7 +29,7 @@ function useDraft(name: string): Draft {
     sending.current = true;
     setBusy(true);
     void how(text.trim())
-      .then(() => setText((now) => (now === text ? "" : now)), complain)
+      .then(() => setText((now) => (now === text ? "" : now)), toastError)
       .finally(() => {
         sending.current = false;
         setBusy(false);

@@ -17,11 +17,11 @@ import {
   useSensors,
 } from "@dnd-kit/core";
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import type { BoardView, CardView } from "../api.gen";
+import { load, save } from "../api/storage";
+import type { BoardView, CardView } from "../api/types.gen";
 import { COLUMNS, type Column } from "../log/cards";
-import { load, save } from "../net/keep";
-import { useMeasured } from "../parts/window";
-import { plural } from "../words";
+import { plural } from "../text";
+import { useMeasured } from "../ui/window";
 import { CardFace } from "./CardFace";
 import { WORDS } from "./moves";
 

@@ -1,12 +1,12 @@
 /** Moving a card: what each column means as a command, what is asked first, and what is on its way. */
 import { type ReactNode, useCallback, useState } from "react";
-import type { CardAccepted, CardView } from "../api.gen";
+import { now } from "../api/clock";
+import { call, newId } from "../api/http";
+import type { CardAccepted, CardView } from "../api/types.gen";
 import type { Column } from "../log/cards";
-import { known } from "../net/cards";
-import { now } from "../net/clock";
-import { call, newId } from "../net/http";
-import { Confirm } from "../parts/Confirm";
-import { complain } from "../parts/toasts";
+import { Confirm } from "../ui/Confirm";
+import { toastError } from "../ui/toasts";
+import { known } from "./queries";
 
 export const WORDS: Readonly<Record<Column, string>> = {
   triage: "Triage",
@@ -68,7 +68,7 @@ export function useMoves(): Moves {
         ({ version }) => put(card.id, { to, version }),
         (error: unknown) => {
           put(card.id, null);
-          complain(error);
+          toastError(error);
         },
       );
     },

@@ -1,14 +1,14 @@
 /** One banner at a time: signed out, read-only, offline, older build, reconnected. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { newerBuild } from "../net/build";
-import { useCell } from "../net/cell";
-import { asTheirs } from "../net/clock";
-import { line as connection, retryNow } from "../net/link";
-import { useStatus } from "../net/queries";
-import { useNow } from "../parts/hooks";
-import { Icon } from "../parts/Icon";
-import { clock, elapsed, plural } from "../words";
+import { newerBuild } from "../api/build";
+import { toGatewayTime } from "../api/clock";
+import { connection, retryNow } from "../api/connection";
+import { useStore } from "../api/store";
+import { useStatus } from "../shell/queries";
+import { clock, elapsed, plural } from "../text";
+import { useNow } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
 import type { Missed } from "./away";
 
 export function Banners({
@@ -20,8 +20,8 @@ export function Banners({
   readonly onJump?: () => void;
   readonly onDismiss?: () => void;
 }): ReactNode {
-  const state = useCell(connection);
-  const newer = useCell(newerBuild);
+  const state = useStore(connection);
+  const newer = useStore(newerBuild);
   const status = useStatus();
   if (state.state === "offline") return <Offline since={state.since} next={state.next} />;
   if (status.data && !status.data.writable) {
@@ -117,13 +117,13 @@ function Digest({ missed }: { readonly missed: Missed }): ReactNode {
 
 function Offline({ since, next }: { readonly since: number; readonly next: number }): ReactNode {
   const now = useNow();
-  const left = Math.ceil((asTheirs(next) - now) / 1000);
+  const left = Math.ceil((toGatewayTime(next) - now) / 1000);
   return (
     <div className="banner offline waiting warm" role="alert">
       <Icon name="offline" />
       <div className="grow">
         <p>
-          <strong>Offline since {clock(asTheirs(since))}. Nothing is lost.</strong>
+          <strong>Offline since {clock(toGatewayTime(since))}. Nothing is lost.</strong>
         </p>
         <p className="digest">
           <span aria-hidden="true">{left > 0 ? `Next try in ${left} s. ` : "Trying now. "}</span>Messages wait here and

@@ -1,22 +1,22 @@
 /** Resets and summaries in the flow: what begins anew, what was handed over, what stands for what. */
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
-import type { Survivor } from "../api.gen";
+import { undoReset } from "../api/endpoints";
+import type { Survivor } from "../api/types.gen";
 import type { ChapterItem, SummaryItem } from "../log/model";
 import { summaryText } from "../log/sentences";
-import { undoReset } from "../net/doors";
-import { Chip } from "../parts/Chip";
-import { Icon } from "../parts/Icon";
-import { Prose } from "../parts/Prose";
-import { Time } from "../parts/Time";
-import { complain, toast } from "../parts/toasts";
-import { Why } from "../parts/Why";
-import { byWhom, duration } from "../words";
+import { byWhom, duration } from "../text";
+import { Chip } from "../ui/Chip";
+import { Icon } from "../ui/Icon";
+import { MarkdownText } from "../ui/MarkdownText";
+import { Time } from "../ui/Time";
+import { toast, toastError } from "../ui/toasts";
+import { Why } from "../ui/Why";
 
 export function undo(session: string): void {
   void undoReset(session).then(
     () => toast("done", "The reset was undone", "The model sees the previous chapter again, and everything since."),
-    complain,
+    toastError,
   );
 }
 
@@ -100,7 +100,7 @@ function Folded({ name, text }: { readonly name: string; readonly text: string }
       </button>
       {open && (
         <div className="thinking !whitespace-normal prose" tabIndex={0}>
-          <Prose text={text} live={false} />
+          <MarkdownText text={text} live={false} />
         </div>
       )}
     </>

@@ -1,16 +1,16 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
-import type { QueueEdit } from "../api.gen";
+import { changeQueued, removeQueued } from "../api/endpoints";
+import { call, newId } from "../api/http";
+import { again, discard, outbox, post } from "../api/outbox";
+import { drop, load, save } from "../api/storage";
+import { useStore } from "../api/store";
+import type { QueueEdit } from "../api/types.gen";
 import { type QueuedInput, type SessionView, stateOf } from "../log/model";
-import { useCell } from "../net/cell";
-import { changeQueued, removeQueued } from "../net/doors";
-import { call, newId } from "../net/http";
-import { drop, load, save } from "../net/keep";
-import { again, discard, outbox, post } from "../net/outbox";
-import { Chip } from "../parts/Chip";
-import { Icon } from "../parts/Icon";
-import { Time } from "../parts/Time";
-import { complain, toast } from "../parts/toasts";
+import { Chip } from "../ui/Chip";
+import { Icon } from "../ui/Icon";
+import { Time } from "../ui/Time";
+import { toast, toastError } from "../ui/toasts";
 
 interface Editing {
   readonly input: string;
@@ -47,16 +47,16 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
       setText((now) => (now === text ? "" : now)); // unless somebody typed on
       toast("working", "Runs in the background", "You will see here when it ends.", `/tasks/${task}`);
     } catch (error) {
-      complain(error);
+      toastError(error);
     } finally {
       setBusy(false);
     }
   };
-  const stop = (): void => void call("POST /v1/sessions/{id}/stop", { path: { id } }).catch(complain);
+  const stop = (): void => void call("POST /v1/sessions/{id}/stop", { path: { id } }).catch(toastError);
   const detach = (): void =>
     void call("POST /v1/sessions/{id}/detach", { path: { id } }).then(
       ({ task }) => toast("working", "Detached", "The turn continues as a background task.", `/tasks/${task}`),
-      complain,
+      toastError,
     );
 
   const key = (event: KeyboardEvent): void => {
@@ -166,7 +166,7 @@ function Queue({
   readonly onEdit: (editing: Editing | null) => void;
 }): ReactNode {
   if (queue.length === 0) return null;
-  const change = (input: string, what: QueueEdit): void => void changeQueued(session, input, what).catch(complain);
+  const change = (input: string, what: QueueEdit): void => void changeQueued(session, input, what).catch(toastError);
   const move = (event: KeyboardEvent, input: string, index: number): void => {
     const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
     if (!event.altKey || step === 0) return;
@@ -229,7 +229,7 @@ function Queue({
             type="button"
             className="btn quiet small icon"
             aria-label="Remove"
-            onClick={() => void removeQueued(session, input).catch(complain)}
+            onClick={() => void removeQueued(session, input).catch(toastError)}
           >
             <Icon name="close" />
           </button>
@@ -241,7 +241,7 @@ function Queue({
 
 /** Messages of this session that the gateway has not taken yet. */
 export function Outbox({ session }: { readonly session: string }): ReactNode {
-  return useCell(outbox)
+  return useStore(outbox)
     .filter((message) => message.session === session)
     .map((message) => (
       <article key={message.id} className="line entry outbox">

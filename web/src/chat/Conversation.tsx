@@ -1,20 +1,20 @@
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { connection } from "../api/connection";
+import { flushSeen, markSeen } from "../api/cursors";
+import { call } from "../api/http";
+import { type LiveSession, liveSession } from "../api/liveSession";
+import { useStore } from "../api/store";
 import { type Item, placeOf, stateOf } from "../log/model";
-import { useCell } from "../net/cell";
-import { flushSeen, markSeen } from "../net/cursors";
-import { call } from "../net/http";
-import { line } from "../net/link";
-import { type LiveSession, liveSession } from "../net/live";
-import { visible } from "../parts/blocks";
-import { Chip } from "../parts/Chip";
-import { Empty, Loading } from "../parts/Empty";
-import { useTitle } from "../parts/hooks";
-import { Icon } from "../parts/Icon";
-import { sessionState } from "../parts/states";
-import { complain } from "../parts/toasts";
-import { DrawerButton } from "../shell/drawer";
-import { clock } from "../words";
+import { DrawerButton } from "../shell/TasksDrawer";
+import { clock } from "../text";
+import { visible } from "../ui/blocks";
+import { Chip } from "../ui/Chip";
+import { Empty, Loading } from "../ui/Empty";
+import { useTitle } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
+import { sessionState } from "../ui/states";
+import { toastError } from "../ui/toasts";
 import { useAway } from "./away";
 import { Banners } from "./Banner";
 import { Composer, Outbox } from "./Composer";
@@ -31,8 +31,8 @@ const MOVED = ["hashchange", "pushState"] as const;
 export function Conversation({ id }: { readonly id: string }): ReactNode {
   const live = useMemo(() => liveSession(id), [id]);
   useEffect(() => live.read(), [live]);
-  const gone = useCell(live.gone);
-  const loaded = useCell(live.view).version > 0;
+  const gone = useStore(live.gone);
+  const loaded = useStore(live.view).version > 0;
   if (gone) {
     return (
       <section className="conv" aria-label="Conversation">
@@ -68,9 +68,9 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
 }
 
 function Open({ live }: { readonly live: LiveSession }): ReactNode {
-  const view = useCell(live.view);
+  const view = useStore(live.view);
   const away = useAway(live);
-  const connected = useCell(line).state === "live"; // both lines: one may come back later than the other
+  const connected = useStore(connection).state === "live"; // both lines: one may come back later than the other
   const flow = useRef<FlowHandle>(null);
   const [atEnd, setAtEnd] = useState(true);
   const [marked, setMarked] = useState<number | null>(null);
@@ -123,7 +123,7 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
     (version: number) => {
       void call("POST /v1/sessions/{id}/fork", { path: { id: live.id }, body: { version } }).then(
         ({ session }) => go(`/s/${session}`),
-        complain,
+        toastError,
       );
     },
     [live.id, go],
@@ -225,7 +225,7 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
 
 /** What a screen reader hears: the state, then finished messages, never the stream. */
 function Announcer({ live, missed }: { readonly live: LiveSession; readonly missed: number }): ReactNode {
-  const view = useCell(live.view);
+  const view = useStore(live.view);
   const state = stateOf(view);
   const last = view.items.findLast((item) => item.kind === "step" && !item.live && item.text);
   const first = useRef(last?.version ?? 0);

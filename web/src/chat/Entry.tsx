@@ -2,14 +2,14 @@ import { memo, type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import type { EndItem, Item, StepItem } from "../log/model";
 import { noticeText } from "../log/sentences";
-import { visible } from "../parts/blocks";
-import { Chip } from "../parts/Chip";
-import { Icon } from "../parts/Icon";
-import { Prose } from "../parts/Prose";
-import { sessionState } from "../parts/states";
-import { Since, Time } from "../parts/Time";
-import { Why } from "../parts/Why";
-import { byWhom, count, dollars, duration } from "../words";
+import { byWhom, count, dollars, duration } from "../text";
+import { visible } from "../ui/blocks";
+import { Chip } from "../ui/Chip";
+import { Icon } from "../ui/Icon";
+import { MarkdownText } from "../ui/MarkdownText";
+import { sessionState } from "../ui/states";
+import { Since, Time } from "../ui/Time";
+import { Why } from "../ui/Why";
 import { ChapterDivider, SummaryLine } from "./Chapter";
 import { Calls } from "./ToolCard";
 import { WaitCard } from "./WaitCard";
@@ -190,7 +190,7 @@ function Step({
       )}
       {item.text && (
         <div className="prose">
-          <Prose text={item.text} live={item.live} />
+          <MarkdownText text={item.text} live={item.live} />
         </div>
       )}
       {item.cut && (

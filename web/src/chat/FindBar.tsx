@@ -2,8 +2,8 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { found } from "../log/find";
 import type { Item } from "../log/model";
-import { useSettled } from "../parts/hooks";
-import { Icon } from "../parts/Icon";
+import { useSettled } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
 
 export function FindBar({
   items,

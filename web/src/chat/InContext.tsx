@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense, useState } from "react";
+import { call } from "../api/http";
 import type { SessionView } from "../log/model";
-import { call } from "../net/http";
-import { count } from "../words";
+import { count } from "../text";
 
 const SessionDialog = lazy(() => import("./SessionDialogs"));
 

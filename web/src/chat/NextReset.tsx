@@ -1,14 +1,14 @@
 /** What the gateway expects of a session: when it is reset, what stands in the way, what was reset while nobody looked. */
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
-import type { ResetOutlook } from "../api.gen";
-import { load, save } from "../net/keep";
-import { useOutlook } from "../net/queries";
-import { useNow } from "../parts/hooks";
-import { Icon } from "../parts/Icon";
-import { Why } from "../parts/Why";
-import { elapsed, moment } from "../words";
+import { load, save } from "../api/storage";
+import type { ResetOutlook } from "../api/types.gen";
+import { elapsed, moment } from "../text";
+import { useNow } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
+import { Why } from "../ui/Why";
 import { undo } from "./Chapter";
+import { useOutlook } from "./queries";
 
 /** Beside the context: only when one comes. */
 export function NextReset({ id }: { readonly id: string }): ReactNode {

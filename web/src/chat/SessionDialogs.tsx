@@ -1,13 +1,14 @@
 /** What is asked before a session is reset, archived, deleted or made shorter. What runs for it is shown first. */
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { ResetPolicy, RunningTaskView } from "../api.gen";
-import { call, newId } from "../net/http";
-import { queries, useOutlook } from "../net/queries";
-import { Confirm } from "../parts/Confirm";
-import { Loading } from "../parts/Empty";
-import { complain, toast } from "../parts/toasts";
-import { count, duration, plural } from "../words";
+import { call, newId } from "../api/http";
+import { queryClient } from "../api/queryClient";
+import type { ResetPolicy, RunningTaskView } from "../api/types.gen";
+import { count, duration, plural } from "../text";
+import { Confirm } from "../ui/Confirm";
+import { Loading } from "../ui/Empty";
+import { toast, toastError } from "../ui/toasts";
+import { useOutlook } from "./queries";
 
 interface Subject {
   readonly id: string;
@@ -93,9 +94,9 @@ function Ending({
       onClose();
       if (what === "delete") onDeleted();
     } catch (error) {
-      complain(error);
+      toastError(error);
       setBusy(false);
-      void queries.invalidateQueries({ queryKey: ["outlook", session.id] }); // something may run meanwhile
+      void queryClient.invalidateQueries({ queryKey: ["outlook", session.id] }); // something may run meanwhile
     }
   };
   const verb = what === "delete" ? "Delete 1 session" : words.title;
@@ -167,7 +168,7 @@ function Compact({ session, onClose }: { readonly session: Subject; readonly onC
           "The context is being made shorter",
           "A summary takes the place of the oldest turns. The originals stay.",
         ),
-      complain,
+      toastError,
     );
   };
   const facts: readonly (readonly [string, string])[] = found
@@ -238,7 +239,7 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
   const act = (): void => {
     void call("POST /v1/sessions/{id}/reset/policy", { path: { id: session.id }, body: { policy } }).then(
       onClose,
-      complain,
+      toastError,
     );
   };
   const number = (text: string): number | null => (text.trim() === "" ? null : Number(text));

@@ -1,17 +1,16 @@
 import { memo, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { SearchHit, SessionView } from "../api.gen";
-import { useSessions } from "../net/lists";
-import { useSearch } from "../net/queries";
-import { Mark } from "../parts/Chip";
-import { Empty, Loading } from "../parts/Empty";
-import { useSettled } from "../parts/hooks";
-import { Icon } from "../parts/Icon";
-import { rowState } from "../parts/states";
-import { Time } from "../parts/Time";
-import { useRows } from "../parts/window";
-import { day } from "../words";
+import type { SearchHit, SessionView } from "../api/types.gen";
+import { day } from "../text";
+import { Mark } from "../ui/Chip";
+import { Empty, Loading } from "../ui/Empty";
+import { useSettled } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
+import { rowState } from "../ui/states";
+import { Time } from "../ui/Time";
+import { useRows } from "../ui/window";
 import { newSession } from "./newSession";
+import { useSearch, useSessions } from "./queries";
 import { SessionActions } from "./SessionMenu";
 
 type Line =

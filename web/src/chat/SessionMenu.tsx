@@ -1,11 +1,11 @@
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useLocation } from "wouter";
+import { pinSession } from "../api/endpoints";
+import { call, Refused } from "../api/http";
 import type { SessionView } from "../log/model";
-import { pinSession } from "../net/doors";
-import { call, Refused } from "../net/http";
-import { Confirm } from "../parts/Confirm";
-import { type Entry, Menu } from "../parts/Menu";
-import { complain } from "../parts/toasts";
+import { Confirm } from "../ui/Confirm";
+import { type Entry, Menu } from "../ui/Menu";
+import { toastError } from "../ui/toasts";
 import type { Asked } from "./SessionDialogs";
 
 const SessionDialog = lazy(() => import("./SessionDialogs"));
@@ -21,7 +21,7 @@ export interface Named {
 function archive(id: string, ask: () => void): void {
   call("POST /v1/sessions/{id}/archive", { path: { id } }).catch((error: unknown) => {
     if (error instanceof Refused && error.code === "conflict") ask();
-    else complain(error);
+    else toastError(error);
   });
 }
 
@@ -51,7 +51,7 @@ export function SessionActions({
     {
       word: session.pinned ? "Unpin" : "Pin",
       icon: "pin",
-      act: () => void pinSession(session.id, !session.pinned).catch(complain),
+      act: () => void pinSession(session.id, !session.pinned).catch(toastError),
     },
     { word: "Reset…", icon: "refresh", act: () => setAsking("reset") },
     { word: "When it is reset…", icon: "clock", act: () => setAsking("policy") },
@@ -60,7 +60,7 @@ export function SessionActions({
       ? {
           word: "Restore",
           icon: "undo",
-          act: () => void call("POST /v1/sessions/{id}/restore", { path }).catch(complain),
+          act: () => void call("POST /v1/sessions/{id}/restore", { path }).catch(toastError),
         }
       : { word: "Archive", icon: "card", act: () => archive(session.id, () => setAsking("archive")) },
     ...extra,
@@ -70,7 +70,7 @@ export function SessionActions({
   ];
   const rename = (): void => {
     close();
-    if (title.trim()) void call("PATCH /v1/sessions/{id}", { path, body: { title: title.trim() } }).catch(complain);
+    if (title.trim()) void call("PATCH /v1/sessions/{id}", { path, body: { title: title.trim() } }).catch(toastError);
   };
   return (
     <>
@@ -114,12 +114,12 @@ export function SessionMenu({ view }: { readonly view: SessionView }): ReactNode
           word: "Fork",
           icon: "fork",
           act: () =>
-            void call("POST /v1/sessions/{id}/fork", { path }).then(({ session }) => go(`/s/${session}`), complain),
+            void call("POST /v1/sessions/{id}/fork", { path }).then(({ session }) => go(`/s/${session}`), toastError),
         },
         {
           word: "Undo the last turn",
           icon: "undo",
-          act: () => void call("POST /v1/sessions/{id}/undo", { path }).catch(complain),
+          act: () => void call("POST /v1/sessions/{id}/undo", { path }).catch(toastError),
         },
       ]}
     />

@@ -1,14 +1,14 @@
 import { memo, type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import type { CallView } from "../log/model";
-import { visible } from "../parts/blocks";
-import { Chip } from "../parts/Chip";
-import { Icon } from "../parts/Icon";
-import { CALLS, type State } from "../parts/states";
-import { Since } from "../parts/Time";
-import { Why } from "../parts/Why";
 import { spans } from "../tasks/ansi";
-import { duration, plural } from "../words";
+import { duration, plural } from "../text";
+import { visible } from "../ui/blocks";
+import { Chip } from "../ui/Chip";
+import { Icon } from "../ui/Icon";
+import { CALLS, type State } from "../ui/states";
+import { Since } from "../ui/Time";
+import { Why } from "../ui/Why";
 
 const LINES = 12;
 const FOLD = 6;

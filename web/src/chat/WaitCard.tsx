@@ -1,14 +1,14 @@
 import { memo, type ReactNode, useState } from "react";
-import type { ShownArgument } from "../api.gen";
+import { call as ask, newId } from "../api/http";
+import type { ShownArgument } from "../api/types.gen";
 import type { WaitItem } from "../log/model";
-import { call as ask, newId } from "../net/http";
-import { visible } from "../parts/blocks";
-import { Chip } from "../parts/Chip";
-import { waitState } from "../parts/states";
-import { Time } from "../parts/Time";
-import { complain, toast } from "../parts/toasts";
-import { Why } from "../parts/Why";
-import { byWhom, moment } from "../words";
+import { byWhom, moment } from "../text";
+import { visible } from "../ui/blocks";
+import { Chip } from "../ui/Chip";
+import { waitState } from "../ui/states";
+import { Time } from "../ui/Time";
+import { toast, toastError } from "../ui/toasts";
+import { Why } from "../ui/Why";
 import { callLine, prettyArguments } from "./ToolCard";
 
 export interface Answerable {
@@ -38,7 +38,7 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
       const accepted = await ask("POST /v1/answers", { body: { wait: wait.wait, answer: text }, key: newId() });
       if (accepted.warning) toast("failed", accepted.warning);
     } catch (error) {
-      complain(error);
+      toastError(error);
       setBusy("");
     }
   };

@@ -3,13 +3,13 @@
  * the version that the session had when we came back.
  */
 import { useEffect, useState } from "react";
-import type { AwaySummary } from "../api.gen";
-import { useCell } from "../net/cell";
-import { now } from "../net/clock";
-import { cursorOf, leftBefore } from "../net/cursors";
-import { away as askAway } from "../net/doors";
-import { call } from "../net/http";
-import type { LiveSession } from "../net/live";
+import { now } from "../api/clock";
+import { cursorOf, leftBefore } from "../api/cursors";
+import { away as askAway } from "../api/endpoints";
+import { call } from "../api/http";
+import type { LiveSession } from "../api/liveSession";
+import { useStore } from "../api/store";
+import type { AwaySummary } from "../api/types.gen";
 
 export interface Missed {
   readonly after: number;
@@ -34,7 +34,7 @@ export interface AwayState {
 }
 
 export function useAway(live: LiveSession): AwayState {
-  const reconnects = useCell(live.reconnects);
+  const reconnects = useStore(live.reconnects);
   const [before] = useState(reconnects.count); // those of an earlier look at it
   const [missed, setMissed] = useState<Missed | null>(null);
   const [shown, setShown] = useState(false);
@@ -130,7 +130,7 @@ function reached(live: LiveSession, version: number, left: AbortSignal): Promise
       stop();
       resolve();
     };
-    const stop = live.view.watch(() => live.view.get().version >= version && done());
+    const stop = live.view.subscribe(() => live.view.get().version >= version && done());
     left.addEventListener("abort", done, { once: true });
   });
 }

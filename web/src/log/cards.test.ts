@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { CardView, LogRecord } from "../api.gen";
+import type { CardView, LogRecord } from "../api/types.gen";
 import { folded } from "../board/Columns";
 import { question } from "../board/moves";
-import { laid } from "../net/cards";
+import { laid } from "../board/queries";
 import { cardHappened, columns } from "./cards";
 
 type Event = LogRecord["event"];

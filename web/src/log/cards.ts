@@ -1,6 +1,6 @@
 /** The fold of a card as a board shows it: the same word as the gateway's own list, sooner. Pure. */
-import type { CardView, LogRecord } from "../api.gen";
-import { actorWords } from "../words";
+import type { CardView, LogRecord } from "../api/types.gen";
+import { actorWords } from "../text";
 
 /**
  * A card after one more event of its stream. The card itself when it knew that already; null when something between

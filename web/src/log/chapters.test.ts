@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LogRecord } from "../api.gen";
+import type { LogRecord } from "../api/types.gen";
 import { found } from "./find";
 import { emptySession, type Item, type SessionView, stateOf } from "./model";
 import { happened } from "./reduce";

@@ -8,8 +8,8 @@ import type {
   SummaryStarted,
   SummaryWritten,
   ToolResultsTrimmed,
-} from "../api.gen";
-import { actorWords } from "../words";
+} from "../api/types.gen";
+import { actorWords } from "../text";
 import { AT_REST, type SummaryItem } from "./model";
 import { type Draft, notice } from "./reduce";
 import { INTERRUPTED } from "./sentences";

@@ -1,6 +1,6 @@
 /** What happened to a task, from its own events: who did what when. */
-import type { LogRecord, TaskFinished } from "../api.gen";
-import { byWhom, clock, size } from "../words";
+import type { LogRecord, TaskFinished } from "../api/types.gen";
+import { byWhom, clock, size } from "../text";
 
 export interface Happened {
   readonly version: number;
@@ -34,9 +34,9 @@ function evidence(end: TaskFinished["end"], reason: string): string {
   }
 }
 
-type Told = Pick<Happened, "text"> & Partial<Pick<Happened, "more" | "look">>;
+type TabMessage = Pick<Happened, "text"> & Partial<Pick<Happened, "more" | "look">>;
 
-function tell(event: LogRecord["event"]): Told | null {
+function tell(event: LogRecord["event"]): TabMessage | null {
   switch (event.kind) {
     case "TaskStarted":
       return {

@@ -10,7 +10,7 @@ import type {
   NoteItem as TaskNote,
   Usage,
   WaitAnswered,
-} from "../api.gen";
+} from "../api/types.gen";
 
 /** A message or the end of a task, as every client of the gateway folds it. */
 export type Message = MessageItem | TaskNote;

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import type { LogRecord } from "../api.gen";
-import types from "../api.gen.ts?raw";
+import type { LogRecord } from "../api/types.gen";
+import types from "../api/types.gen.ts?raw";
 import { found } from "./find";
 import { history } from "./history";
 import { emptySession, type SessionView, stateOf } from "./model";

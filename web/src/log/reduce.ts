@@ -1,6 +1,6 @@
 /** The fold of one session: records and deltas in, a view out. Pure: the same log gives the same view. */
-import type { Delta, InputReceived, InputRevised, LogRecord, NoticeItem, ToolCallFinished } from "../api.gen";
-import { actorWords } from "../words";
+import type { Delta, InputReceived, InputRevised, LogRecord, NoticeItem, ToolCallFinished } from "../api/types.gen";
+import { actorWords } from "../text";
 import { chapterHappened } from "./chapters";
 import type {
   CallView,

@@ -1,7 +1,7 @@
 /** The dashboard says what the log, the chat and the export say. */
 import { expect, it } from "vitest";
 import golden from "../../../tests/golden/sentences.json";
-import type { NoticeItem, SummaryItem } from "../api.gen";
+import type { NoticeItem, SummaryItem } from "../api/types.gen";
 import { noticeText, summaryText } from "./sentences";
 
 const clock = (at: number): string => `time ${at}`;

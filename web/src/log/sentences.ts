@@ -1,8 +1,9 @@
 /** What happened in a session, in the words of the log and the export: their templates, filled in as they do it. */
-import type { NoticeItem, ResetPolicy, ResetPostponed, SummaryItem } from "../api.gen";
-import { now } from "../net/clock";
-import { SENTENCES } from "../sentences.gen";
-import { type Actor, actorWords, coming, moment } from "../words";
+
+import { now } from "../api/clock";
+import type { NoticeItem, ResetPolicy, ResetPostponed, SummaryItem } from "../api/types.gen";
+import { type Actor, actorWords, coming, moment } from "../text";
+import { SENTENCES } from "./sentences.gen";
 
 type Clock = (at: number) => string;
 const time: Clock = (at) => (at < now() ? moment(at) : coming(at));

@@ -12,7 +12,7 @@ import type {
   ToolCallView,
   TurnEndItem,
   WaitItem,
-} from "../api.gen";
+} from "../api/types.gen";
 import { type CallView, emptySession, type Item, type SessionView, stateOf } from "./model";
 import { happened, spoken } from "./reduce";
 

@@ -1,15 +1,15 @@
 /** Ctrl K: find or do anything. */
 import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
+import { useCardSearch } from "../board/queries";
 import { newSession } from "../chat/newSession";
-import { useCardSearch } from "../net/cards";
-import { useSessions, useTasks } from "../net/lists";
-import { useSearch } from "../net/queries";
-import { useModal, useSettled } from "../parts/hooks";
-import { Icon } from "../parts/Icon";
-import { taskIcon } from "../parts/states";
-import { toggleDrawer } from "./drawer";
-import { floating } from "./floating";
+import { useSearch, useSessions } from "../chat/queries";
+import { useTasks } from "../tasks/queries";
+import { useModal, useSettled } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
+import { taskIcon } from "../ui/states";
+import { floating } from "./overlay";
+import { toggleDrawer } from "./TasksDrawer";
 import { switchTheme } from "./theme";
 
 interface Offer {

@@ -1,28 +1,28 @@
 import { lazy, type ReactNode, Suspense } from "react";
 import { Link, useLocation } from "wouter";
-import { useCell } from "../net/cell";
-import { lastSession } from "../net/cursors";
-import { line } from "../net/link";
-import { useSessions } from "../net/lists";
-import { useInbox } from "../net/queries";
-import { useMedia } from "../parts/hooks";
-import { Icon, Logo } from "../parts/Icon";
-import { Toasts } from "../parts/toasts";
-import { WhyDialog } from "../parts/Why";
-import { Drawer, drawer } from "./drawer";
-import { floating } from "./floating";
-import { useKeys } from "./pressed";
+import { connection } from "../api/connection";
+import { lastSession } from "../api/cursors";
+import { useStore } from "../api/store";
+import { useSessions } from "../chat/queries";
+import { useMedia } from "../ui/hooks";
+import { Icon, Logo } from "../ui/Icon";
+import { Toasts } from "../ui/toasts";
+import { WhyDialog } from "../ui/Why";
+import { useKeys } from "./keyboard";
+import { floating } from "./overlay";
+import { useInbox } from "./queries";
 import { useSwipe } from "./swipe";
+import { Drawer, drawer } from "./TasksDrawer";
 import { switchTheme } from "./theme";
 
 const Palette = lazy(() => import("./Palette").then((found) => ({ default: found.Palette })));
-const Keys = lazy(() => import("./Keys"));
+const Keys = lazy(() => import("./KeyboardHelp"));
 
 const close = (): void => floating.set(null);
 
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
-  const open = useCell(drawer);
-  const over = useCell(floating);
+  const open = useStore(drawer);
+  const over = useStore(floating);
   useKeys();
   useSwipe();
   return (
@@ -48,8 +48,8 @@ const WORDS = { connecting: "Connecting", live: "Live", reconnecting: "Recon­ne
 
 function Rail(): ReactNode {
   const [place] = useLocation();
-  const state = useCell(line).state;
-  const last = useCell(lastSession);
+  const state = useStore(connection).state;
+  const last = useStore(lastSession);
   const inbox = useInbox().data;
   const unread = useSessions(false).rows.reduce(
     (sum, row) => sum + (place === `/s/${row.id}` ? 0 : (row.unread ?? 0)),

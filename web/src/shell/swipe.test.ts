@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { subjectOf } from "./floating";
+import { subjectOf } from "./overlay";
 import { meant } from "./swipe";
 
 describe("a swipe", () => {

@@ -2,11 +2,11 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import type { LogRecord, TaskView } from "../api.gen";
+import { call } from "../api/http";
+import type { LogRecord, TaskView } from "../api/types.gen";
 import { history } from "../log/history";
-import { call } from "../net/http";
-import { taskState } from "../parts/states";
-import { Since, Time } from "../parts/Time";
+import { taskState } from "../ui/states";
+import { Since, Time } from "../ui/Time";
 
 async function allOf(id: string): Promise<readonly LogRecord[]> {
   const found: LogRecord[] = [];

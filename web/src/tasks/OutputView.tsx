@@ -1,11 +1,11 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import type { TaskView } from "../api.gen";
-import { visible } from "../parts/blocks";
-import { Empty } from "../parts/Empty";
-import { useModal } from "../parts/hooks";
-import { Icon } from "../parts/Icon";
-import { Why } from "../parts/Why";
-import { size } from "../words";
+import type { TaskView } from "../api/types.gen";
+import { size } from "../text";
+import { visible } from "../ui/blocks";
+import { Empty } from "../ui/Empty";
+import { useModal } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
+import { Why } from "../ui/Why";
 import { plain, spans } from "./ansi";
 import { type Gap, type OutputRow, useOutput } from "./output";
 

@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { PruneTasks } from "../api.gen";
-import { call } from "../net/http";
-import { queries } from "../net/queries";
-import { Confirm } from "../parts/Confirm";
-import { complain, toast } from "../parts/toasts";
-import { plural, size } from "../words";
+import { call } from "../api/http";
+import { queryClient } from "../api/queryClient";
+import type { PruneTasks } from "../api/types.gen";
+import { plural, size } from "../text";
+import { Confirm } from "../ui/Confirm";
+import { toast, toastError } from "../ui/toasts";
 
 const DAY = 86_400_000;
 
@@ -26,8 +26,8 @@ export function Prune({ onClose }: { readonly onClose: () => void }): ReactNode 
   const prune = (): void => {
     void call("POST /v1/tasks/prune", { body: { ...wanted, confirm: true } }).then((gone) => {
       toast("done", `${plural(gone.count, "task")} deleted`, `${size(gone.bytes)} of output`);
-      void queries.invalidateQueries({ queryKey: ["tasks"] });
-    }, complain);
+      void queryClient.invalidateQueries({ queryKey: ["tasks"] });
+    }, toastError);
     onClose();
   };
   return (

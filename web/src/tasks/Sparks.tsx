@@ -1,7 +1,7 @@
 /** What a command took of the machine while somebody looked: each bar is one measurement of the gateway. */
 import { type ReactNode, useEffect, useState } from "react";
-import type { TaskView } from "../api.gen";
-import { size } from "../words";
+import type { TaskView } from "../api/types.gen";
+import { size } from "../text";
 
 const MOST = 36;
 

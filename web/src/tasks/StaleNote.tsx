@@ -1,8 +1,8 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { useStale } from "../net/queries";
-import { Icon } from "../parts/Icon";
-import { plural } from "../words";
+import { plural } from "../text";
+import { Icon } from "../ui/Icon";
+import { useStale } from "./queries";
 
 /** Above the table: what nobody waits for any more. */
 export function StaleNote(): ReactNode {

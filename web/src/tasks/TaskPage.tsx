@@ -1,24 +1,25 @@
 import { type ReactNode, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { TaskView } from "../api.gen";
+import { call } from "../api/http";
+import { queryClient } from "../api/queryClient";
+import type { TaskView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { Conversation } from "../chat/Conversation";
-import { call } from "../net/http";
-import { queries, useTask } from "../net/queries";
-import { Chip } from "../parts/Chip";
-import { Confirm } from "../parts/Confirm";
-import { Empty, Loading } from "../parts/Empty";
-import { useTitle } from "../parts/hooks";
-import { Icon } from "../parts/Icon";
-import { Menu } from "../parts/Menu";
-import { STALE, taskState } from "../parts/states";
-import { complain, toast } from "../parts/toasts";
-import { Why } from "../parts/Why";
-import { DrawerButton } from "../shell/drawer";
-import { size } from "../words";
+import { DrawerButton } from "../shell/TasksDrawer";
+import { size } from "../text";
+import { Chip } from "../ui/Chip";
+import { Confirm } from "../ui/Confirm";
+import { Empty, Loading } from "../ui/Empty";
+import { useTitle } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
+import { Menu } from "../ui/Menu";
+import { STALE, taskState } from "../ui/states";
+import { toast, toastError } from "../ui/toasts";
+import { Why } from "../ui/Why";
 import { download } from "./download";
 import { History } from "./History";
 import { OutputView } from "./OutputView";
+import { useTask } from "./queries";
 import { Sparks } from "./Sparks";
 
 export default function TaskPage({ id }: { readonly id: string }): ReactNode {
@@ -100,15 +101,15 @@ function Bar({ task }: { readonly task: TaskView }): ReactNode {
     const what = task.argv.length > 0 ? { argv: task.argv } : { shell: task.command };
     void call("POST /v1/tasks", { body: { ...what, name: task.title, cwd: task.cwd } }).then(
       (started) => go(`/tasks/${started.task}`),
-      complain,
+      toastError,
     );
   };
   const save = (): void => void download(task.id, `${task.id}.log`);
-  const refresh = (): void => void queries.invalidateQueries({ queryKey: ["task", task.id] });
+  const refresh = (): void => void queryClient.invalidateQueries({ queryKey: ["task", task.id] });
   const stop = (force: boolean): void =>
-    void call("POST /v1/tasks/{id}/stop", { path, body: { force } }).then(refresh, complain);
+    void call("POST /v1/tasks/{id}/stop", { path, body: { force } }).then(refresh, toastError);
   const pin = (): void =>
-    void call("POST /v1/tasks/{id}/pin", { path, body: { pinned: !task.pinned } }).then(refresh, complain);
+    void call("POST /v1/tasks/{id}/pin", { path, body: { pinned: !task.pinned } }).then(refresh, toastError);
   const copy = (): void =>
     void navigator.clipboard?.writeText(`${location.origin}/tasks/${task.id}`).then(() => toast("done", "Link copied"));
   return (

@@ -1,23 +1,25 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { OutputHit, TaskView } from "../api.gen";
+import { call } from "../api/http";
+import type { List } from "../api/pagedList";
+import type { OutputHit, TaskView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
-import { call } from "../net/http";
-import { type List, useSessions, useTasks } from "../net/lists";
-import { useOverview, useRunning } from "../net/queries";
-import { Chip } from "../parts/Chip";
-import { Empty, Loading } from "../parts/Empty";
-import { useSettled, useTitle } from "../parts/hooks";
-import { Icon } from "../parts/Icon";
-import { STALE, taskState } from "../parts/states";
-import { Since, Time } from "../parts/Time";
-import { complain } from "../parts/toasts";
-import { Why } from "../parts/Why";
-import { useRows } from "../parts/window";
-import { archiveWords, DrawerButton } from "../shell/drawer";
-import { day, size } from "../words";
+import { useSessions } from "../chat/queries";
+import { useOverview } from "../shell/queries";
+import { archiveWords, DrawerButton } from "../shell/TasksDrawer";
+import { day, size } from "../text";
+import { Chip } from "../ui/Chip";
+import { Empty, Loading } from "../ui/Empty";
+import { useSettled, useTitle } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
+import { STALE, taskState } from "../ui/states";
+import { Since, Time } from "../ui/Time";
+import { toastError } from "../ui/toasts";
+import { Why } from "../ui/Why";
+import { useRows } from "../ui/window";
 import { Prune } from "./Prune";
+import { useRunning, useTasks } from "./queries";
 import { StaleNote } from "./StaleNote";
 
 const STATES = ["running", "failed", "stopped", "lost", "done"] as const;
@@ -38,7 +40,7 @@ export default function TasksPage(): ReactNode {
   const act = (what: "stop" | "pin"): void => {
     for (const id of chosen)
       void call(what === "stop" ? "POST /v1/tasks/{id}/stop" : "POST /v1/tasks/{id}/pin", { path: { id } }).catch(
-        complain,
+        toastError,
       );
     setChosen(new Set());
   };

@@ -1,5 +1,5 @@
 /** Colours of a terminal as classes; everything else stays text. */
-import { visible } from "../parts/blocks";
+import { visible } from "../ui/blocks";
 
 export interface Span {
   readonly text: string;

@@ -1,5 +1,5 @@
 /** The whole output as a file, as it was written: asked for piece by piece, and put together here. */
-import { complain } from "../parts/toasts";
+import { toastError } from "../ui/toasts";
 
 const PIECE = 1 << 20;
 
@@ -21,6 +21,6 @@ export async function download(task: string, name: string): Promise<void> {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   } catch (error) {
-    complain(error);
+    toastError(error);
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { OutputPage } from "../api.gen";
+import type { OutputPage } from "../api/types.gen";
 import { added, unread } from "./output";
 
 const page = (offset: number, text: string, more: Partial<OutputPage> = {}): OutputPage => {

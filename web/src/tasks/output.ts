@@ -1,7 +1,7 @@
 /** The output of a task, read by offset: first what is there, then what comes, as long as somebody looks. */
 import { useEffect, useState } from "react";
-import type { OutputPage } from "../api.gen";
-import { call } from "../net/http";
+import { call } from "../api/http";
+import type { OutputPage } from "../api/types.gen";
 import { lines, type OutputLine } from "./ansi";
 
 const PIECE = 262_144;

@@ -1,0 +1,18 @@
+/** The cache of what the gateway answered. The queries themselves stand beside their pages. */
+import { QueryClient } from "@tanstack/react-query";
+import { Unreachable } from "./http";
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 30_000,
+      refetchOnWindowFocus: false,
+      networkMode: "always",
+      retry: (failures, error) => error instanceof Unreachable && failures < 2,
+    },
+    mutations: { networkMode: "always" },
+  },
+});
+
+/** How often something that runs is asked about. */
+export const POLL_MS = 5_000;

@@ -1,0 +1,83 @@
+/** Commands that run on though nobody waits for them: each with its reason, and a word to end it. */
+import { type ReactNode, useState } from "react";
+import { Link } from "wouter";
+import { call } from "../api/http";
+import { queryClient } from "../api/queryClient";
+import type { TaskView } from "../api/types.gen";
+import { useStale } from "../tasks/queries";
+import { plural } from "../text";
+import { Chip } from "../ui/Chip";
+import { Confirm } from "../ui/Confirm";
+import { Icon } from "../ui/Icon";
+import { STALE } from "../ui/states";
+import { Since } from "../ui/Time";
+import { toastError } from "../ui/toasts";
+
+export async function stopTasks(tasks: readonly TaskView[]): Promise<void> {
+  const asked = await Promise.allSettled(tasks.map(({ id }) => call("POST /v1/tasks/{id}/stop", { path: { id } })));
+  const refused = asked.find((one) => one.status === "rejected");
+  if (refused) toastError(refused.reason);
+  for (const name of ["stale", "running"]) void queryClient.invalidateQueries({ queryKey: [name] });
+}
+
+export function StaleCommands(): ReactNode {
+  const stale = useStale();
+  const [asking, setAsking] = useState(false);
+  if (stale.length === 0) return null;
+  return (
+    <section className="panel" aria-label="Stale commands">
+      <header>
+        <h2>Stale commands</h2>
+        <span className="faint">{stale.length}</span>
+        <span className="grow" />
+        {stale.length > 1 && (
+          <button type="button" className="btn small" onClick={() => setAsking(true)}>
+            Stop all {stale.length}
+          </button>
+        )}
+      </header>
+      {stale.map((task) => (
+        <div key={task.id} className="need" data-why={`task/${task.id}`}>
+          <Chip state={STALE} />
+          <span className="q cut mono">
+            <Link href={`/tasks/${task.id}`}>{task.title}</Link>
+          </span>
+          <span className="sub">
+            {task.stale} · for <Since at={task.started_at} />
+          </span>
+          <span className="acts">
+            <button
+              type="button"
+              className="btn small"
+              aria-label={`Stop ${task.title}`}
+              onClick={() => void stopTasks([task])}
+            >
+              <Icon name="stop" />
+              Stop
+            </button>
+          </span>
+        </div>
+      ))}
+      {asking && (
+        <Confirm
+          title={`Stop ${plural(stale.length, "stale command")}?`}
+          verb={`Stop ${stale.length}`}
+          onNo={() => setAsking(false)}
+          onYes={() => {
+            setAsking(false);
+            void stopTasks(stale);
+          }}
+        >
+          <ul className="still">
+            {stale.map((task) => (
+              <li key={task.id}>
+                <span className="cut grow mono">{task.title}</span>
+                <span className="faint">{task.stale}</span>
+              </li>
+            ))}
+          </ul>
+        </Confirm>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,92 @@
+import { type ReactNode, useState } from "react";
+import { login } from "../api/endpoints";
+import { Refused } from "../api/http";
+import { useTitle } from "../ui/hooks";
+import { Logo } from "../ui/Icon";
+
+export function SignIn({ problem, onDone }: { readonly problem: string; readonly onDone: () => void }): ReactNode {
+  const [code, setCode] = useState("");
+  const [said, setSaid] = useState(problem);
+  const [busy, setBusy] = useState(false);
+  useTitle("Sign in");
+  const send = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await login(code.trim().replace(/^.*#(code=)?/, ""), deviceName());
+      onDone();
+    } catch (error) {
+      setSaid(signInProblem(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <main className="sign-in">
+      <form
+        className="panel"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        <span className="logo">
+          <Logo />
+        </span>
+        <h1>Sign in to Holdfast</h1>
+        {said && (
+          <p role="alert" className="text-failed-fg">
+            {said}
+          </p>
+        )}
+        <p className="muted">
+          Run <code>holdfast open</code> on the machine where the gateway runs. It opens this page with a one-time code,
+          or prints one for another device.
+        </p>
+        <label className="flex flex-col gap-1">
+          One-time code
+          <input
+            className="input"
+            value={code}
+            onChange={(event) => setCode(event.target.value)}
+            autoComplete="one-time-code"
+            spellCheck={false}
+            autoFocus
+          />
+        </label>
+        <button type="submit" className="btn primary" disabled={busy || !code.trim()}>
+          Sign in
+        </button>
+      </form>
+    </main>
+  );
+}
+
+export function signInProblem(error: unknown): string {
+  if (error instanceof Refused && error.status === 401)
+    return "This sign-in code was used or is older than 10 min. Run `holdfast open` for a new one.";
+  if (error instanceof Refused) return `${error.message} ${error.hint}`;
+  return "The gateway does not respond. Is it running?";
+}
+
+/** What this browser is called in the list of devices. */
+export function deviceName(): string {
+  const agent = navigator.userAgent;
+  const browser = /Firefox/.test(agent)
+    ? "Firefox"
+    : /Edg\//.test(agent)
+      ? "Edge"
+      : /Chrome/.test(agent)
+        ? "Chrome"
+        : /Safari/.test(agent)
+          ? "Safari"
+          : "Browser";
+  const system = /Android/.test(agent)
+    ? "Android"
+    : /iPhone|iPad/.test(agent)
+      ? "iOS"
+      : /Mac/.test(agent)
+        ? "macOS"
+        : /Windows/.test(agent)
+          ? "Windows"
+          : "Linux";
+  return `${browser} on ${system}`;
+}

@@ -1,0 +1,84 @@
+/** `?`: all keys. */
+import type { ReactNode } from "react";
+import { useStore } from "../api/store";
+import { useModal } from "../ui/hooks";
+import { letters, setLetters } from "./keyboard";
+
+const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
+  [
+    "Everywhere",
+    [
+      ["Ctrl K", "find or do anything"],
+      ["g h · g c · g t · g b · g s", "go to Home, Chats, Tasks, Board, Settings"],
+      ["n", "new session"],
+      ["t", "background tasks drawer"],
+      ["/", "search here"],
+      ["j · k", "next, previous row"],
+      ["Enter", "open it"],
+      ["y", "why: of the focused row, else of the page"],
+      ["Esc", "close the topmost; it never stops work"],
+      ["?", "all keys"],
+    ],
+  ],
+  [
+    "In a chat",
+    [
+      ["Enter", "send"],
+      ["Shift Enter", "a new line"],
+      ["Ctrl Enter", "run in the background"],
+      ["Ctrl .", "stop the turn"],
+      ["↑", "in an empty field: edit the last queued message"],
+      ["Alt ↑ · Alt ↓", "move a queued message"],
+      ["Ctrl F", "search in the whole conversation; twice: the browser's own"],
+      ["m", "first missed message"],
+    ],
+  ],
+  [
+    "On a board",
+    [
+      ["← → ↑ ↓", "move the focus"],
+      ["Space", "lift a card; arrows carry it, Space drops it, Esc puts it back"],
+      ["Enter", "open it"],
+    ],
+  ],
+  [
+    "In an output",
+    [
+      ["/", "search"],
+      ["n · N", "next, previous match"],
+      ["g · G", "start, end"],
+      ["f", "follow"],
+    ],
+  ],
+];
+
+export default function Keys({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const single = useStore(letters);
+  return (
+    <dialog ref={useModal(".acts button")} aria-label="All keys" className="sheet" onClose={onClose}>
+      <h2>All keys</h2>
+      {KEYS.map(([where, keys]) => (
+        <section key={where}>
+          <h3>{where}</h3>
+          <dl className="keys">
+            {keys.map(([key, what]) => [
+              <dt key={key}>
+                <span className="kbd">{key}</span>
+              </dt>,
+              <dd key={what}>{what}</dd>,
+            ])}
+          </dl>
+        </section>
+      ))}
+      <div className="acts">
+        <label className="row grow">
+          <input type="checkbox" checked={single} onChange={(event) => setLetters(event.target.checked)} />
+          Single letters work
+        </label>
+        <button type="button" className="btn" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,200 @@
+/** The background tasks drawer: on every page, its state kept. */
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { lookedAt, markLooked } from "../api/cursors";
+import { load, save } from "../api/storage";
+import { Store, useStore } from "../api/store";
+import type { TaskCount, TaskView } from "../api/types.gen";
+import { useEnded, useRunning, useTasks } from "../tasks/queries";
+import { moment, plural, size } from "../text";
+import { Chip } from "../ui/Chip";
+import { Empty, Loading } from "../ui/Empty";
+import { Icon } from "../ui/Icon";
+import { entryState, STALE, taskIcon, taskState } from "../ui/states";
+import { Since } from "../ui/Time";
+import { toastError } from "../ui/toasts";
+import { useInbox, useOverview } from "./queries";
+
+export const drawer = new Store(load("drawer", false));
+
+export function toggleDrawer(open = !drawer.get()): void {
+  drawer.set(open);
+  save("drawer", open);
+}
+
+export function DrawerButton(): ReactNode {
+  const open = useStore(drawer);
+  const running = useRunning().length;
+  return (
+    <button
+      type="button"
+      className="btn quiet"
+      aria-expanded={open}
+      aria-label={`Background tasks, ${running} running`}
+      onClick={() => toggleDrawer()}
+    >
+      <Icon name="tasks" />
+      {running > 0 ? running : ""}
+    </button>
+  );
+}
+
+export function Drawer(): ReactNode {
+  const tasks = useTasks();
+  const live = useRunning();
+  const since = useStore(lookedAt);
+  const late = useEnded(since);
+  const inbox = useInbox();
+  const totals = useOverview().data?.tasks ?? [];
+  const [kind, setKind] = useState("");
+  const title = useRef<HTMLHeadingElement>(null);
+  const [place] = useLocation();
+  useEffect(() => title.current?.focus(), []);
+  const fits = (task: TaskView): boolean => !kind || task.kind === kind;
+  const running = live.filter(fits);
+  const fresh = late.filter(fits);
+  const earlier = tasks.rows.filter((task) => task.finished_at !== null && task.finished_at <= since && fits(task));
+  const needs = inbox.data?.entries ?? [];
+  return (
+    <aside className="drawer" aria-label="Background tasks">
+      <div className="bar">
+        <h2 className="!text-16 !leading-6" ref={title} tabIndex={-1}>
+          Background tasks
+        </h2>
+        <span className="grow" />
+        <button
+          type="button"
+          className="btn quiet icon"
+          aria-label="Close the panel"
+          onClick={() => toggleDrawer(false)}
+        >
+          <Icon name="close" />
+        </button>
+      </div>
+      <div className="sub-bar">
+        <div className="seg small" role="group" aria-label="Kind">
+          {[
+            ["", "All"],
+            ["process", "Processes"],
+            ["agent", "Agents"],
+            ["card", "Cards"],
+          ].map(([name = "", word = ""]) => (
+            <button key={word} type="button" aria-pressed={kind === name} onClick={() => setKind(name)}>
+              {word}
+            </button>
+          ))}
+        </div>
+      </div>
+      <div className="scroll">
+        {tasks.isLoading && <Loading />}
+        {tasks.loaded && running.length + fresh.length + earlier.length + needs.length === 0 && (
+          <Empty title="Nothing in the background">
+            “Run in background” beside Send starts one. It outlives this tab and the gateway.
+          </Empty>
+        )}
+        {needs.length > 0 && (
+          <>
+            <div className="sect">
+              <span>Needs you {inbox.data?.total}</span>
+            </div>
+            {needs.map((entry) => (
+              <Link key={entry.kind + entry.id} className="trow" data-why={entry.stream} href={entry.link}>
+                <span className="name say-so cut">{entry.what}</span>
+                <Chip state={entryState(entry)} />
+                <span className="info">
+                  <Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} />
+                  <span className="cut">
+                    {entry.title || "New session"} · since {moment(entry.since)}
+                  </span>
+                </span>
+              </Link>
+            ))}
+          </>
+        )}
+        <Group name="Running" tasks={running} place={place} />
+        <Group
+          name="Ended since you last looked"
+          tasks={fresh}
+          place={place}
+          action={
+            <button type="button" className="text-link" onClick={() => void markLooked().catch(toastError)}>
+              Mark as seen
+            </button>
+          }
+        />
+        <Group name="Earlier" tasks={earlier} place={place} />
+      </div>
+      <footer>
+        <span className="grow">{archiveWords(totals)}</span>
+        <Link href="/tasks">All tasks</Link>
+      </footer>
+    </aside>
+  );
+}
+
+function Group({
+  name,
+  tasks,
+  place,
+  action,
+}: {
+  readonly name: string;
+  readonly tasks: readonly TaskView[];
+  readonly place: string;
+  readonly action?: ReactNode;
+}): ReactNode {
+  if (tasks.length === 0) return null;
+  return (
+    <>
+      <div className="sect">
+        <span>
+          {name} {tasks.length}
+        </span>
+        {action}
+      </div>
+      {tasks.slice(0, 60).map((task) => (
+        <Row key={task.id} task={task} current={place === `/tasks/${task.id}`} />
+      ))}
+    </>
+  );
+}
+
+function Row({ task, current }: { readonly task: TaskView; readonly current: boolean }): ReactNode {
+  return (
+    <Link className={`trow ${current ? "sel" : ""}`} data-why={`task/${task.id}`} href={`/tasks/${task.id}`}>
+      <span className={`name cut ${task.kind === "process" ? "" : "say-so"}`}>{task.title}</span>
+      <span className="row">
+        {task.stale && <Chip state={STALE} />}
+        <Chip state={taskState(task)} />
+      </span>
+      <span className="info">
+        <Icon name={taskIcon(task)} />
+        <span className="cut">
+          {task.state === "running" ? (
+            <>
+              <Since at={task.started_at} />
+              {(task.stale || task.activity_detail) && ` · ${task.stale || task.activity_detail}`}
+            </>
+          ) : (
+            howItEnded(task)
+          )}
+        </span>
+      </span>
+    </Link>
+  );
+}
+
+/** How much is in the archive, as the gateway counts it. */
+export function archiveWords(totals: readonly TaskCount[]): string {
+  const sum = (of: "count" | "bytes"): number => totals.reduce((all, one) => all + one[of], 0);
+  return `${plural(sum("count"), "task")}, ${size(sum("bytes"))} of output`;
+}
+
+export function howItEnded(task: TaskView, when = true): string {
+  const parts = when ? [moment(task.finished_at ?? task.started_at)] : [];
+  if (task.state === "stopped" && task.ended_by) parts.push(`by ${task.ended_by}`);
+  else if (task.exit_code !== null) parts.push(`exit ${task.exit_code}`);
+  else if (task.reason) parts.push(task.reason);
+  if (task.output_bytes > 0) parts.push(size(task.output_bytes));
+  return parts.join(" · ");
+}

@@ -1,0 +1,86 @@
+/** Keys that work on every page. Single letters rest while a field has focus, and can be turned off. */
+import { useEffect, useRef } from "react";
+import { useLocation } from "wouter";
+import { load, save } from "../api/storage";
+import { Store } from "../api/store";
+import { newSession } from "../chat/newSession";
+import { floating, subjectOf } from "./overlay";
+import { drawer, toggleDrawer } from "./TasksDrawer";
+
+export const letters = new Store(load("letters", true));
+
+export function setLetters(on: boolean): void {
+  letters.set(on);
+  save("letters", on);
+}
+
+const LEADER_MS = 1200;
+const PLACES: Readonly<Record<string, string>> = { h: "/home", c: "/s", t: "/tasks", b: "/board", s: "/settings" };
+
+export function useKeys(): void {
+  const [, go] = useLocation();
+  const leader = useRef(0);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent): void => {
+      const at = event.target as HTMLElement;
+      if (event.defaultPrevented) return;
+      if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+        event.preventDefault();
+        floating.set("palette");
+        return;
+      }
+      if (document.querySelector("dialog[open]")) return;
+      if (event.key === "Escape" && drawer.get() && !at.closest("textarea")) return toggleDrawer(false);
+      if (event.ctrlKey || event.metaKey || event.altKey || at.closest("input, textarea, select, [contenteditable]"))
+        return;
+      if (event.key === "?") return floating.set("keys");
+      if (!letters.get()) return;
+      if (Date.now() - leader.current < LEADER_MS) {
+        leader.current = 0;
+        const to = PLACES[event.key];
+        if (to) go(to);
+        return;
+      }
+      if (act(event.key, go)) event.preventDefault();
+      else if (event.key === "g") leader.current = Date.now();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, [go]);
+}
+
+/** What a single letter does; whether it did something. */
+function act(key: string, go: (to: string) => void): boolean {
+  switch (key) {
+    case "t":
+      toggleDrawer();
+      return true;
+    case "j":
+    case "k":
+      nextRow(key === "j" ? 1 : -1);
+      return true;
+    case "n":
+      void newSession(go);
+      return true;
+    case "m":
+      document.querySelector<HTMLElement>(".banner.online button")?.click();
+      return true;
+    case "/":
+      document.querySelector<HTMLElement>("[data-search]")?.focus();
+      return true;
+    case "y": {
+      const why = subjectOf(document.activeElement, location.pathname);
+      if (why) floating.set({ why });
+      return why !== null;
+    }
+    default:
+      return false;
+  }
+}
+
+/** The session or task after or before the focused one. */
+function nextRow(step: number): void {
+  const rows = [...document.querySelectorAll<HTMLElement>(".sess > a, td a.task")];
+  const here = rows.findIndex((row) => row === document.activeElement || row.getAttribute("aria-current") === "page");
+  rows[(here + step + rows.length) % Math.max(1, rows.length)]?.focus();
+}

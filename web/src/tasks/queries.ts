@@ -1,0 +1,68 @@
+/** What the pages of tasks ask the gateway for. */
+import { type UseQueryResult, useQuery } from "@tanstack/react-query";
+import { useCallback } from "react";
+import { call, Refused } from "../api/http";
+import { byId, changeLists, type List, type Listing, type Order, PAGE, placed, useList } from "../api/pagedList";
+import { POLL_MS } from "../api/queryClient";
+import type { TaskView } from "../api/types.gen";
+
+export const taskOrder: Order<TaskView> = (a, b) => b.started_at - a.started_at || byId(a, b);
+
+export function useTasks(state = "", kind = "", text = ""): List<TaskView> {
+  const ask = useCallback(
+    async (before: string): Promise<Listing<TaskView>> => {
+      const { tasks, next } = await call("GET /v1/tasks", { query: { state, kind, text, limit: PAGE, before } });
+      return { rows: tasks, next };
+    },
+    [state, kind, text],
+  );
+  return useList(["tasks", state, kind, text], ask, taskOrder);
+}
+
+/** Everything that runs in the background, with what it is doing. */
+export const useRunning = (): readonly TaskView[] =>
+  useQuery({
+    queryKey: ["running"],
+    queryFn: async () => (await call("GET /v1/tasks", { query: { state: "running", limit: 500 } })).tasks,
+    refetchInterval: (query) => (query.state.data?.length ? POLL_MS : false),
+  }).data ?? [];
+
+/** What ended since a moment, however long ago it began. */
+export const useEnded = (since: number): readonly TaskView[] =>
+  useQuery({
+    queryKey: ["ended", since],
+    queryFn: async () => (await call("GET /v1/tasks", { query: { ended: since + 1, limit: 200 } })).tasks,
+  }).data ?? [];
+
+export const useTask = (id: string): UseQueryResult<TaskView> =>
+  useQuery({
+    queryKey: ["task", id],
+    queryFn: () => call("GET /v1/tasks/{id}", { path: { id } }),
+    refetchInterval: (query) => (query.state.data?.state === "running" ? POLL_MS : false),
+  });
+
+/** Commands that run, are at no work and outlived what they were for. */
+export const useStale = (): readonly TaskView[] =>
+  useQuery({
+    queryKey: ["stale"],
+    queryFn: async () => (await call("GET /v1/tasks/stale")).tasks,
+    refetchInterval: 12 * POLL_MS,
+  }).data ?? [];
+
+/** Tasks do not move in the list, so each is asked for alone. */
+export async function refreshTask(id: string): Promise<void> {
+  try {
+    const task = await call("GET /v1/tasks/{id}", { path: { id } });
+    changeLists<TaskView>("tasks", (known, [, state, kind, text]) => {
+      const here = known.rows.some((row) => row.id === id);
+      const fits = !task.foreground && (state === "" || state === task.state) && (kind === "" || kind === task.kind);
+      return placed(known, task, fits && (text === "" || here), taskOrder);
+    });
+  } catch (error) {
+    if (error instanceof Refused) dropTask(id);
+  }
+}
+
+export function dropTask(id: string): void {
+  changeLists<TaskView>("tasks", (known) => ({ ...known, rows: known.rows.filter((row) => row.id !== id) }));
+}

@@ -1,0 +1,112 @@
+/** Times, durations, sizes and counts as the dashboard says them. */
+
+import { now as theirNow } from "./api/clock";
+import type { SessionCreated } from "./api/types.gen";
+
+const DAY = 86_400_000;
+const pad = (value: number): string => String(value).padStart(2, "0");
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+
+export function duration(ms: number): string {
+  if (ms < 50) return "< 0.1 s";
+  if (ms < 10_000) return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return minutes < 10 && seconds % 60 ? `${minutes} min ${pad(seconds % 60)} s` : `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  return hours % 24 ? `${Math.floor(hours / 24)} d ${hours % 24} h` : `${Math.floor(hours / 24)} d`;
+}
+
+/** How long something goes on: whole seconds, so that the number does not jitter. */
+export function elapsed(ms: number): string {
+  const whole = Math.floor(Math.max(0, ms) / 1000) * 1000;
+  return whole < 10_000 ? `${whole / 1000} s` : duration(whole);
+}
+
+export function midnight(now: number): number {
+  return new Date(now).setHours(0, 0, 0, 0);
+}
+
+export function clock(at: number): string {
+  const time = new Date(at);
+  return `${pad(time.getHours())}:${pad(time.getMinutes())}`;
+}
+
+export function moment(at: number, now: number = theirNow()): string {
+  const time = new Date(at);
+  if (at >= midnight(now)) return clock(at);
+  if (at >= midnight(now) - 6 * DAY) return `${DAYS[time.getDay()] ?? ""} ${clock(at)}`;
+  return `${time.getDate()} ${MONTHS[time.getMonth()] ?? ""}`;
+}
+
+export function day(at: number, now: number = theirNow()): string {
+  const start = midnight(now);
+  if (at >= start) return "Today";
+  if (at >= start - DAY) return "Yesterday";
+  const time = new Date(at);
+  if (at >= start - 6 * DAY)
+    return ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"][time.getDay()] ?? "";
+  return `${time.getDate()} ${MONTHS[time.getMonth()] ?? ""} ${time.getFullYear()}`;
+}
+
+export function full(at: number): string {
+  return new Date(at).toLocaleString();
+}
+
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  for (const unit of ["KiB", "MiB", "GiB"]) {
+    bytes /= 1024;
+    if (bytes < 1024 || unit === "GiB") return `${bytes < 10 ? bytes.toFixed(1) : Math.round(bytes)} ${unit}`;
+  }
+  return "";
+}
+
+export function count(value: number): string {
+  return value < 10_000 ? value.toLocaleString("en") : `${Math.round(value / 1000)}k`;
+}
+
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${value.toLocaleString("en")} ${value === 1 ? one : many}`;
+}
+
+export function dollars(cost: number): string {
+  return cost > 0 && cost < 0.01 ? "< $0.01" : `$${cost.toFixed(2)}`;
+}
+
+export type Actor = SessionCreated["by"];
+
+/** Who did it, as everybody reads it. */
+export function actorWords(by: Actor): string {
+  switch (by.type) {
+    case "person":
+      return by.client;
+    case "agent":
+      return `the agent of session ${by.session}`;
+    case "run":
+      return `run ${by.run} of card ${by.card}`;
+    case "task":
+      return `task ${by.task}`;
+    case "service":
+      return `the ${by.name}${by.rule ? ` rule ${by.rule}` : ""}${by.asked_by ? `, applied by ${by.asked_by.client}` : ""}`;
+  }
+}
+
+/** Who did it: ourselves, when it came through one of our clients. */
+export function byWhom(by: Actor | string): string {
+  const words = typeof by === "string" ? by : actorWords(by);
+  return ["web", "cli", "api", ""].includes(words) || words.startsWith("device ") ? "you" : words;
+}
+
+/** A moment to come: today by the clock, else with its day. */
+export function coming(at: number, now: number = theirNow()): string {
+  if (at < midnight(now) + DAY) return clock(at);
+  const time = new Date(at);
+  return `${time.getDate()} ${MONTHS[time.getMonth()] ?? ""} ${clock(at)}`;
+}
+
+/** How old something is, by the minute: a board is looked at for hours. */
+export const age = (ms: number): string => (ms < 60_000 ? "< 1 min" : duration(Math.floor(ms / 60_000) * 60_000));

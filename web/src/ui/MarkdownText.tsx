@@ -1,0 +1,16 @@
+/** What an agent or a person wrote, as Markdown; as plain text until that is loaded, and if it cannot be. */
+import { lazy, type ReactNode, Suspense } from "react";
+
+interface Written {
+  readonly text: string;
+  readonly live: boolean;
+}
+
+const Plain = ({ text }: Written): ReactNode => <p className="whitespace-pre-wrap">{text}</p>;
+const Markdown = lazy(() => import("./Markdown").catch(() => ({ default: Plain })));
+
+export const MarkdownText = (written: Written): ReactNode => (
+  <Suspense fallback={<Plain {...written} />}>
+    <Markdown {...written} />
+  </Suspense>
+);

@@ -1,0 +1,147 @@
+/** A state is colour, shape and word, in the same order, everywhere. */
+import type { CardView, InboxEntry, SessionView, TaskView, WaitView } from "../api/types.gen";
+
+export interface State {
+  /** The colour's name. */
+  readonly look: string;
+  readonly icon: string;
+  readonly word: string;
+}
+
+const make = (look: string, word: string, icon = look): State => ({ look, icon, word });
+
+export const CALLS: Readonly<Record<string, State>> = {
+  queued: make("queued", "Intended"),
+  running: make("working", "Running"),
+  done: make("done", "Done"),
+  failed: make("failed", "Failed"),
+  unknown: make("unknown", "Unknown"),
+  stopped: make("stopped", "Stopped"),
+  started: make("working", "Started", "clock"),
+};
+
+export function sessionState(state: string, turnState: string | null): State {
+  switch (state) {
+    case "running":
+      return make("working", "Working");
+    case "waiting":
+      return make("waiting", "Waiting");
+    case "suspended":
+      return make("queued", "Suspended", "clock");
+    case "queued":
+      return make("queued", "Queued");
+    case "compacting":
+      return make("working", "Compacting");
+    default:
+  }
+  if (turnState === "failed") return make("failed", "Failed");
+  if (turnState === "stopped") return make("stopped", "Stopped");
+  if (turnState === "done") return make("done", "Done");
+  return make("idle", "Idle");
+}
+
+export const rowState = (row: SessionView): State => sessionState(row.state, row.turn_state);
+
+export const taskIcon = ({ kind }: Pick<TaskView, "kind">): string => (kind === "process" ? "terminal" : kind);
+
+export function taskState(task: TaskView): State {
+  switch (task.state) {
+    case "done":
+      return make("done", "Done");
+    case "failed":
+      return make("failed", "Failed");
+    case "stopped":
+      return task.blocked ? make("blocked", "Blocked") : make("stopped", "Stopped");
+    case "lost":
+      return make("unknown", "Lost");
+    default:
+  }
+  switch (task.activity) {
+    case "serving":
+      return /not in use/.test(task.activity_detail)
+        ? make("idle", "Serving, unused", "serving")
+        : make("serving", "Serving");
+    case "idle":
+      return make("idle", "Idle");
+    case "waiting":
+      return make("waiting", "Waiting");
+    case "working":
+      return make("working", "Working");
+    default:
+      return make("working", "Running");
+  }
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  needs_input: "Needs input",
+  dependency: "Dependency",
+  capability: "Capability",
+  transient: "Transient",
+};
+
+/** Where a card stands; `cools` while it waits after a failure that is not its own. */
+export function cardState(card: Pick<CardView, "status" | "block_kind">, cools = false): State {
+  if (cools) return make("waiting", "Cooling down");
+  switch (card.status) {
+    case "running":
+      return make("working", "Working");
+    case "blocked":
+      return make("blocked", KINDS[card.block_kind] ?? "Blocked");
+    case "done":
+      return make("done", "Done");
+    case "review":
+      return make("waiting", "Review");
+    case "scheduled":
+      return make("queued", "Scheduled", "clock");
+    case "ready":
+      return make("queued", "Ready");
+    case "archived":
+      return make("idle", "Archived");
+    case "triage":
+      return make("idle", "Triage");
+    default:
+      return make("queued", "Todo");
+  }
+}
+
+export function runState(outcome: string): State {
+  switch (outcome) {
+    case "":
+      return make("working", "Working");
+    case "done":
+      return make("done", "Done");
+    case "blocked":
+      return make("blocked", "Blocked");
+    case "stopped":
+      return make("stopped", "Stopped");
+    case "lost":
+      return make("unknown", "Lost");
+    default:
+      return make("failed", "Failed");
+  }
+}
+
+export const STALE = make("waiting", "Stale", "clock");
+
+/** What waits for a person, by its kind. */
+export function entryState({ kind }: Pick<InboxEntry, "kind">): State {
+  switch (kind) {
+    case "blocked_card":
+      return make("blocked", "Blocked");
+    case "card_in_review":
+      return make("waiting", "Review");
+    case "card_not_startable":
+      return make("blocked", "Cannot start");
+    case "failed_turn":
+      return make("failed", "Failed");
+    default:
+      return waitState({ purpose: kind });
+  }
+}
+
+export function waitState(wait: Pick<WaitView, "purpose">): State {
+  if (wait.purpose === "question") return make("waiting", "Question");
+  if (wait.purpose === "approval") return make("waiting", "Approval");
+  if (wait.purpose === "retry") return make("waiting", "Cooling down");
+  return make("waiting", "Waiting for you");
+}
