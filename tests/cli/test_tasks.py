@@ -273,6 +273,21 @@ def test_the_archive_is_the_same_after_restarts_and_found_by_its_output(
     hit = until(lambda: cli.json("tasks", "search", "needle in the")["hits"], "it is found")[0]
     assert (hit["task"], "a needle in the middle" in hit["snippet"]) == (task, True)
     assert task[:8] in cli.ok("tasks", "search", "needle in the")
+    assert cli.ok("tasks", "log", task, "--grep", "NEEDLE in") == "23895: a needle in the middle\n"
+    match = cli.json("tasks", "log", task, "--grep", "needle")
+    assert (match["task"], match["offset"], match["line"], match["before"]) == (task, 23895, 23893, "a ")
+    assert cli("tasks", "log", task, "--grep", "not there").returncode == 1
+    assert cli("tasks", "log", task, "--grep", "x", "--tail", "3").returncode == 2
+
+
+def test_an_ended_command_runs_again_with_this_environment(cli: CommandLine) -> None:
+    task = ended(cli, "echo $0 $USER_WORD", options=("--name", "words"))
+    again = cli("tasks", "rerun", task[:8]).stdout.strip()
+    assert again != task
+    cli("tasks", "wait", again)
+    assert cli.json("tasks", "show", again)["title"] == "words"
+    assert cli.ok("tasks", "log", again) == cli.ok("tasks", "log", task)
+    assert cli("tasks", "rerun", start(cli, "sleep", "600")).returncode == 5
 
 
 # --- changing -------------------------------------------------------------------------------------

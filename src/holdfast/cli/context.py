@@ -94,6 +94,21 @@ class Cli:
             self.note(f"started a gateway (pid {running.address.pid})")
         return running.address
 
+    def environment(self) -> dict[str, str]:
+        """All variables of this process but those that are not UTF-8, which cannot be sent."""
+        from holdfast.config import own_environment
+
+        sent = {}
+        for name, value in own_environment().items():
+            try:
+                f"{name}{value}".encode()
+            except UnicodeEncodeError:
+                shown = name.encode(errors="replace").decode()
+                self.note(f"warning: the variable {shown} is not UTF-8 and is left out")
+            else:
+                sent[name] = value
+        return sent
+
     def send_command(
         self,
         kind: type[T],

@@ -11,7 +11,15 @@ from holdfast.client.http import quote
 from holdfast.client.lenient import decode
 from holdfast.client.output import OutputItem, OutputPiece, follow_output, stored_output
 from holdfast.client.typed import TypedClient
-from holdfast.schemas.tasks import OutputHits, PruneResult, TaskAccepted, TaskPage, TaskView, WriteResult
+from holdfast.schemas.tasks import (
+    OutputHits,
+    OutputMatches,
+    PruneResult,
+    TaskAccepted,
+    TaskPage,
+    TaskView,
+    WriteResult,
+)
 
 if TYPE_CHECKING:
     from holdfast.domain.events.task import Lifetime, TaskOutcome
@@ -113,6 +121,14 @@ class TaskApi:
         """The output so far and what comes, until the task has ended; a gateway that is away is waited for."""
         return follow_output(self._client, quote(id), raw=raw, offset=offset, tail=tail, patience=self._client.patience)
 
+    def search_output(
+        self, id: str, text: str, *, offset: int = 0, limit: int = 100, context: int = 200
+    ) -> OutputMatches:
+        """Where its output has a text, in either case; while there is `more`, go on with `next` as the offset."""
+        return self._client.read(
+            OutputMatches, f"{_path(id)}/output/search", q=text, offset=offset, limit=limit, context=context
+        )
+
     def wait(self, id: str, *, seconds: float = math.inf) -> TaskView:
         """The task when it has ended, or as it is after so many seconds; a gateway that is away is waited for."""
         deadline = time.monotonic() + seconds
@@ -125,6 +141,10 @@ class TaskApi:
     def stop(self, id: str, *, force: bool = False) -> TaskAccepted:
         """Ask it to end, after 5 s by force; with `force` at once."""
         return self._client.post(TaskAccepted, f"{_path(id)}/stop", force=force)
+
+    def rerun(self, id: str, *, env: dict[str, str] | None = None) -> TaskAccepted:
+        """Run an ended command or agent again, as a new task."""
+        return self._client.post(TaskAccepted, f"{_path(id)}/rerun", env=env)
 
     def write(self, id: str, text: str, *, close: bool = False) -> WriteResult:
         """Type something into a command that keeps its input open, and close its input if it took all of it."""

@@ -330,6 +330,12 @@ class StartAgent(Command, frozen=True):
     notify: bool = False
 
 
+class RerunTask(Command, frozen=True):
+    """Run an ended command or agent again, as a new task. `env` is as in `StartCommand`."""
+
+    env: dict[str, str] | None = None
+
+
 class StopTask(Command, frozen=True):
     """Stop a task. A command gets SIGTERM, and after 5 s SIGKILL; with `force` SIGKILL at once."""
 
@@ -379,7 +385,7 @@ SessionCommand = (
     | SetResetPolicy
     | CompactSession
 )
-TaskCommand = StartCommand | StartAgent | StopTask | WriteTask | PinTask | PruneTasks
+TaskCommand = StartCommand | StartAgent | RerunTask | StopTask | WriteTask | PinTask | PruneTasks
 AnyCommand = (
     CreateSession
     | SessionCommand

@@ -94,6 +94,31 @@ class OutputPage(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
+class OutputMatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in an output with a text, from `offset` to `end`, and the part of its line around it."""
+
+    offset: int
+    end: int
+    line: int | None
+    """Where its line begins; null if that is more than 8 KiB before it."""
+    before: str
+    text: str
+    after: str
+
+
+class OutputMatches(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an output has a text, in the order of the output; continue at `next`."""
+
+    matches: list[OutputMatch]
+    next: int
+    more: bool
+    """Whether there is output after `next` that was not searched."""
+    size: int
+    state: str
+    dropped: OutputGap | None
+    """Bytes that could not be searched, because they were dropped."""
+
+
 class OutputHit(msgspec.Struct, frozen=True, kw_only=True):
     """A task whose output contains a text."""
 

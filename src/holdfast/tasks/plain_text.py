@@ -34,6 +34,11 @@ def coloured(data: bytes) -> str:
     return "".join([*pieces, _without(text[at:])])
 
 
+def stripped(data: bytes) -> str:
+    """Return a piece of a line without escape sequences and control characters, with what was overwritten."""
+    return _CONTROL.sub("", _ESCAPES.sub("", data.decode("utf-8", "replace")))
+
+
 def whole(data: bytes) -> bytes:
     """Return the bytes without an incomplete character or escape sequence at their end."""
     data = _UNFINISHED.sub(b"", data)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import asdict
 
 from holdfast.clock import Clock
 from holdfast.domain.commands import StopTurn
@@ -18,12 +20,13 @@ from holdfast.domain.task import INLINE, Owner, task_of_left
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.processes.spool import OutputFile, Window
 from holdfast.profiles import Profiles
-from holdfast.schemas.tasks import TaskView
+from holdfast.schemas.tasks import OutputGap, OutputMatch, OutputMatches, TaskView
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Appended, CommandKey, OutputFound, Store
 from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
+from holdfast.tasks.output_search import Match, OutputSearch
 from holdfast.tasks.plain_text import plain
 from holdfast.tasks.sandbox import explain_failure
 from holdfast.tasks.views import view
@@ -32,6 +35,10 @@ from holdfast.timings import USUAL, TaskTimings
 FOLLOW_SECONDS = 0.1
 BEGIN_SECONDS = 10.0
 SEARCHED_BYTES = 1 << 20
+SEARCH_STEP = 1 << 18
+"""Bytes that are searched at once. Python does nothing else meanwhile, so this takes some milliseconds at most."""
+SEARCH_LIMIT = 1 << 26
+"""Bytes that one request searches at most."""
 HALF = INLINE // 2
 """How many bytes of the head, and of the tail, of an output a model sees."""
 
@@ -146,6 +153,30 @@ class TaskQueries:
                 return window
             await asyncio.sleep(FOLLOW_SECONDS)
             row = await self._store.task(row.id)
+
+    async def search_output(
+        self, row: TaskRow, search: OutputSearch, *, limit: int, cancelled: Callable[[], Awaitable[bool]]
+    ) -> OutputMatches:
+        """Search the raw output of one task, at most `SEARCH_LIMIT` bytes of it, as long as it is not cancelled."""
+        found: list[Match] = []
+        dropped, ended = None, row.state != "running"
+        start, at, size, last = search.next, search.read_from, 0, False
+        while len(found) < limit and at < start + SEARCH_LIMIT and not last and not await cancelled():
+            window = await self.window(row, offset=at, limit=SEARCH_STEP)
+            at, size, last = window.next, window.size, window.next >= window.size
+            if window.dropped and at > start:
+                dropped = OutputGap(window.offset, window.offset + window.dropped)
+            found += await asyncio.to_thread(
+                search.feed, window.data, at=at - len(window.data), last=last, ended=ended, limit=limit - len(found)
+            )
+        return OutputMatches(
+            matches=[OutputMatch(**asdict(match)) for match in found],
+            next=search.next,
+            more=not last or len(found) >= limit,
+            size=size,
+            state=(await self._store.task(row.id)).state,
+            dropped=dropped,
+        )
 
     async def search(self, text: str, *, limit: int) -> list[OutputFound]:
         """Search outputs (of running commands only the last bytes) and the answers of agent tasks."""

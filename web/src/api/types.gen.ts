@@ -791,6 +791,24 @@ export interface OutputHits {
   readonly hits: OutputHit[];
 }
 
+export interface OutputMatch {
+  readonly offset: number;
+  readonly end: number;
+  readonly line: number | null;
+  readonly before: string;
+  readonly text: string;
+  readonly after: string;
+}
+
+export interface OutputMatches {
+  readonly matches: OutputMatch[];
+  readonly next: number;
+  readonly more: boolean;
+  readonly size: number;
+  readonly state: string;
+  readonly dropped: OutputGap | null;
+}
+
 export interface OutputPage {
   readonly offset: number;
   readonly next: number;
@@ -920,6 +938,11 @@ export interface LogRecord {
 export interface RenameSession {
   readonly command?: "RenameSession";
   readonly title: string;
+}
+
+export interface RerunTask {
+  readonly command?: "RerunTask";
+  readonly env?: Record<string, string> | null;
 }
 
 export interface ResetOutlook {
@@ -1953,7 +1976,9 @@ export interface Routes {
   readonly "GET /v1/tasks/{id}": { readonly takes: undefined; readonly gives: TaskView };
   readonly "GET /v1/tasks/{id}/events": { readonly takes: undefined; readonly gives: EventPage };
   readonly "GET /v1/tasks/{id}/output": { readonly takes: undefined; readonly gives: OutputPage };
+  readonly "GET /v1/tasks/{id}/output/search": { readonly takes: undefined; readonly gives: OutputMatches };
   readonly "POST /v1/tasks/{id}/pin": { readonly takes: PinTask; readonly gives: TaskAccepted };
+  readonly "POST /v1/tasks/{id}/rerun": { readonly takes: RerunTask; readonly gives: TaskAccepted };
   readonly "POST /v1/tasks/{id}/stop": { readonly takes: StopTask; readonly gives: TaskAccepted };
   readonly "GET /v1/tasks/{id}/wait": { readonly takes: undefined; readonly gives: TaskView };
   readonly "GET /v1/tasks/{id}/why": { readonly takes: undefined; readonly gives: Why };

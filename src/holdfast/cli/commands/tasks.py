@@ -14,7 +14,7 @@ from holdfast.cli.errors import CONFLICT, FAILED, INTERRUPTED, TIMED_OUT, USAGE,
 from holdfast.cli.groups import CommandCommand, NounGroup, TextCommand, verb
 from holdfast.cli.hints import program
 from holdfast.cli.render import tasks as render
-from holdfast.cli.render.output import OutputPrinter
+from holdfast.cli.render.output import OutputPrinter, print_matches
 from holdfast.cli.screen import SHORT_ID, plural
 from holdfast.cli.values import (
     SESSION,
@@ -119,12 +119,22 @@ def show(cli: Cli, task: str) -> None:
 @click.option("--tail", "-n", type=click.IntRange(1, 100_000), metavar="N", help="Only the last N lines.")
 @click.option("--since", type=click.IntRange(min=0), metavar="OFFSET", help="Only what comes after so many bytes.")
 @click.option("--raw", is_flag=True, help="The bytes as they were written, with escape sequences.")
+@click.option("--grep", "text", type=TEXT, metavar="TEXT", help="Only the lines with TEXT, in either case.")
 @patience_option
-def log(cli: Cli, task: str, stay: bool, tail: int | None, since: int | None, raw: bool, patience: float) -> None:
+def log(
+    cli: Cli, task: str, stay: bool, tail: int | None, since: int | None, raw: bool, text: str | None, patience: float
+) -> int:
     """Print the output of TASK; --follow stays with it. The output is kept after TASK has ended.
 
     It says where bytes were dropped. For an agent it is what it said last. With --json one piece of the output a line.
+
+    --grep prints each line with TEXT after its offset; a long line is shortened around TEXT. The exit code is 1 if
+    there is none.
     """
+    if text is not None:
+        if stay or tail is not None or raw:
+            raise CliError("--grep searches what there is.", hint="Leave out --follow, --tail and --raw.", code=USAGE)
+        return print_matches(cli, cli.client.tasks.get(task).id, text, offset=since or 0)
     if tail is not None and since is not None:
         raise CliError("--tail and --since exclude each other.", hint="Give one of them.", code=USAGE)
     if raw and cli.json:
@@ -142,9 +152,10 @@ def log(cli: Cli, task: str, stay: bool, tail: int | None, since: int | None, ra
                 cli.note(str(item))
     except KeyboardInterrupt:
         cli.note("")
-        return
+        return 0
     if not cli.json:
         printer.end(cli.client.tasks.get(id))
+    return 0
 
 
 @tasks.verb("Look")
@@ -245,6 +256,20 @@ def stop(cli: Cli, task: str) -> None:
 def kill(cli: Cli, task: str) -> None:
     """End TASK at once, with everything that it started. Prints how it ended, and which of its processes still live."""
     _stop(cli, task, force=True)
+
+
+@tasks.verb("Change")
+@click.argument("task", type=TASK)
+def rerun(cli: Cli, task: str) -> None:
+    """Run an ended TASK again: the same command or prompt in the same directory. Prints the id of the new task.
+
+    A command gets this environment. No session is notified of its end.
+    """
+    cli.start_gateway()
+    accepted = cli.client.tasks.rerun(task, env=cli.environment())
+    id = accepted.task
+    cli.result(id, task=id, version=accepted.version, seq=accepted.seq)
+    cli.hint(f"its output:  holdfast tasks log {id} --follow")
 
 
 def _stop(cli: Cli, id: str, *, force: bool) -> None:
@@ -357,7 +382,7 @@ def start(
     if lifetime in ("session", "chapter") and not options["session"]:
         raise CliError(f"The lifetime {lifetime} is that of a session.", hint="Name it: --session ID.", code=USAGE)
     body: Json = {"shell": words[0]} if len(words) == 1 and not PLAIN.match(words[0]) else {"argv": list(words)}
-    body |= {"cwd": cwd or str(Path.cwd()), "env": _environment(cli), "until": until} | options
+    body |= {"cwd": cwd or str(Path.cwd()), "env": cli.environment(), "until": until} | options
     body["lifetime"] = "until" if until is not None else lifetime or "persist"
     accepted = cli.send_command(TaskAccepted, "/v1/tasks", **body)
     task = accepted.task
@@ -367,18 +392,3 @@ def start(
         raise CliError(f"{found.reason}.", hint=found.evidence or f"`holdfast why {task}` says more.")
     cli.hint(f"its output:  holdfast tasks log {task} --follow")
     cli.hint(f"wait for it: holdfast tasks wait {task} · stop it: holdfast tasks stop {task}")
-
-
-def _environment(cli: Cli) -> dict[str, str]:
-    """All variables of this process but those that are not UTF-8, which cannot be sent."""
-    from holdfast.config import own_environment
-
-    sent = {}
-    for name, value in own_environment().items():
-        try:
-            f"{name}{value}".encode()
-        except UnicodeEncodeError:
-            cli.note(f"warning: the variable {name.encode(errors='replace').decode()} is not UTF-8 and is left out")
-        else:
-            sent[name] = value
-    return sent

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 
+import click
 import msgspec
 
 from holdfast.cli.context import Cli
+from holdfast.cli.errors import FAILED
 from holdfast.cli.render.tasks import describe_task
 from holdfast.cli.screen import clean, dim
 from holdfast.client.output import OutputPiece
 from holdfast.schemas.tasks import TaskView
 
 EN_DASH = "\N{EN DASH}"
+CONTEXT = 300
+"""Bytes of a line that are shown on either side of a text that was found in it."""
 
 
 class OutputPrinter:
@@ -68,3 +72,23 @@ class OutputPrinter:
         else:
             self._cli.hint(clean(describe_task(task)) + (", without any text" if self._empty else ""))
             self._cli.hint(f"all of it: holdfast sessions log {task.worker}")
+
+
+def print_matches(cli: Cli, task: str, text: str, *, offset: int) -> int:
+    """Print the lines of an output with a text, each after the offset of the text; return the exit code."""
+    line, found, more = None, False, True
+    while more:
+        page = cli.client.tasks.search_output(task, text, offset=offset, context=CONTEXT)
+        if page.dropped is not None:
+            cli.note(f"[bytes {page.dropped.start}{EN_DASH}{page.dropped.end} were dropped, and not searched]")
+        for match in page.matches:
+            if cli.json:
+                cli.print_json(msgspec.to_builtins(match) | {"task": task}, one_line=True)
+            elif match.line is None or match.line != line:
+                shown = click.style(clean(match.text), bold=True)
+                cli.echo(f"{dim(f'{match.offset}:')} {clean(match.before)}{shown}{clean(match.after)}")
+            line, found = match.line, True
+        offset, more = page.next, page.more
+    if not found:
+        cli.hint("the output does not have this text")
+    return 0 if found else FAILED

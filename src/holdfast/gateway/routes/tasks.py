@@ -1,4 +1,4 @@
-"""Tasks: start, list, read output, wait, send input, stop, pin, prune."""
+"""Tasks: start, list, read and search output, wait, send input, stop, run again, pin, prune."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from holdfast.domain.commands import (
     DetachTurn,
     PinTask,
     PruneTasks,
+    RerunTask,
     StartAgent,
     StartCommand,
     StopTask,
@@ -22,6 +23,7 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events import task_stream
+from holdfast.domain.rights import NO_LIMITS
 from holdfast.domain.why import why_task
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import (
@@ -42,6 +44,7 @@ from holdfast.schemas.tasks import (
     OutputGap,
     OutputHit,
     OutputHits,
+    OutputMatches,
     OutputPage,
     PruneResult,
     TaskAccepted,
@@ -51,8 +54,10 @@ from holdfast.schemas.tasks import (
 )
 from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.tasks.log import agent_started, command_started
+from holdfast.tasks.output_search import OutputSearch
 from holdfast.tasks.plain_text import coloured, whole
 from holdfast.tasks.prune import SHOWN, Rule
+from holdfast.tasks.rerun import rerun
 
 LONGEST_WAIT = 60
 OUTPUT_LIMIT = 1 << 20
@@ -268,6 +273,28 @@ async def task_output(request: Request) -> Response:
     return json_response(page)
 
 
+class OutputSearchQuery(QueryShape, frozen=True):
+    """What to search for in an output, and from where on."""
+
+    q: Annotated[str, Meta(min_length=1, max_length=200, description="A text within one line, in either case.")]
+    offset: Annotated[int, Meta(ge=0, le=2**62, description="`next` of the previous page.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    context: Annotated[int, Meta(ge=0, le=2000, description="Bytes of the line on either side of a match.")] = 200
+
+
+@routes.get("/v1/tasks/{id:task}/output/search", OutputMatches, query=OutputSearchQuery)
+async def search_output(request: Request) -> Response:
+    """Search all of the output of one task. Continue at `next` while there is `more`."""
+    gateway = gateway_of(request)
+    row = await task_of(request)
+    query = parse_query(request, OutputSearchQuery)
+    if "\n" in query.q:
+        raise Rejected("query.q: A text is found within one line, so it cannot have a line break.")
+    search = OutputSearch(query.q, offset=query.offset, context=query.context)
+    found = await gateway.task_queries.search_output(row, search, limit=query.limit, cancelled=request.is_disconnected)
+    return json_response(found)
+
+
 @routes.command("/v1/tasks/{id:task}/stop", StopTask, TaskAccepted)
 async def stop_task(request: Request) -> Response:
     """Stop a task: first ask it to end, then kill it."""
@@ -279,6 +306,28 @@ async def stop_task(request: Request) -> Response:
         return accepted(TaskAccepted, known)
     reason, key = "by force" if command.force else "", caller.replying(task=row.id, session=row.worker).key
     appended = await gateway.task_queries.stop(row, by=caller.by, reason=reason, force=command.force, command=key)
+    return accepted(TaskAccepted, appended)
+
+
+@routes.command("/v1/tasks/{id:task}/rerun", RerunTask, TaskAccepted)
+async def rerun_task(request: Request) -> Response:
+    """Run an ended command or agent again: a new task with the same command or prompt in the same directory."""
+    gateway = gateway_of(request)
+    row = await task_of(request)
+    command, caller = await parse_command(request, RerunTask, subject=row.id)
+    known = await gateway.store.find_command(caller.key)
+    if known is not None:
+        return accepted(TaskAccepted, known)
+    started = rerun(await gateway.tasks.task_log.started(row.id), row, task=secrets.token_hex(8), by=caller.by)
+    await working_directory(gateway, started.cwd)
+    if row.kind == "process":
+        key = caller.replying(session="").key
+        return accepted(TaskAccepted, await gateway.tasks.start_command(started, env=command.env, command=key))
+    worker = await gateway.sessions.get(row.worker)
+    check_profile(gateway, worker.profile)
+    rights = None if worker.rights == NO_LIMITS else worker.rights
+    said = caller.replying(session=started.task)
+    appended = await gateway.agent_tasks.start(started, profile=worker.profile, caller=said, rights=rights)
     return accepted(TaskAccepted, appended)
 
 
