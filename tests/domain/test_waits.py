@@ -8,7 +8,7 @@ import pytest
 from holdfast.domain.commands import AnswerWait, ChooseAgent, UndoTurn
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record
-from holdfast.domain.events.actor import THE_CLOCK
+from holdfast.domain.events.actor import THE_CLOCK, Actor, AgentActor, RunActor, TaskActor
 from holdfast.domain.events.chapter import ResetPolicySet
 from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.problem import Problem
@@ -35,7 +35,7 @@ from holdfast.domain.next_step import (
 )
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.domain.session_rules import fork
+from holdfast.domain.session_rules import decide, fork
 from tests.actors import person
 from tests.domain.book import Book, answer
 from tests.domain.steps import next_step
@@ -113,6 +113,15 @@ def test_what_an_approval_covers(text: str, allowed: set[str]) -> None:
     wait = opened(book, purpose="approval", call="1.1.0", pattern="write:*")
     book.tell(AnswerWait(wait=wait.wait, answer=text))
     assert book.session.allowed == allowed
+
+
+@pytest.mark.parametrize("by", [AgentActor(session="s1"), RunActor(card="c1", run=1), TaskActor(task="t1"), THE_CLOCK])
+def test_only_a_person_answers_an_approval_or_chooses_the_agent(by: Actor) -> None:
+    book = asked()
+    wait = opened(book, purpose="approval", call="1.1.0", pattern="write:*")
+    for command in (AnswerWait(wait=wait.wait, answer="always"), ChooseAgent(profile="stronger")):
+        with pytest.raises(Rejected, match="Only a person can"):
+            decide(book.session, command, id="c1", by=by)
 
 
 def test_nobody_waits_for_a_turn_that_is_over() -> None:

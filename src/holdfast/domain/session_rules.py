@@ -28,7 +28,7 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import AnyEvent, Record
-from holdfast.domain.events.actor import Actor
+from holdfast.domain.events.actor import Actor, is_person
 from holdfast.domain.events.chapter import (
     ChapterRejoined,
     ResetPolicy,
@@ -186,6 +186,7 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
         case AnswerWait():
             return [_answer(session, command, by)]
         case ChooseAgent(profile=profile, model=model):
+            _only_people(by, "choose the agent of a session")
             chosen = profile or session.profile
             kept = session.model if profile is None else ""
             return [AgentChosen(profile=chosen, model=kept if model is None else model, by=by)]
@@ -261,8 +262,15 @@ APPROVALS = ("allow", "call", "session", "always", "deny")
 GRANTS: dict[str, GrantScope] = {"call": "call", "session": "session", "always": "profile"}
 
 
+def _only_people(by: Actor, act: str) -> None:
+    """Refuse what can widen the rights of an agent to everybody but a person."""
+    if not is_person(by):
+        raise Rejected(f"Only a person can {act}.")
+
+
 def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:
     """Return the event of an answer. A second answer is refused, with the name of the first."""
+    _only_people(by, "answer questions and approvals")
     first = session.answered.get(command.wait)
     if first is not None:
         raise Conflict(f"{first.by} answered this already: {first.answer}.")
