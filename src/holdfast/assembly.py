@@ -27,7 +27,8 @@ from holdfast.lifecycle.stale_report import StaleReport
 from holdfast.models.registry import ModelRegistry
 from holdfast.processes.supervisor import Supervisor
 from holdfast.profiles import WORKSPACES, Profiles
-from holdfast.runtime.agents import Agents, Creation
+from holdfast.runtime.agents import Agents
+from holdfast.runtime.creation import Creation
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.tools import file_tools
 from holdfast.runtime.tools.delegate import Delegate

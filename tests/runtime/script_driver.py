@@ -100,7 +100,7 @@ class ScriptDriver:
     async def perform(self, session: Session, agent: Agent, step: DriverStep) -> Events:
         """Let it work; each line and the offset behind it are one commit. The last ones are the result."""
         task = agent_task(session)
-        self._tasks.start_or_attach(await self._row(task))
+        self._tasks.follow_to_end(await self._row(task))
         await self._tasks.wait_started(task)
         if (answer := self._answer(session)) is not None:
             with suppress(NotFound):  # it had the answer before a crash, and has ended since

@@ -206,7 +206,7 @@ async def test_promise_7_a_command_whose_claim_is_damaged_is_lost_and_does_not_h
     directory.mkdir()
     (directory / "claim").write_text("what is this\n")
     assert [view.id for view in await desk.task_queries.running()] == [task]
-    desk.tasks.start_or_attach(await desk.task_queries.find(task))
+    desk.tasks.follow_to_end(await desk.task_queries.find(task))
     row = await desk.task_queries.wait_ended(task)
     assert row.state == "lost" and "cannot be read" in row.reason
 
@@ -278,7 +278,7 @@ async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to
         CommandSpec(id=task, run="sleep 60", cwd=desk.context.cwd, env=environment)
     )
     with desk.store.subscribe(task_stream(task)) as changes:
-        desk.tasks.start_or_attach(await desk.task_queries.find(task))
+        desk.tasks.follow_to_end(await desk.task_queries.find(task))
         await changes.wait()
     assert (await desk.task_queries.find(task)).pid == running.pid
 
@@ -286,7 +286,7 @@ async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to
 async def test_promise_7_a_command_whose_directory_is_gone_is_lost_and_not_started_again(desk: Desk) -> None:
     task = await intended(desk)
     await desk.tasks.task_log.add(ProcessStarted(task=task, pid=1))
-    desk.tasks.start_or_attach(await desk.task_queries.find(task))
+    desk.tasks.follow_to_end(await desk.task_queries.find(task))
     row = await desk.tasks.wait_ended(task)
     assert row.state == "lost" and "nothing in its directory says how it ended" in row.reason
 

@@ -24,7 +24,7 @@ from holdfast.domain.events.card import BlockKind, CardBlocked, CardCompleted, C
 from holdfast.domain.events.session import Effect
 from holdfast.domain.rights import NO_LIMITS, covers
 from holdfast.domain.session import Session
-from holdfast.runtime.agents import Creation
+from holdfast.runtime.creation import Creation
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded
 from holdfast.sessions import Caller, Sessions

@@ -1,4 +1,4 @@
-"""`next_step`: what a session's worker does next, and the events that end a turn.
+"""What a session's worker does next (`session_step`, `builtin_step`), and the events that end a turn.
 
 `session_step` holds for every agent: when a turn begins, waits and ends. What an agent does in between is its driver's:
 `builtin_step` for our own. The order of the questions is the rule: a stop comes before work, an open call before the

@@ -76,7 +76,7 @@ class Turn(StatePart, frozen=True):
     number: int
     started: EventRef
     last_done: EventRef
-    """The last event that the worker wrote about it."""
+    """The last event that was progress of it: what its worker wrote, or the answer to its wait."""
     last_kind: str
     """The name of that event."""
     step: int = 0
@@ -97,7 +97,7 @@ class Turn(StatePart, frozen=True):
     wait: WaitOpened | None = None
     waits: int = 0
     answers: Mapping[str, WaitAnswered] = MappingProxyType({})
-    """The answers of people to the approvals of this step, by call."""
+    """The answers to the waits of this turn that belong to a call, by call."""
     tokens: int = 0
     stood_still_ms: int = 0
     """How long no worker worked on it: it waited for a person, or no gateway was running."""

@@ -35,10 +35,10 @@ from holdfast.domain.events.session import (
     SessionRenamed,
     SessionRestored,
 )
+from holdfast.domain.fold_parts import FoldTable, recompute_visible, with_activity, with_chapter, with_visible
 from holdfast.domain.history import History
 from holdfast.domain.rights import NO_LIMITS, intersect
 from holdfast.domain.session import Session, trim_results
-from holdfast.domain.session_context import FoldTable, recompute_visible, with_activity, with_chapter, with_visible
 from holdfast.domain.turn_fold import TURN_EVENTS
 
 SESSION_EVENTS = FoldTable(TURN_EVENTS)

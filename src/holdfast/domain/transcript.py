@@ -53,7 +53,7 @@ from holdfast.domain.events.session import (
 from holdfast.domain.session import SessionActivity, TurnState, session_activity
 from holdfast.domain.transcript_chapters import ChapterFold
 from holdfast.domain.transcript_items import (
-    INTERRUPTED,
+    INTERRUPTED_REASON,
     NOTICES,
     AnyItem,
     Change,
@@ -356,7 +356,7 @@ class Transcript:
             return []
         if not (step.text or step.thinking):
             return [remove_item(self.items, step)]
-        step.state, step.cut_reason, step.ended_at = "cut", INTERRUPTED, at
+        step.state, step.cut_reason, step.ended_at = "cut", INTERRUPTED_REASON, at
         return [Change("updated", step)]
 
     def _tool_call(self, event: ToolCallStarted | ToolCallFinished, record: Record) -> list[Change]:

@@ -52,7 +52,7 @@ from holdfast.domain.events.session import (
     TurnUndone,
 )
 
-INTERRUPTED = "it was interrupted"
+INTERRUPTED_REASON = "it was interrupted"
 LENGTH_LIMIT = "the model's length limit"
 I = TypeVar("I", bound="TranscriptItem")  # noqa: E741
 MessageState = Literal["queued", "taken", "joined", "withdrawn"]
@@ -187,7 +187,7 @@ class StepItem(TranscriptItem, tag="step"):
             self.finish = event.finish_reason
             self.cut_reason = LENGTH_LIMIT if event.finish_reason == "length" else ""
         elif isinstance(event, ModelInterrupted):
-            self.state, self.thinking, self.cut_reason = "cut", event.thinking, event.reason or INTERRUPTED
+            self.state, self.thinking, self.cut_reason = "cut", event.thinking, event.reason or INTERRUPTED_REASON
         else:
             self.state, self.problem = "failed", event.problem
 

@@ -34,21 +34,20 @@ from holdfast.domain.events.session import (
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.domain.history import WHOLE_TURN, AgentMessage, History, Note, ToolResult
-from holdfast.domain.queue import QueuedInput, revise, take, withdraw
-from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
-from holdfast.domain.session_context import (
+from holdfast.domain.fold_parts import (
     FoldTable,
     added,
     input_messages,
-    interrupted_note,
     recompute_visible,
-    resume_note,
     with_activity,
     with_chapter,
     with_count,
     with_note,
 )
+from holdfast.domain.history import WHOLE_TURN, AgentMessage, History, Note, ToolResult
+from holdfast.domain.model_notes import ended_note, interrupted_note, paused_note, resumed_note
+from holdfast.domain.queue import QueuedInput, revise, take, withdraw
+from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
 
 DIGEST, TRY_AGAIN = "digest", "try again"
 """What a person may choose when there is no summary."""
@@ -116,7 +115,7 @@ def _turn_started(session: Session, event: TurnStarted, here: EventRef) -> Sessi
 def _turn_finished(session: Session, event: TurnFinished, here: EventRef) -> Session:
     last = LastTurn(event.turn, event.outcome, event.reason, event.problem, here)
     if event.outcome != "done":
-        session = with_note(session, event.turn, f"This turn {event.outcome}: {event.reason}")
+        session = with_note(session, event.turn, ended_note(event))
     session = _without_digest(session)
     if session.turn is None or not session.turn.by_person or session.last_active is None:
         return replace(session, last_turn=last, turn=None)
@@ -141,7 +140,7 @@ def _turn_resumed(session: Session, event: TurnResumed, here: EventRef) -> Sessi
         stood_still_ms=turn.stood_still_ms + event.away_ms,
         interruptions=(*turn.interruptions, (here.version, here.at, event.away_ms, event.reason)),
     )
-    return with_note(replace(session, turn=resumed), event.turn, resume_note(event))
+    return with_note(replace(session, turn=resumed), event.turn, resumed_note(event))
 
 
 @TURN_EVENTS.on(TurnBackgrounded)
@@ -222,7 +221,7 @@ def _with_answer(session: Session, wait: WaitOpened, event: WaitAnswered) -> Ses
     if wait.purpose == "compaction":
         return with_chapter(session, replace(session.chapter, use_digest=event.answer == DIGEST, failures=0))
     if wait.purpose == "resume":
-        return with_note(session, event.turn, f"You were paused: {wait.reason}. {event.by} answered: {event.answer}.")
+        return with_note(session, event.turn, paused_note(wait.reason, event))
     return session
 
 

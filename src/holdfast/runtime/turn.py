@@ -46,8 +46,6 @@ from holdfast.runtime.writer import SessionWriter
 from holdfast.store.contract import Subscription
 from holdfast.tasks.log import TaskLog
 
-"""If planning takes longer, the facts are committed before the plan is ready."""
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -1,6 +1,6 @@
 """The contract of a store. SQLite is the embedded engine; PostgreSQL will be the other.
 
-`tests/store/conformance.py` tests what is described here.
+The suites in `tests/store/conformance*.py` test what is described here.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def decide_claim(facts: Facts, stream: str) -> Lease:
 
 
 def check_lease(facts: Facts, lease: Lease) -> None:
-    """Promise 2: only the holder of the lease writes *done* events."""
+    """Refuse the writes of a worker whose lease has passed to another one."""
     held = facts.lease(lease.stream)
     if held is None or held.token != lease.token:
         raise Fenced(f"Another worker has {lease.stream}, or it was deleted.")

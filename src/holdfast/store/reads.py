@@ -1,7 +1,9 @@
 """What is read of the projections: the same for every engine, which only runs the queries (`Fetch`).
 
 Most queries are in `store/sql/`; one that an engine has to write in its own words is in a directory of its own, under
-the same name.
+the same name. The shared ones keep to what SQLite and PostgreSQL both understand: a truth value is tested, or compared
+with FALSE where an index is to be used; a list is a parameter behind IN. An engine adds `has_text(folded, text, …)`:
+whether one of the further texts contains the first, in either case.
 """
 
 from __future__ import annotations

@@ -146,13 +146,13 @@ class CommandTasks:
             self._environments.drop(spec.id)
             row = await self.task_log.find(appended.stream.removeprefix("task/"))
             if row is not None:
-                self.start_or_attach(row)
+                self.follow_to_end(row)
         else:
             await self._follow(await self._store.task(spec.id)).wait()
         return appended
 
     def intent(self, started: TaskStarted) -> Write:
-        """Return the intent, which must be in the log before `start_or_attach`. `Rejected` if it cannot be started."""
+        """Return the intent, which must be in the log before `follow_to_end`. `Rejected` if it cannot be started."""
         self.defaults.spec(started, None).check()
         return Write(task_stream(started.task), (started,), expect=0)
 
@@ -162,7 +162,7 @@ class CommandTasks:
         except OSError as error:
             raise Unavailable(f"Its environment could not be kept for the start: {error.strerror}.") from error
 
-    def start_or_attach(self, row: TaskRow) -> None:
+    def follow_to_end(self, row: TaskRow) -> None:
         """Follow a running task to its end, unless it is followed already; start its command if that has not begun."""
         task = row.id
         if row.state != "running" or task in self._starting:
@@ -173,7 +173,7 @@ class CommandTasks:
         else:
             self._begin_requested.add(task)  # it is followed, perhaps without leave to begin
 
-    async def _start_or_attach(self, row: TaskRow, *, begin: bool) -> CommandState | None:
+    async def _find_or_start(self, row: TaskRow, *, begin: bool) -> CommandState | None:
         """Return the state of a command, started if it has not begun; None if it is not to begin, or not now."""
         task = row.id
         if row.left_by:
@@ -244,7 +244,7 @@ class CommandTasks:
         event = stop_requested(task, by=by, reason=reason, force=force)
         appended = await self.task_log.add(event, command=command)
         self.signal(task, force=force)
-        self.start_or_attach(row)  # else nothing would write the end of one that has not begun
+        self.follow_to_end(row)  # else nothing would write the end of one that has not begun
         return appended
 
     def signal(self, task: str, *, force: bool = False) -> None:
@@ -308,7 +308,7 @@ class CommandTasks:
 
     async def _run_to_end(self, row: TaskRow, *, begin: bool, known: asyncio.Event) -> None:
         task = row.id
-        found = await self._start_or_attach(row, begin=begin)
+        found = await self._find_or_start(row, begin=begin)
         if found is None:
             return
         began = self._process_started(row, found)
@@ -334,7 +334,7 @@ class CommandTasks:
         rest = left_behind(row, left, by=(await self.task_log.started(task)).by) if left else ()
         await self._finish(finished, *rest, began=began)
         if rest:
-            self.start_or_attach(await self._store.task(task_of_left(task)))
+            self.follow_to_end(await self._store.task(task_of_left(task)))
         elif row.foreground:
             self._ended_in_turn.setdefault(row.session, []).append(task)
         if row.left_by:

@@ -20,6 +20,11 @@ Outcome = Literal["done", "failed", "stopped"]
 CallOutcome = Literal["done", "failed", "unknown"]
 Purpose = Literal["resume", "question", "approval", "retry", "compaction"]
 Effect = Literal["pure", "idempotent", "keyed", "unsafe"]
+"""What a tool call may change, which decides what happens to one that a crash interrupted (`domain/resume.py`).
+
+`pure` changes nothing and `idempotent` changes the same thing again: both are run again. `keyed` finds what it began by
+the id of the call, such as a command, and continues with it. `unsafe` is not run again: its result is `unknown`.
+"""
 FinishReason = Literal["stop", "length", "tool_calls", "other"]
 Interruption = Literal["shutdown", "crash", "node_lost"]
 
@@ -107,7 +112,7 @@ class InputRevised(Event, frozen=True):
 
 
 class InputWithdrawn(Event, frozen=True):
-    """A person withdrew a message before a turn had taken it."""
+    """A message was withdrawn before a turn had taken it: by a person, or by the board when its run ended."""
 
     input: str
     by: Actor
@@ -129,7 +134,7 @@ class TurnBackgrounded(Event, frozen=True):
 
 
 class StopRequested(Event, frozen=True):
-    """A person asked for the end of a turn."""
+    """The end of a turn was requested: by a person, or by the board or the worker when its run ends."""
 
     turn: int
     by: Actor

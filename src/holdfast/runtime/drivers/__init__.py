@@ -55,7 +55,7 @@ class Driver(Protocol):
     An agent that is a process of its own works under a keeper and continues while no gateway is running:
 
     - `prepare` returns its task as a companion write (`CommandTasks.intent`), so that no process runs which is not in
-      the log. `perform` calls `CommandTasks.start_or_attach`, which starts the process unless that has happened.
+      the log. `perform` calls `CommandTasks.follow_to_end`, which starts the process unless that has happened.
     - `perform` reads its output by offset, from `session.output_read` on if that is of this task, and commits what
       lines came to **together with** `DriverOutputRead` as the last fact. So after a crash each line is in the log
       once. What was read and not committed is read again, so a line must always become the same events.

@@ -150,7 +150,7 @@ class TerminalTools:
         since = row.started_at
         if row.state == "running" and row.pid is None:  # the gateway was killed before the command began
             since = self._clock.now()
-        self._tasks.start_or_attach(row)
+        self._tasks.follow_to_end(row)
         return await self._outcome(task, arguments, since=since)
 
     async def _find(self, task: str) -> TaskRow | None:

@@ -1,9 +1,7 @@
 """The named queries and the migrations of SQLite.
 
 A query in a `.sql` file is a line `-- name: …`, a line that says the purpose, and the statement. Those in `store/sql/`
-are for every engine and keep to what SQLite and PostgreSQL both understand: a truth value is tested, or compared with
-FALSE where an index is to be used; a list is a parameter behind IN. An engine adds `has_text(folded, text, …)`:
-whether one of the further texts contains the first, in either case.
+are for every engine (`store/reads.py` says what they keep to).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shared by the modules of the fold (`session_fold.py`, `turn_fold.py`): a table, and what changes the model's view."""
+"""Parts of the fold that `session_fold.py` and `turn_fold.py` share: a table, and changes of the model's view."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from msgspec.structs import replace
 from holdfast.domain.chapter import Chapter
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.parts import Event, EventRef
-from holdfast.domain.events.session import ModelInterrupted, TurnResumed
 from holdfast.domain.history import History, Message, Note, UserMessage
 from holdfast.domain.queue import QueuedInput
 from holdfast.domain.session import Session, is_person_active
-from holdfast.domain.text import duration
 
 E = TypeVar("E", bound=Event)
 Evolve = Callable[[Session, E, EventRef], Session]
@@ -95,15 +93,3 @@ def input_messages(taken: Sequence[QueuedInput], turn: int, *, step: int) -> lis
 def current_step(session: Session) -> int:
     """Return the step of the open turn; 0 before the first, and when no turn is open."""
     return 0 if session.turn is None else session.turn.step
-
-
-def interrupted_note(event: ModelInterrupted) -> str:
-    """Return the note by which the model learns of its interrupted answer."""
-    if not event.text:
-        return f"Your answer was interrupted before its first word: {event.reason}."
-    return f"Your answer was interrupted: {event.reason}. So far you had written:\n{event.text}"
-
-
-def resume_note(event: TurnResumed) -> str:
-    """Return the note by which the model learns that its turn was interrupted."""
-    return f"You were interrupted ({event.reason}) for {duration(event.away_ms)}. Continue."
