@@ -493,3 +493,22 @@ def test_a_field_that_nobody_knows_is_refused(example: Example) -> None:
     body = golden(example).read_bytes().rstrip()[:-1]
     with pytest.raises(msgspec.ValidationError, match="unknown field"):
         read(body + b',"surprise":1}', example)
+
+
+def fields() -> list[str]:
+    """What each field may be, and what it is when it is left out: by an older version, or by a client."""
+    _, structs = msgspec.json.schema_components([AnyEvent, AnyCommand])
+    lines = []
+    for name, struct in sorted(structs.items()):
+        for field, shape in struct["properties"].items():
+            shape.pop("discriminator", None)  # it names the members of a union once more
+            required = " required" if field in struct["required"] else ""
+            lines.append(f"{name}.{field}{required} {msgspec.json.encode(shape, order='sorted').decode()}")
+    return lines
+
+
+def test_every_field_has_the_limits_and_the_default_that_it_had(request: pytest.FixtureRequest) -> None:
+    path = GOLDEN / "fields.txt"
+    if request.config.getoption("--regenerate"):
+        path.write_text("\n".join(fields()) + "\n")
+    assert fields() == path.read_text().splitlines()
