@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -279,7 +280,6 @@ def run_pytest(tree: Path, *arguments: str, seconds: float) -> tuple[int, str]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line"]
     environment = os.environ | {
         "PYTHONPATH": str(tree / "src"),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "HYPOTHESIS_STORAGE_DIRECTORY": str(tree / ".hypothesis"),
         "EXECUTED_LINES": str(tree / RECORD),
     }
@@ -382,14 +382,20 @@ def judge(tree: Path, mutant: Mutant, tests: list[str], *, seconds: float) -> Ve
     source = path.read_bytes()
     fail_anyway: list[str] = []
     while True:
-        path.write_bytes(mutated(mutant, source))
+        _write(path, mutated(mutant, source))
         try:
             verdict = run_tests(tree, tests, without=fail_anyway, seconds=seconds)
         finally:
-            path.write_bytes(source)
+            _write(path, source)
         if not verdict.noticed or not run_tests(tree, [verdict.by], seconds=seconds).noticed:
             return verdict
         fail_anyway.append(verdict.by)
+
+
+def _write(path: Path, source: bytes) -> None:
+    """Write a module, and forget its bytecode: the time of a file is too coarse to notice every change."""
+    path.write_bytes(source)
+    Path(cache_from_source(path)).unlink(missing_ok=True)
 
 
 def main() -> None:
