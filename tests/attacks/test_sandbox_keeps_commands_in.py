@@ -9,11 +9,15 @@ import os
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from holdfast.domain.errors import Rejected
-from holdfast.domain.events.task import SandboxSpec
+from holdfast.domain.events.task import SandboxSpec, TaskStarted
+from holdfast.profiles import Profiles
+from holdfast.tasks.defaults import CommandDefaults
 from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy, explain_failure, git_paths, sandbox_for
+from tests.actors import person
 from tests.bubblewrap import needs_bubblewrap
 from tests.e2e.gateway import of_kind, until
 from tests.e2e.tasks import home_with_commands, start, task, tasks_of, until_over
@@ -162,6 +166,37 @@ def test_where_there_is_none_it_is_refused_or_said() -> None:
             sandbox_for(**demand, **where)  # type: ignore[arg-type]
     strict = SandboxPolicy("off").limited_by("on", network=False)
     assert (strict.mode, strict.network) == ("on", False)
+
+
+class NotInstalled(SandboxBuilder):
+    problem = "bwrap is not installed"
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_command_that_was_accepted_with_a_sandbox_is_not_started_without_it(machine: Machine, known: bool) -> None:
+    """Such as after a restart on a machine that has lost its bubblewrap."""
+    builder = NotInstalled(machine.home) if known else None
+    defaults = CommandDefaults(machine.home, Profiles(machine.home / "config.toml"), 0o022, builder)
+    started = TaskStarted(
+        task="0123456789abcdef", task_kind="process", title="make", command="make", cwd="/", by=person("ann")
+    )
+    assert defaults.spec(started, {}).sandbox == ()
+    with pytest.raises(Rejected, match="must run in a sandbox, which is not possible now"):
+        defaults.spec(msgspec.structs.replace(started, sandbox=SandboxSpec(writable=["/"])), {})
+
+
+def test_a_profile_says_whether_its_commands_have_a_sandbox(machine: Machine) -> None:
+    without = NotInstalled(machine.home)
+    assert without.in_words("off", network=True) == "the profile turns it off"
+    assert without.in_words("auto", network=True) == "none: bwrap is not installed"
+    for demand in (without.in_words("on", network=True), without.in_words("auto", network=False)):
+        assert demand == "none, so its commands are refused: bwrap is not installed"
+
+
+@needs_bubblewrap
+def test_a_profile_says_that_its_commands_have_a_sandbox(machine: Machine) -> None:
+    assert machine.sandbox.in_words("auto", network=True) == "in force, with network"
+    assert machine.sandbox.in_words("on", network=False) == "in force, without network"
 
 
 def test_a_failure_explains_itself() -> None:
