@@ -57,6 +57,8 @@ TESTS = (
     *("attacks", "test_periodic.py", "test_edit_settings.py"),
 )
 """Not `e2e`, `crash`, `cli`, `chat`, `web`: whole gateways are slow, and what they execute is not recorded."""
+WHOLE_GATEWAYS = ("gateway", "cli")
+"""For what none of the tests executes in its own process."""
 OTHER_PROCESSES = {
     "gateway/": ["gateway"],
     "processes/keeper": ["processes"],
@@ -90,6 +92,8 @@ class Mutant:
     """Where the changed text begins, in bytes of the module."""
     end: int
     text: str
+    on_import: bool
+    """Whether it is executed while its module is imported: a constant, or a default."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,7 @@ class Finder(ast.NodeVisitor):
     def __init__(self, module: str, source: bytes) -> None:
         self.found: list[Mutant] = []
         self._module = module
+        self._on_import = True
         self._starts = [0]
         for line in source.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
@@ -125,7 +130,7 @@ class Finder(ast.NodeVisitor):
         start = self._starts[node.lineno - 1] + node.col_offset
         end = self._starts[node.end_lineno - 1] + node.end_col_offset
         text = new if isinstance(new, str) else f"({ast.unparse(ast.fix_missing_locations(new))})"
-        self.found.append(Mutant(self._module, node.lineno, node.end_lineno, what, start, end, text))
+        self.found.append(Mutant(self._module, node.lineno, node.end_lineno, what, start, end, text, self._on_import))
 
     def visit_If(self, node: ast.If) -> None:
         if not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
@@ -221,8 +226,10 @@ class Finder(ast.NodeVisitor):
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
                 self.visit(default)
+        before, self._on_import = self._on_import, False
         for statement in node.body:
             self.visit(statement)
+        self._on_import = before
 
 
 def _is_text(node: ast.expr) -> bool:
@@ -325,22 +332,20 @@ def read_record(tree: Path) -> list[RecordedTest]:
 
 
 def judging_tests(mutant: Mutant, tests: list[RecordedTest]) -> list[str]:
-    """Return the tests that execute a mutant, file by file and the quick files first.
-
-    What is executed while its module is imported (constants, defaults) concerns all tests that execute the module.
-    """
+    """Return the tests that execute a mutant, file by file and the quick files first; then those of other processes."""
     lines = set(range(mutant.line, mutant.last_line + 1))
     found = [test for test in tests if lines & test.lines.get(mutant.module, set())]
-    if not found:
+    if mutant.on_import:
         found = [test for test in tests if mutant.module in test.lines]
     files: dict[str, list[RecordedTest]] = {}
     for test in found:
         files.setdefault(test.id.partition("::")[0], []).append(test)
     quick_first = sorted(files.values(), key=lambda file: sum(test.seconds for test in file) / len(file))
-    others = [
-        f"tests/{name}" for start, names in OTHER_PROCESSES.items() if mutant.module.startswith(start) for name in names
-    ]
-    return [*(test.id for file in quick_first for test in file), *others]
+    others = next((names for start, names in OTHER_PROCESSES.items() if mutant.module.startswith(start)), [])
+    if not found and not others:
+        others = [mutant.module.partition("/")[0], *WHOLE_GATEWAYS]
+    others = [name for name in others if (ROOT / "tests" / name).exists()]
+    return [*(test.id for file in quick_first for test in file), *(f"tests/{name}" for name in others)]
 
 
 def run_tests(tree: Path, tests: list[str], *, without: Iterable[str] = (), seconds: float) -> Verdict:

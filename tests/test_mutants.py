@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from itertools import chain
 
 from tests.mutants import (
@@ -46,12 +47,12 @@ def test_a_seed_gives_the_same_sample() -> None:
 
 
 def test_a_mutant_is_judged_by_the_tests_that_execute_it() -> None:
-    [mutant] = sample(["domain/queue.py"], seed=1, count=1)
+    mutant = next(one for one in sample(["domain/queue.py"], seed=1, count=9) if not one.on_import)
     slow = RecordedTest("tests/a.py::slow", 9.0, {"domain/queue.py": {mutant.last_line}})
     quick = RecordedTest("tests/b.py::quick", 1.0, {"domain/queue.py": {mutant.line}, "domain/resume.py": {1}})
     other = RecordedTest("tests/c.py::other", 0.1, {"domain/queue.py": {mutant.last_line + 1}})
     elsewhere = RecordedTest("tests/d.py::elsewhere", 0.1, {"domain/resume.py": {mutant.line}})
     assert judging_tests(mutant, [slow, quick, other, elsewhere]) == [quick.id, slow.id]
-    assert judging_tests(mutant, [other, elsewhere]) == [other.id], (
-        "what is executed on import concerns the whole module"
-    )
+    assert judging_tests(mutant, [other, elsewhere])[0] == "tests/domain", "perhaps a whole gateway executes it"
+    on_import = replace(mutant, on_import=True)
+    assert judging_tests(on_import, [slow, other, elsewhere]) == [other.id, slow.id], "concerns the whole module"

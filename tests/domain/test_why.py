@@ -200,7 +200,7 @@ def test_the_next_reset_and_what_postpones_it() -> None:
         ("TurnFinished", "The next reset (idle) comes in 30 s, unless there is user activity.")
     ]
     assert of_chapter(book, NotDue("daily", now))[0][1] == "The next reset (daily) comes now."
-    blockers = [Blocker(by="task", reason="make is working"), Blocker(by="task", reason="so is tar")]
+    blockers = [Blocker(by="process", reason="make is working"), Blocker(by="process", reason="so is tar")]
     book.write(ResetPostponed(rule="idle", due_at=book.now, until=now + 90_000, next_check=0, blockers=blockers))
     assert of_chapter(book, NotDue("idle", book.now)) == [
         (
