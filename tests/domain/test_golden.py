@@ -511,4 +511,4 @@ def test_every_field_has_the_limits_and_the_default_that_it_had(request: pytest.
     path = GOLDEN / "fields.txt"
     if request.config.getoption("--regenerate"):
         path.write_text("\n".join(fields()) + "\n")
-    assert fields() == path.read_text().splitlines()
+    assert fields() == path.read_text().splitlines(), "if it is meant: --regenerate"
