@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from holdfast.client.http import quote
-from holdfast.client.typed import TypedClient
+from holdfast.client.http import HttpClient, quote
 from holdfast.schemas.cards import (
     BoardAccepted,
     BoardList,
@@ -47,7 +46,7 @@ class NewCard(CardDetails, total=False):
 class BoardApi:
     """What can be asked and told about boards."""
 
-    def __init__(self, client: TypedClient) -> None:
+    def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     def list(self, *, archived: bool = False) -> BoardList:
@@ -74,7 +73,7 @@ class BoardApi:
 class CardApi:
     """What can be asked and told about cards. Ids may be shortened to a unique prefix of 4 characters."""
 
-    def __init__(self, client: TypedClient) -> None:
+    def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     def list(

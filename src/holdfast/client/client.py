@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 from holdfast import __version__
 from holdfast.client.cards import BoardApi, CardApi
 from holdfast.client.events import PAGE, StreamItem, follow_events, follow_records, stored_records
-from holdfast.client.http import Address, quote
+from holdfast.client.http import Address, HttpClient, quote
 from holdfast.client.reconnect import PATIENCE_SECONDS
 from holdfast.client.sessions import SessionApi
 from holdfast.client.tasks import TaskApi
-from holdfast.client.typed import TypedClient
 from holdfast.config import Home, find_home
 from holdfast.schemas.gateway import ModelList, ProfileList, Status, Why
 from holdfast.schemas.sessions import Accepted
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 USER_AGENT = f"holdfast-python/{__version__}"
 
 
-class Client(TypedClient):
+class Client(HttpClient):
     """A client of the gateway of a home, by default `$HOLDFAST_HOME` or `~/.holdfast`.
 
     `patience`: for how many seconds a gateway that went away is waited for.

@@ -1,7 +1,7 @@
-"""The gateway of a home: where it is, one request, one response.
+"""The gateway of a home: where it is, and requests to it, whose responses are bytes, JSON or structs.
 
 What is left behind by a killed gateway (`run/gateway.json`) is taken for what it is: nobody answers there.
-Not here: typed methods (`client.py`), starting a gateway (`launch.py`), following a session (`events.py`).
+Not here: methods by noun (`client.py`), starting a gateway (`launch.py`), following a session (`events.py`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -25,9 +26,12 @@ from holdfast.client.errors import (
     OtherVersion,
     UnexpectedResponse,
 )
+from holdfast.client.lenient import decode
+from holdfast.client.reconnect import wait_until_reachable
 from holdfast.client.transport import ClientConnection, Request, Response
 from holdfast.config import Home
 
+T = TypeVar("T")
 Json = dict[str, Any]
 REQUEST_SECONDS = 30.0
 STREAM_SECONDS = 35.0
@@ -99,11 +103,17 @@ def parsed(body: bytes) -> Any:
 
 
 class HttpClient:
-    """The gateway of a home. Reads its address anew for every request, because it may have moved."""
+    """The gateway of a home. Reads its address anew for every request, because it may have moved.
 
-    def __init__(self, home: Home, *, user_agent: str) -> None:
+    `read` and `post` wait for a gateway that was reached before and is away, as long as the patience lasts. A command
+    carries the same id in every try, so it is carried out once.
+    """
+
+    def __init__(self, home: Home, *, user_agent: str, patience: float) -> None:
         self.home = home
+        self.patience = patience
         self._user_agent = user_agent
+        self._was_reached = False
         self._warned = False
 
     # --- where it is ----------------------------------------------------------------------------
@@ -158,6 +168,32 @@ class HttpClient:
             return False
 
     # --- asking ---------------------------------------------------------------------------------
+
+    def read(self, kind: type[T], target: str, /, **query: object) -> T:
+        """The struct that is found there."""
+        return decode(self._patiently(partial(self.text, target, **query)), kind)
+
+    def post(
+        self,
+        kind: type[T],
+        target: str,
+        /,
+        *,
+        method: str = "POST",
+        id: str | None = None,
+        seconds: float = REQUEST_SECONDS,
+        **fields: object,
+    ) -> T:
+        """Give a command; fields that are None are left out. `id` is minted here unless the caller has one."""
+        body = {name: value for name, value in fields.items() if value is not None}
+        ask = partial(self.command_body, method, target, body, id=id or new_id(), seconds=seconds)
+        return decode(self._patiently(ask), kind)
+
+    def _patiently(self, ask: Callable[[], bytes]) -> bytes:
+        waits = self._was_reached and self.patience > 0
+        body = wait_until_reachable(ask, patience=self.patience) if waits else ask()
+        self._was_reached = True
+        return body
 
     def get(self, target: str, **query: object) -> Any:
         """The JSON that is found there."""

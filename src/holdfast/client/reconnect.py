@@ -86,9 +86,9 @@ def retry_until_reachable(
             return found
 
 
-def wait_until_reachable(ask: Callable[[], T], *, patience: float, resume: str = "") -> T:
+def wait_until_reachable(ask: Callable[[], T], *, patience: float) -> T:
     """Return what `ask` returns, as soon as there is a gateway that can be asked."""
-    tries = retry_until_reachable(ask, patience=patience, resume=resume)
+    tries = retry_until_reachable(ask, patience=patience)
     while True:
         try:
             next(tries)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from holdfast.client.http import quote
-from holdfast.client.typed import TypedClient
+from holdfast.client.http import HttpClient, quote
 from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, SessionPage
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ NOTE_SECONDS = 3_700.0
 class SessionApi:
     """What can be asked and told about sessions. Ids may be shortened to a unique prefix of 4 characters."""
 
-    def __init__(self, client: TypedClient) -> None:
+    def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     def list(

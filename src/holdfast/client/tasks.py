@@ -7,10 +7,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.client.http import quote
+from holdfast.client.http import HttpClient, quote
 from holdfast.client.lenient import decode
 from holdfast.client.output import OutputItem, OutputPiece, follow_output, stored_output
-from holdfast.client.typed import TypedClient
 from holdfast.schemas.tasks import (
     OutputHits,
     OutputMatches,
@@ -32,7 +31,7 @@ PIECE = 16_384
 class TaskApi:
     """What can be asked and told about tasks. Ids may be shortened to a unique prefix of 4 characters."""
 
-    def __init__(self, client: TypedClient) -> None:
+    def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     def list(
