@@ -8,10 +8,11 @@ import pytest
 from click import unstyle
 
 from holdfast.cli.context import Cli
-from holdfast.cli.render.answer import AGAIN, AnswerPrinter, AnswerWatch
+from holdfast.cli.render.answer import AGAIN, AnswerPrinter
 from holdfast.cli.render.inbox import entry_lines
 from holdfast.cli.render.transcript import arguments_text
 from holdfast.client.events import TextDelta
+from holdfast.client.turn import TurnWatch
 from holdfast.schemas.inbox import InboxEntry, WaitView
 from tests.records import record_json
 
@@ -20,7 +21,7 @@ class Told:
     """A log that a watch follows, and what a terminal would show of it."""
 
     def __init__(self, input: str = "mine", *, shown: bool = False) -> None:
-        self.watch = AnswerWatch(input)
+        self.watch = TurnWatch(input)
         self._printer = AnswerPrinter(Cli()) if shown else None
         self._version = 0
 

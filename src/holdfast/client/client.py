@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast import __version__
 from holdfast.client.cards import BoardApi, CardApi
-from holdfast.client.events import PAGE, StreamItem, follow_events, follow_records, stored_records
+from holdfast.client.events import PAGE, RecordReceived, StreamItem, follow_events, follow_records, stored_records
 from holdfast.client.http import Address, HttpClient, quote
 from holdfast.client.reconnect import PATIENCE_SECONDS
 from holdfast.client.sessions import SessionApi
@@ -80,10 +80,14 @@ class Client(HttpClient):
 
     def wait_for_turn(self, accepted: Accepted) -> TurnResult:
         """Wait for the end of the turn that takes a message which was accepted."""
-        from holdfast.client.turn import turn_of
+        from holdfast.client.turn import TurnResult, TurnWatch, read_after
 
-        after = accepted.version if accepted.stream.startswith("session/") else 0  # else it is a comment on a card
-        return turn_of(accepted.session, accepted.input or "", self.follow(accepted.session, after=after))
+        session, watch = accepted.session, TurnWatch(accepted.input or "")
+        records = follow_records(self, quote(session), after=read_after(accepted), patience=self.patience)
+        while (outcome := watch.outcome) is None:
+            if isinstance(item := next(records), RecordReceived):
+                watch.apply(item.record)
+        return TurnResult(session, watch.turn or 0, outcome, watch.reason, watch.model, watch.text, watch.version)
 
     # --- what waits, and the gateway ------------------------------------------------------------------------------
 

@@ -24,11 +24,10 @@ from holdfast.schemas.sessions import Accepted
 from holdfast.schemas.tasks import TaskAccepted
 
 if TYPE_CHECKING:  # only who waits for an answer pays for the events
-    from holdfast.cli.render.answer import AnswerPrinter, AnswerWatch
+    from holdfast.cli.render.answer import AnswerPrinter
+    from holdfast.client.turn import TurnWatch
     from holdfast.domain.transcript_items import WaitItem
 
-BEFORE = 2
-"""So many records before the accepted version the message itself is among those that are read."""
 profile_option = click.option("--profile", metavar="NAME", help="Which agent; by default the one in the settings.")
 cwd_option = click.option(
     "--cwd",
@@ -154,14 +153,14 @@ def chat(cli: Cli, session: str | None, new: bool, profile: str | None, cwd: str
 
 def wait_for_answer(cli: Cli, accepted: Accepted, *, patience: float) -> int:
     """Follow the session until the turn of this message is over, and print its answer. The exit code."""
-    from holdfast.cli.render.answer import AnswerPrinter, AnswerWatch
+    from holdfast.cli.render.answer import AnswerPrinter
+    from holdfast.client.turn import TurnWatch, read_after
 
     session = accepted.session
-    watch = AnswerWatch(accepted.input or "")
+    watch = TurnWatch(accepted.input or "")
     printer = AnswerPrinter(cli) if sys.stdout.isatty() and not cli.json else None
-    after = 0 if _card_of(accepted) else max(0, accepted.version - BEFORE)
     try:
-        _follow(cli, session, watch, printer, after=after, patience=patience)
+        _follow(cli, session, watch, printer, after=read_after(accepted), patience=patience)
     except KeyboardInterrupt:
         cli.note(f"\ndetached; the work continues: {program()} sessions log {session} --follow")
         if not cli.json:
@@ -179,7 +178,7 @@ def wait_for_answer(cli: Cli, accepted: Accepted, *, patience: float) -> int:
 
 
 def _follow(
-    cli: Cli, session: str, watch: AnswerWatch, printer: AnswerPrinter | None, *, after: int, patience: float
+    cli: Cli, session: str, watch: TurnWatch, printer: AnswerPrinter | None, *, after: int, patience: float
 ) -> None:
     from holdfast.cli.render.answer import opened_wait
 
@@ -209,7 +208,7 @@ def _follow(
             return
 
 
-def _answer_json(session: str, watch: AnswerWatch) -> Json:
+def _answer_json(session: str, watch: TurnWatch) -> Json:
     names = ("turn", "outcome", "reason", "text", "version", "profile", "model")
     return {"session": session} | {name: getattr(watch, name) for name in names}
 
@@ -246,7 +245,7 @@ def _wait_text(session: str, item: WaitItem) -> str:
             assert_never(never)
 
 
-def _not_done(session: str, watch: AnswerWatch) -> CliError:
+def _not_done(session: str, watch: TurnWatch) -> CliError:
     if watch.problem is not None:
         hint = watch.problem.hint or f"`holdfast why {session}`"
         return CliError(watch.problem.message, hint=hint, code=FAILED)
