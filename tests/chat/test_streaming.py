@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli.chat.streaming import CODE_LINES, MarkdownPiece, MarkdownSplitter
+from holdfast.cli.chat.blocks import TextBlock
+from holdfast.cli.chat.streaming import CODE_LINES, MarkdownSplitter
 
 LINES = [
     "",
@@ -23,7 +24,7 @@ LINES = [
 ]
 
 
-def pieces(*chunks: str) -> list[MarkdownPiece]:
+def pieces(*chunks: str) -> list[TextBlock]:
     splitter = MarkdownSplitter()
     for chunk in chunks:
         splitter.feed(chunk)
@@ -52,9 +53,9 @@ def test_a_piece_is_there_as_soon_as_it_cannot_change() -> None:
     assert splitter.feed("one\n") == []
     assert splitter.feed("\n") == []  # what follows may be indented and belong to it
     assert splitter.rest.markdown == "one"
-    assert splitter.feed("t") == [MarkdownPiece("one")]
+    assert splitter.feed("t") == [TextBlock("one")]
     assert splitter.rest.markdown == "t"
-    assert splitter.feed("\n## two\n") == [MarkdownPiece("t"), MarkdownPiece("## two")]
+    assert splitter.feed("\n## two\n") == [TextBlock("t"), TextBlock("## two")]
 
 
 def test_code_in_a_list_stays_with_its_list() -> None:

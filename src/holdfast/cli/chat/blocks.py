@@ -31,10 +31,11 @@ class NoteBlock:
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """A finished piece of the agent's answer, in markdown."""
+    """A piece of the agent's answer in Markdown that can be drawn by itself."""
 
     markdown: str
     joined: bool = False
+    """Whether it continues the piece before without a blank line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +158,12 @@ def message_blocks(item: QueuedItem) -> list[Block]:
         case "withdrawn":
             return [NoticeBlock(f"withdrawn by {item.withdrawn_by}: {shorten(one_line(item.text), LINE)}")]
         case "taken" | "joined":
-            return [NoteBlock(item.text) if isinstance(item, NoteItem) else UserBlock(item.text, _run_in_thread(item))]
+            return [NoteBlock(item.text) if isinstance(item, NoteItem) else UserBlock(item.text, _message_note(item))]
         case _ as never:
             assert_never(never)
 
 
-def _run_in_thread(item: MessageItem) -> str:
+def _message_note(item: MessageItem) -> str:
     """Return what is shown beside a message: where it came from if not from a terminal, and its mode."""
     how = "joined the turn" if item.state == "joined" else "" if item.mode == "queue" else item.mode
     author = "" if str(item.by) == "cli" else str(item.by)

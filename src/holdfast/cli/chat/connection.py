@@ -226,7 +226,7 @@ class Follower:
     ) -> None:
         self._closed = threading.Event()
         self._post = post
-        self._apply = follow_records(client, session, after=after, patience=math.inf, closed=self._closed)
+        self._items = follow_records(client, session, after=after, patience=math.inf, closed=self._closed)
 
     def start(self) -> None:
         """Start the thread, which never keeps the process alive."""
@@ -238,7 +238,7 @@ class Follower:
 
     def _run(self) -> None:
         try:
-            for seen in self._apply:
-                self._post(seen)
+            for item in self._items:
+                self._post(item)
         except HoldfastError as error:
             self._post(error)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.cli.chat.blocks import Block, NoticeBlock, TextBlock, ThinkingBlock, needs_blank_line
+from holdfast.cli.chat.blocks import Block, NoticeBlock, ThinkingBlock, needs_blank_line
 from holdfast.cli.chat.connection import OutgoingMessage
 from holdfast.cli.chat.paint import MARK, Painter, call_line
 from holdfast.cli.chat.view import View
@@ -65,7 +65,7 @@ def _speech(live: LiveState, painter: Painter) -> list[str]:
     answer_stream = live.view.answer_stream
     rest = answer_stream.rest
     if rest.markdown.strip():
-        blank = needs_blank_line(live.last, TextBlock(rest.markdown, rest.joined))
+        blank = needs_blank_line(live.last, rest)
         return [*([""] if blank else []), *_markdown(rest.markdown, painter)]
     if answer_stream.thinking.strip():
         return _thinking(live, painter)

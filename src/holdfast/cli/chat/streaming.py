@@ -20,14 +20,6 @@ _HEADING = re.compile(r"#{1,6}([ \t]|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class MarkdownPiece:
-    """Markdown that can be drawn by itself; `joined` continues the piece before without a blank line."""
-
-    markdown: str
-    joined: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class _Fence:
     opener: str
     mark: str
@@ -43,14 +35,14 @@ class MarkdownSplitter:
 
     def __init__(self) -> None:
         self.text = ""
-        self.pieces: list[MarkdownPiece] = []
+        self.pieces: list[TextBlock] = []
         self._lines: list[str] = []
         self._partial = ""
         self._fence: _Fence | None = None
         self._after_blank = False
         self._joined = False
 
-    def feed(self, text: str) -> list[MarkdownPiece]:
+    def feed(self, text: str) -> list[TextBlock]:
         """Add text; return the pieces that it finished."""
         self.text += text
         *whole, self._partial = (self._partial + text).split("\n")
@@ -60,7 +52,7 @@ class MarkdownSplitter:
         self.pieces += new
         return new
 
-    def finish(self) -> list[MarkdownPiece]:
+    def finish(self) -> list[TextBlock]:
         """End the text; return what is left as a piece."""
         new = [*self._line(self._partial), *self._cut()]
         self._partial, self._fence = "", None
@@ -68,11 +60,11 @@ class MarkdownSplitter:
         return new
 
     @property
-    def rest(self) -> MarkdownPiece:
+    def rest(self) -> TextBlock:
         """The unfinished piece."""
-        return MarkdownPiece("\n".join([*self._lines, self._partial]).strip("\n"), self._joined)
+        return TextBlock("\n".join([*self._lines, self._partial]).strip("\n"), self._joined)
 
-    def _line(self, line: str) -> Iterator[MarkdownPiece]:
+    def _line(self, line: str) -> Iterator[TextBlock]:
         if self._fence is not None:
             yield from self._code(line, self._fence)
             return
@@ -95,7 +87,7 @@ class MarkdownSplitter:
         if heading:
             yield from self._cut()
 
-    def _code(self, line: str, fence: _Fence) -> Iterator[MarkdownPiece]:
+    def _code(self, line: str, fence: _Fence) -> Iterator[TextBlock]:
         """Handle a line inside a code fence. A fence within a list stays part of the list."""
         self._lines.append(line)
         if fence.closed_by(line):
@@ -107,9 +99,9 @@ class MarkdownSplitter:
             yield from self._cut()
             self._lines, self._joined = [fence.opener], True
 
-    def _cut(self) -> list[MarkdownPiece]:
+    def _cut(self) -> list[TextBlock]:
         markdown = "\n".join(self._lines).strip("\n")
-        piece = MarkdownPiece(markdown, self._joined)
+        piece = TextBlock(markdown, self._joined)
         self._lines, self._joined, self._after_blank = [], False, False
         return [piece] if markdown.strip() else []
 
@@ -126,7 +118,7 @@ class AnswerStream:
         self.begin()
 
     def begin(self) -> None:
-        """Whether a new request began: the next text is a new answer, also in a repeated step."""
+        """Begin a new request: the next text is a new answer, also in a repeated step."""
         self._splitter = MarkdownSplitter()
         self._thinking = ""
         self._thinking_shown = 0
@@ -137,7 +129,7 @@ class AnswerStream:
     # --- what is alive --------------------------------------------------------------------------
 
     @property
-    def rest(self) -> MarkdownPiece:
+    def rest(self) -> TextBlock:
         """The unfinished piece of the answer."""
         return self._splitter.rest
 
@@ -162,7 +154,7 @@ class AnswerStream:
         if not text:
             return []
         shown = self._thinking_block() if text.strip() else []
-        return [*shown, *map(_text_block, self._splitter.feed(text))]
+        return [*shown, *self._splitter.feed(text)]
 
     def complete(self, step: StepItem) -> list[Block]:
         """Take the whole answer; return the blocks that were not shown yet."""
@@ -170,20 +162,20 @@ class AnswerStream:
         blocks = self._end(step)
         if whole.startswith(self._splitter.text):
             rest = whole[len(self._splitter.text) :]
-            return [*blocks, *map(_text_block, [*self._splitter.feed(rest), *self._splitter.finish()])]
+            return [*blocks, *self._splitter.feed(rest), *self._splitter.finish()]
         shown, stored = self._splitter.pieces, MarkdownSplitter()
         self._splitter = stored
         pieces = [*stored.feed(whole), *stored.finish()]
         if pieces[: len(shown)] == shown:
-            return [*blocks, *map(_text_block, pieces[len(shown) :])]
-        return [*blocks, NoticeBlock(OTHERWISE, "warning"), *map(_text_block, pieces)]
+            return [*blocks, *pieces[len(shown) :]]
+        return [*blocks, NoticeBlock(OTHERWISE, "warning"), *pieces]
 
     def cut(self, step: StepItem) -> list[Block]:
         """End an interrupted answer. More of it may have been shown than was stored."""
         kept = step.text
         blocks = self._end(step)
         more = kept[len(self._splitter.text) :] if kept.startswith(self._splitter.text) else ""
-        return [*blocks, *map(_text_block, [*self._splitter.feed(more), *self._splitter.finish()])]
+        return [*blocks, *self._splitter.feed(more), *self._splitter.finish()]
 
     def _end(self, step: StepItem) -> list[Block]:
         if self._is_over:  # its step began before the first record that we have
@@ -200,7 +192,3 @@ class AnswerStream:
             return []
         self.thoughts.append(text)
         return [ThinkingBlock(len(self.thoughts), text, ms)]
-
-
-def _text_block(piece: MarkdownPiece) -> Block:
-    return TextBlock(piece.markdown, piece.joined)

@@ -88,11 +88,11 @@ def _soon(loop: asyncio.AbstractEventLoop, take: Callable[[str], None], line: st
 class TerminalScreen:
     """A screen for the chat, and its keyboard."""
 
-    def __init__(self, client: Client, submit: InputHistory, *, colors: bool) -> None:
+    def __init__(self, client: Client, history: InputHistory, *, colors: bool) -> None:
         self._colors = colors
         depth = ColorDepth.DEPTH_8_BIT if colors else ColorDepth.DEPTH_1_BIT
         self._output = Vt100_Output(sys.stdout, _size, default_color_depth=depth, enable_cpr=False)
-        self._history = submit
+        self._history = history
         self._catalog = Catalog(client)
         self._columns = self._output.get_size().columns
         self._painter = Painter(self._columns, colors=colors)
@@ -103,12 +103,12 @@ class TerminalScreen:
 
     @property
     def chat(self) -> ChatController:
-        """Set the controller of this screen."""
+        """The controller of this screen."""
         assert self._chat is not None
         return self._chat
 
     async def run(self, chat: ChatController) -> None:
-        """Until the person leaves."""
+        """Run until the user leaves."""
         self._chat = chat
         self._app = app = self._application()
         loop = asyncio.get_running_loop()

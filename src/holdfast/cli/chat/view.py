@@ -216,7 +216,7 @@ class View:
     # --- what comes -----------------------------------------------------------------------------
 
     def apply_delta(self, piece: TextDelta) -> list[Block]:
-        """A piece of an answer."""
+        """Add streamed text; return the blocks that it finished."""
         changes = self.transcript.apply_delta(
             piece.turn,
             piece.step,
@@ -344,7 +344,7 @@ class View:
 
 
 def _queued_item(one: QueuedMessage, *, version: int) -> QueuedItem:
-    """Rebuild an open wait whose record is older than the first one that was read."""
+    """A message of the queue whose record is older than the first one that was read."""
     if one.source == "task":
         return NoteItem(version=version, at=one.at, text=one.text, task="", input=one.input, state="queued")
     return MessageItem(
