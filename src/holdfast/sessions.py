@@ -21,8 +21,7 @@ from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import evolve, fold
 from holdfast.domain.session_rules import create, decide, fork
-from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
-from holdfast.store.transact import Decide, transact
+from holdfast.store.contract import Append, Appended, CommandKey, Decide, Store, Write
 
 KEPT = 256
 FORGET_AT_ONCE = 8
@@ -133,7 +132,7 @@ class Sessions:
             write = Write(session_stream(session), tuple(events), expect=state.version)
             return (write, *await also()) if also else (write,)
 
-        appended = await transact(self._store, self._clock, writes, command=caller.key)
+        appended = await self._store.transact(self._clock, writes, command=caller.key)
         self.apply(appended.records)
         return appended
 
@@ -150,7 +149,7 @@ class Sessions:
             guard = Write(session_stream(session), (), expect=state.version)
             return (Write(SYSTEM, (gone,)), guard, *(await also() if also else ()))
 
-        appended = await transact(self._store, self._clock, writes, command=caller.key)
+        appended = await self._store.transact(self._clock, writes, command=caller.key)
         self.drop(session)
         self._store.hint(session_stream(session))  # the event is in another stream
         return appended

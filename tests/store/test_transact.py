@@ -13,7 +13,6 @@ from holdfast.domain.events import session_stream
 from holdfast.domain.events.session import SessionRenamed
 from holdfast.store.contract import Append, Appended, CommandKey, Write
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.store.transact import transact
 from tests.actors import person
 from tests.store.conformance import created
 
@@ -40,7 +39,7 @@ class Renaming:
         return SessionRenamed(title=title, by=person("ann"))
 
     async def run(self, command: CommandKey | None = None) -> Appended:
-        return await transact(self.store, SystemClock(), self.writes, command=command)
+        return await self.store.transact(SystemClock(), self.writes, command=command)
 
 
 @pytest.fixture
@@ -64,12 +63,12 @@ async def test_a_refusal_of_a_retry_returns_what_the_first_try_stored(store: Sql
     async def refuse() -> tuple[Write, ...]:
         raise Conflict("It has that name already.")
 
-    again = await transact(store, SystemClock(), refuse, command=KEY)
+    again = await store.transact(SystemClock(), refuse, command=KEY)
     assert (again.version, again.duplicate, again.records) == (first.version, True, ())
     with pytest.raises(Conflict, match="has that name"):
-        await transact(store, SystemClock(), refuse, command=CommandKey("c2", "digest"))
+        await store.transact(SystemClock(), refuse, command=CommandKey("c2", "digest"))
     with pytest.raises(Conflict, match="has that name"):
-        await transact(store, SystemClock(), refuse)
+        await store.transact(SystemClock(), refuse)
 
 
 async def test_a_command_id_that_means_something_else_is_not_tried_again(store: SqliteStore) -> None:
@@ -89,5 +88,5 @@ async def test_a_version_that_never_was_ends_after_the_second_try(store: SqliteS
         return (Write(STREAM, (), expect=7),)
 
     with pytest.raises(VersionConflict):
-        await transact(store, SystemClock(), wrong)
+        await store.transact(SystemClock(), wrong)
     assert tries == 2

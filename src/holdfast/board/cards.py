@@ -45,7 +45,6 @@ from holdfast.network_mounts import NetworkMounts
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 from holdfast.store.rows import TaskRow
-from holdfast.store.transact import transact
 from holdfast.tasks.log import run_finished
 
 CACHED_CARDS = 1000
@@ -103,7 +102,7 @@ class Cards:
         async def writes() -> tuple[Write, ...]:
             return await self._created(command, card=card, by=caller.by, rights=rights)
 
-        return await transact(self._store, self._clock, writes, command=caller.key)
+        return await self._store.transact(self._clock, writes, command=caller.key)
 
     async def _created(self, command: CreateCard, *, card: str, by: Actor, rights: Rights | None) -> tuple[Write, ...]:
         await self.mounts.run(lambda: workspace.check(command.workspace))
@@ -160,7 +159,7 @@ class Cards:
             event = decide_board(name, board, command, by=caller.by, runs=runs)
             return (Write(board_stream(name), (event,), expect=0 if board is None else board.version),)
 
-        return await transact(self._store, self._clock, writes, command=caller.key)
+        return await self._store.transact(self._clock, writes, command=caller.key)
 
     async def execute(self, card: str, command: CardCommand, caller: Caller) -> Appended:
         """Carry out a command about a card, with its consequences."""
@@ -188,7 +187,7 @@ class Cards:
         async def writes() -> tuple[Write, ...]:
             return await self._writes(await decide())
 
-        return self._written(await transact(self._store, self._clock, writes, command=command))
+        return self._written(await self._store.transact(self._clock, writes, command=command))
 
     async def write(self, change: CardChange, *also: Write) -> bool:
         """Append the change with its consequences; return False after a conflict."""

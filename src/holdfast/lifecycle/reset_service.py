@@ -38,7 +38,6 @@ from holdfast.lifecycle.running_tasks import RunningTasks, running_tasks
 from holdfast.profiles import Profiles
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, Store, Write
-from holdfast.store.transact import transact
 
 PATIENCE_SECONDS = 30.0
 """How long to wait for the note, on top of the model's time limit."""
@@ -79,7 +78,7 @@ class ResetService:
             return await self._writes(state, opened, by=caller.by)
 
         known = await self._store.find_command(caller.key)  # otherwise a note would be written for nothing
-        return known or self._opened(await transact(self._store, self._clock, writes, command=caller.key))
+        return known or self._opened(await self._store.transact(self._clock, writes, command=caller.key))
 
     async def by_rule(
         self, session: str, rules: ResetRules, moment: ResetClockReading

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
+from holdfast.clock import Clock
+from holdfast.domain.errors import Conflict, Rejected, VersionConflict
 from holdfast.domain.events import AnyEvent, Record
 from holdfast.periodic import FollowerState
 from holdfast.store.device_store import DeviceStore
@@ -19,6 +21,8 @@ from holdfast.store.reads import CardReads, Fetch, ProjectionReads
 from holdfast.store.rows import PartialText
 
 PAGE_BYTES = 1_048_576
+TRIES = 1000
+"""Each lost race is the success of another caller, so this ends; with many callers it takes more than a few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,9 @@ class Finding:
     hint: str = ""
 
 
+Decide = Callable[[], Awaitable[tuple[Write, ...]]]
+"""Reads the state as it is now and returns what to write, each with the version it was decided on."""
+
 Wanted = Callable[[str, str], bool]
 """Whether an event is worth waking up for: its stream, and the name of its kind."""
 
@@ -167,6 +174,30 @@ class Store(ProjectionReads, ABC):
         Unavailable: the disk refused. Nothing is stored as far as anybody can see now, but after a crash a
         commit in doubt may turn out to have happened: try again under the same command id, or look first.
         """
+
+    async def transact(self, clock: Clock, decide: Decide, *, command: CommandKey | None = None) -> Appended:
+        """Append what `decide` returns; let it decide again if another write came in between.
+
+        A refusal by `decide` may come from the state that an earlier try of the same command made; then that try's
+        result is returned. A conflict that is not about a version (the command id means something else) is raised.
+        """
+        before: list[tuple[str, int | None]] = []
+        for _ in range(TRIES):
+            try:
+                writes = await decide()
+            except (Conflict, Rejected):
+                known = None if command is None else await self.find_command(command)
+                if known is None:
+                    raise
+                return known
+            try:
+                return await self.append(Append(writes, clock.now(), command=command))
+            except VersionConflict:
+                expected = [(write.stream, write.expect) for write in writes]
+                if expected == before:
+                    raise  # the streams that it was decided on have not moved
+                before = expected
+        raise Conflict("It changed too often at the same time.", hint="Try again.")
 
     @abstractmethod
     async def find_command(self, key: CommandKey) -> Appended | None:

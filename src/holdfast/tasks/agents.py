@@ -20,7 +20,6 @@ from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.session_rules import create
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Appended, CommandKey, Store, Write
-from holdfast.store.transact import transact
 from holdfast.tasks.log import TaskLog, turn_backgrounded
 
 MOST_AGENTS = 32
@@ -85,4 +84,4 @@ class AgentTasks:
                 Write(session_stream(session), (backgrounded,), expect=state.version),
             )
 
-        return await transact(self._store, self._clock, writes, command=caller.key)
+        return await self._store.transact(self._clock, writes, command=caller.key)
