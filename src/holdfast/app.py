@@ -18,13 +18,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from socket import socket as Socket
+from typing import NoReturn
 
 import uvloop
 
 from holdfast import __version__
 from holdfast.assembly import Machine, assemble
 from holdfast.clock import SystemClock, wait_for_event
-from holdfast.config import ConfigError, Home
+from holdfast.config import ConfigError, Home, own_environment
 from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent
 from holdfast.domain.events.system import GatewayStarted, GatewayStopped
@@ -33,7 +34,6 @@ from holdfast.gateway.guard import Guard
 from holdfast.gateway.server import Server, listen, start_logging
 from holdfast.gateway.state import Again, Gateway
 from holdfast.gateway.welcome import Welcome
-from holdfast.lifecycle.restart import restart_program
 from holdfast.lifecycle.run_files import RunFiles
 from holdfast.models.registry import ModelRegistry
 from holdfast.processes.open_files import raise_limit, restore_limit
@@ -97,8 +97,15 @@ def serve(
     if again.wanted:
         os.umask(umask)
         restore_limit()
-        restart_program(home, port=used, background=background, environment=again.environment)
+        _restart_program(home, port=used, background=background, environment=again.environment)
     return 0
+
+
+def _restart_program(home: Home, *, port: int, background: bool, environment: dict[str, str]) -> NoReturn:
+    """Replace the program of this process. Its parent, its terminal and the running commands stay."""
+    command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home.path), "serve", "--port", str(port)]
+    arguments = [*command, *(["--background"] if background else [])]
+    os.execve(sys.executable, arguments, own_environment() | environment)  # noqa: S606
 
 
 def _reason(home: Home, error: OSError) -> tuple[str, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -23,10 +25,10 @@ from holdfast.gateway.responses import json_response
 from holdfast.gateway.routes.sessions import statements
 from holdfast.gateway.routes.tasks import task_statements
 from holdfast.gateway.state import device_of, gateway_of
-from holdfast.lifecycle.restart import check_restart
 from holdfast.schemas.devices import Build
 from holdfast.schemas.gateway import Health, PartHealth, Restart, ShuttingDown, Statement, Status, Why
 
+CHECK_SECONDS = 30.0
 RESTART_HINT = "Correct this, then restart again."
 routes = Routes("system")
 
@@ -143,12 +145,26 @@ async def restart(request: Request) -> Response:
     if any(not name or "=" in name or "\0" in name + value for name, value in given.env.items()):
         raise Rejected("env: names and values must be those of environment variables.")
     try:
-        await asyncio.to_thread(check_restart, Home(Path(gateway.home)))
+        await asyncio.to_thread(_check_settings, Home(Path(gateway.home)))
     except ConfigError as error:
         raise Rejected(f"The gateway was not restarted: {error}", hint=RESTART_HINT) from error
     gateway.again.wanted, gateway.again.environment = True, given.env
     gateway.shutdown.set()
     return json_response(ShuttingDown(os.getpid()), status=202)
+
+
+def _check_settings(home: Home) -> None:
+    """Load the program and the settings from disk in another process. ConfigError says what is wrong."""
+    command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home.path), "config", "check"]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, errors="replace", timeout=CHECK_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigError(f"The settings cannot be checked: {error}.") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().removeprefix("error: ")
+        raise ConfigError(said or f"`holdfast config check` ended with exit code {done.returncode}.")
 
 
 @routes.post("/v1/shutdown", ShuttingDown)
