@@ -13,8 +13,8 @@ import pytest
 from holdfast.cli.commands.card_log import CardLog
 from holdfast.cli.context import Cli
 from holdfast.cli.screen import width
-from holdfast.client.board_watcher import BoardWatcher
 from holdfast.client.client import Client
+from holdfast.client.events import BoardWatcher
 from holdfast.config import Home
 from tests.cli.commandline import CommandLine, end_gateway, rest_of
 from tests.e2e.gateway import GatewayProcess, Json, until, wait_for

@@ -1,4 +1,4 @@
-"""Following a session: a cursor into its log that survives the gateway.
+"""Following a session, or the board: a cursor into the log that survives the gateway.
 
 What was seen is never yielded again and nothing is left out. When the connection is cut it waits for
 the gateway, as long as its patience lasts, and goes on at its cursor.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.client.errors import ConnectionLost, UnexpectedResponse
+from holdfast.client.errors import ClientError, ConnectionLost, UnexpectedResponse
 from holdfast.client.http import HttpClient, Json, parsed
 from holdfast.client.reconnect import PATIENCE_SECONDS, UNREACHABLE, Disconnected, Reconnect, Reconnected
 
@@ -152,3 +152,72 @@ def _item(kind: str, data: bytes, after: int) -> RecordReceived | TextDelta | No
                 return None
     except (ValueError, UnexpectedResponse, TypeError) as error:
         raise ConnectionLost("What came is not an event stream of ours.") from error
+
+
+# --- the board ------------------------------------------------------------------------------------
+
+BOARD_STREAMS = (b'"stream":"card/', b'"stream":"board/')
+STREAM_WITHIN = 120
+"""Where that stands in a record."""
+
+
+class BoardWatcher:
+    """A context manager; `wait` returns when a card or a board changed, when the time is over, or when it is back."""
+
+    def __init__(self, client: HttpClient, *, patience: float) -> None:
+        self._client = client
+        self._patience = patience
+        self._happened = threading.Event()
+        self._closed = threading.Event()
+        self._error: ClientError | None = None
+        self._after = 0
+        self.away = False
+        """Whether the gateway cannot be reached."""
+
+    def __enter__(self) -> BoardWatcher:
+        self._after = int(self._client.get("/v1/status")["seq"])
+        threading.Thread(target=self._follow, name="board", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether something happened. Raises what ended the following."""
+        happened = self._happened.wait(seconds)
+        self._happened.clear()
+        if self._error is not None:
+            raise self._error
+        return happened
+
+    def _follow(self) -> None:
+        reconnect = Reconnect(patience=self._patience, sleep=self._closed.wait)
+        try:
+            while not self._closed.is_set():
+                try:
+                    for _ in self._read():
+                        if reconnect.succeeded():
+                            self.away = False
+                            self._happened.set()
+                except UNREACHABLE as error:
+                    reconnect.failed()
+                    self.away = True
+                    self._happened.set()
+                    reconnect.wait(error)
+        except ClientError as error:
+            self._error = error
+            self._happened.set()
+
+    def _read(self) -> Iterator[bytes]:
+        """One connection, line by line until it is cut; the cursor moves on with it."""
+        with self._client.lines("/v1/events", after=self._after) as lines:
+            for line in lines:
+                if self._closed.is_set():
+                    return
+                name, _, value = line.partition(b":")
+                if name == b"id":
+                    self._after = max(self._after, int(value))
+                elif name == b"data" and any(stream in value[:STREAM_WITHIN] for stream in BOARD_STREAMS):
+                    self._happened.set()
+                yield line
+        raise ConnectionLost("The gateway ended the stream.")

@@ -72,7 +72,7 @@ def watch(cli: Cli, name: str | None, patience: float) -> None:
 
 
 def _watch(cli: Cli, name: str | None, screen: LiveBoard | None, *, patience: float) -> None:
-    from holdfast.client.board_watcher import BoardWatcher
+    from holdfast.client.events import BoardWatcher
     from holdfast.client.reconnect import UNREACHABLE
 
     found, printed = fetch_board(cli.client, name), None

@@ -15,9 +15,8 @@ from holdfast.cli.context import Cli
 from holdfast.cli.render.cards import without_commands
 from holdfast.cli.render.transcript import LogPrinter
 from holdfast.cli.screen import dim, format_datetime
-from holdfast.client.board_watcher import BoardWatcher
 from holdfast.client.errors import ApiError
-from holdfast.client.events import RecordItem, RecordReceived, follow_records, stored_records
+from holdfast.client.events import BoardWatcher, RecordItem, RecordReceived, follow_records, stored_records
 from holdfast.client.reconnect import Disconnected, Reconnected, wait_until_reachable
 from holdfast.schemas.cards import CardDetail, RunView
 
