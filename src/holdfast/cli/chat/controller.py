@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
-from holdfast.cli.chat import unfold
-from holdfast.cli.chat.actions import Detached, Outcome, RunningChoice, run_slash
+from holdfast.cli.chat import actions
+from holdfast.cli.chat.actions import Detached, Outcome, RunningChoice
 from holdfast.cli.chat.attach import AttachedSession
 from holdfast.cli.chat.blocks import Block, NoticeBlock, Tone, UserBlock
 from holdfast.cli.chat.connection import (
@@ -340,7 +340,7 @@ class ChatController:
         """Run a slash command: at once if it needs no gateway, else in a thread."""
         match slash.name:
             case "help":
-                self._show(unfold.help_blocks())
+                self._show(actions.help_blocks())
             case "steer" | "interrupt":
                 self._send("message", {"text": slash.argument, "mode": slash.name}, slash.argument)
             case "stop":
@@ -350,9 +350,9 @@ class ChatController:
             case "detach" if self.view.turn is None:
                 self._screen.leave()
             case "open":
-                self._show([unfold.call_block(self.view, slash.argument)])
+                self._show([actions.call_block(self.view, slash.argument)])
             case "thinking":
-                self._show([unfold.thinking_block(self.view, slash.argument)])
+                self._show([actions.thinking_block(self.view, slash.argument)])
             case _:
                 self._changing = self._changing or slash.changes
                 if (slash.name, slash.argument) == ("reset", "note"):
@@ -392,6 +392,6 @@ class ChatController:
     def _run_command(self, slash: Slash) -> None:
         done: Outcome = []
         try:
-            done = run_slash(self._client, self._cursors, self._ref, self.view, slash)
+            done = actions.run_slash(self._client, self._cursors, self._ref, self.view, slash)
         finally:
             self._poster(self._finish_command)((slash, done))

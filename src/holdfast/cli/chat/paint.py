@@ -1,5 +1,7 @@
-"""Blocks as lines for a terminal. Everything that was not written here is cleaned here, at the last moment:
-what an agent, a tool or a title says can neither command the terminal nor reorder what stands on it.
+"""Blocks as lines for a terminal, drawn by rich, which is imported nowhere else.
+
+Everything that was not written here is cleaned here, at the last moment: what an agent, a tool or a title says can
+neither command the terminal nor reorder what stands on it.
 """
 
 from __future__ import annotations
@@ -8,12 +10,17 @@ import io
 import json
 import re
 from collections.abc import Iterable
+from typing import ClassVar
 
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from rich.color import ColorSystem
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.markdown import CodeBlock, Heading, HorizontalRule, Markdown, MarkdownElement
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.style import Style
+from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
@@ -30,7 +37,6 @@ from holdfast.cli.chat.blocks import (
     UserBlock,
     needs_blank_line,
 )
-from holdfast.cli.chat.markdown import STYLES, RenderedMarkdown
 from holdfast.cli.render.inbox import choice_note
 from holdfast.cli.render.transcript import arguments_text
 from holdfast.cli.screen import SHORT_ID, clean, duration, one_line, plural, shorten
@@ -47,6 +53,24 @@ COLORS = {"done": "green", "started": "cyan", "failed": "red", "stopped": "magen
 TONES = {"quiet": "dim", "plain": "none", "warning": "yellow", "bad": "red"}
 
 
+CODE_THEME = "ansi_dark"
+STYLES = {
+    "markdown.code": "cyan",
+    "markdown.code_block": "none",
+    "markdown.block_quote": "italic",
+    "markdown.h1": "bold underline",
+    "markdown.h2": "bold underline",
+    "markdown.h3": "bold",
+    "markdown.h4": "bold",
+    "markdown.h5": "bold",
+    "markdown.h6": "bold",
+    "markdown.item.bullet": "dim",
+    "markdown.item.number": "dim",
+    "markdown.link": "none",
+    "markdown.link_url": "underline",
+    "markdown.table.border": "dim",
+    "markdown.table.header": "bold",
+}
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"  # titles, links, clipboard
@@ -281,3 +305,59 @@ def argument_lines(arguments: str, *, most: int) -> list[str]:
 def _at_most(lines: list[str], most: int) -> list[str]:
     left_out = len(lines) - most
     return lines if left_out <= 0 else [*lines[:most], f"… {plural(left_out, 'more line')}"]
+
+
+# --- Markdown: without raw HTML and hidden links, with plain headings and code; line breaks stay -------
+
+# Without `reference`: a line like `[1]: https://…` would be taken for a definition and not be drawn at all.
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+_PARSER.disable("reference")
+
+
+class _LeftHeading(Heading):
+    """A heading at the margin, however large."""
+
+    LEVEL_ALIGN: ClassVar = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
+
+
+class _IndentedCode(CodeBlock):
+    """Code without a background, so that it can be copied and reads well on any palette."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        del console, options
+        code = str(self.text).rstrip()
+        syntax = Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, background_color="default")
+        yield Padding(syntax, (0, 0, 0, 2))
+
+
+class _ShortRule(HorizontalRule):
+    """A line that survives a narrower terminal."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        del console, options
+        yield Text("─" * 8, style="dim")
+
+
+class RenderedMarkdown(Markdown):
+    """A piece of markdown."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _LeftHeading,
+        "fence": _IndentedCode,
+        "code_block": _IndentedCode,
+        "hr": _ShortRule,
+    }
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", code_theme=CODE_THEME, hyperlinks=False)
+        self.markup = text
+        self.parsed = _PARSER.parse(text)
+        _keep_breaks(self.parsed)
+
+
+def _keep_breaks(tokens: list[Token]) -> None:
+    for token in tokens:
+        if token.type == "softbreak":
+            token.type = "hardbreak"
+        _keep_breaks(token.children or [])
