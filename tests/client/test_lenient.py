@@ -11,8 +11,7 @@ from msgspec import inspect
 from holdfast.client.errors import UnexpectedResponse
 from holdfast.client.events import EventReceived, RecordItem, RecordReceived, TextDelta, follow_events
 from holdfast.client.http import Json
-from holdfast.client.lenient import decode
-from holdfast.domain.events.lenient import lenient_record
+from holdfast.client.lenient import decode, lenient_record
 from holdfast.domain.events.session import ModelResponded, SessionRenamed
 from holdfast.gateway.server import PARTS
 from holdfast.schemas.inbox import Inbox

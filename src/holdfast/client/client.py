@@ -15,6 +15,7 @@ from holdfast import __version__
 from holdfast.client.cards import BoardApi, CardApi
 from holdfast.client.events import PAGE, RecordReceived, StreamItem, follow_events, follow_records, stored_records
 from holdfast.client.http import Address, HttpClient, quote
+from holdfast.client.lenient import lenient_record
 from holdfast.client.reconnect import PATIENCE_SECONDS
 from holdfast.client.sessions import SessionApi
 from holdfast.client.tasks import TaskApi
@@ -68,8 +69,6 @@ class Client(HttpClient):
 
     def events(self, session: str, *, after: int = 0, page: int = PAGE) -> Iterator[Record]:
         """The events of a session that are stored now, so many a request."""
-        from holdfast.domain.events.lenient import lenient_record
-
         for item in stored_records(self, quote(session), after=after, page=page):
             if (record := lenient_record(item.record)) is not None:
                 yield record

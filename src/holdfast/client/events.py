@@ -14,6 +14,7 @@ import msgspec
 
 from holdfast.client.errors import ClientError, ConnectionLost, UnexpectedResponse
 from holdfast.client.http import HttpClient, Json, parsed
+from holdfast.client.lenient import lenient_record
 from holdfast.client.reconnect import PATIENCE_SECONDS, UNREACHABLE, Disconnected, Reconnect, Reconnected
 
 if TYPE_CHECKING:
@@ -68,8 +69,6 @@ RecordItem = RecordReceived | TextDelta | Disconnected | Reconnected
 
 def follow_events(items: Iterator[RecordItem]) -> Iterator[StreamItem]:
     """The items with typed events. Kinds that this version does not know are skipped; the cursor moves all the same."""
-    from holdfast.domain.events.lenient import lenient_record
-
     for item in items:
         if not isinstance(item, RecordReceived):
             yield item

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.client.events import TextDelta
 from holdfast.client.http import Json
-from holdfast.domain.events.lenient import lenient_record
+from holdfast.client.lenient import lenient_record
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import Outcome
 from holdfast.domain.transcript import Transcript

@@ -25,9 +25,9 @@ from holdfast.cli.chat.streaming import AnswerStream
 from holdfast.cli.screen import format_time, one_line
 from holdfast.client.events import TextDelta
 from holdfast.client.http import Json
+from holdfast.client.lenient import lenient_record
 from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.chapter import ChapterRejoined, ResetPostponed, SummaryRequested
-from holdfast.domain.events.lenient import lenient_record
 from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.session import RunBound, StopRequested, TurnResumed, TurnSuspended
 from holdfast.domain.session import SessionActivity

@@ -30,8 +30,8 @@ from holdfast.cli.screen import (
 )
 from holdfast.client.events import RecordItem, RecordReceived, TextDelta
 from holdfast.client.http import Json
+from holdfast.client.lenient import lenient_record
 from holdfast.domain.events import Record
-from holdfast.domain.events.lenient import lenient_record
 from holdfast.domain.transcript import Transcript
 from holdfast.domain.transcript_items import (
     Change,

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from holdfast.client.lenient import lenient_record
 from holdfast.domain.events import Record
-from holdfast.domain.events.lenient import lenient_record
 
 EVENTS = [
     path
