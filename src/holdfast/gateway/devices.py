@@ -25,7 +25,6 @@ from holdfast.store.device_store import DeviceRow, DeviceStore
 from holdfast.timings import USUAL, GatewayTimings
 
 CODE_MS = 10 * 60_000
-"""How often the last use of a device is stored."""
 YEAR_MS = 365 * 24 * 3600 * 1000
 """How long a cookie is valid after its last use."""
 NAME_LIMIT = 80
@@ -214,7 +213,6 @@ def name_of(given: str | None, agent: str) -> str:
 SIZE = 4096
 """Enough for 240 devices."""
 LINE = re.compile(rb"[0-9a-f]{16}\n")
-log = logging.getLogger(__name__)
 
 
 class Revocations:

@@ -73,7 +73,7 @@ class Guard:
     """Checks requests against the origins of this gateway, the owner's token and the devices."""
 
     def __init__(self, *, port: int, token: str, devices: Devices, public_urls: Iterable[str] = ()) -> None:
-        self._devices = devices
+        self.devices = devices
         self._origins = served_origins(port, public_urls)
         self._token = token.encode()
 
@@ -123,16 +123,8 @@ class Guard:
         name = f"{origin.cookie}=".encode()
         crumbs = [crumb.strip() for header, value in headers if header == b"cookie" for crumb in value.split(b";")]
         ours = [crumb.removeprefix(name) for crumb in crumbs if crumb.startswith(name)]
-        found = (self._devices.who(value) for value in ours[:COOKIES_LOOKED_AT])
+        found = (self.devices.who(value) for value in ours[:COOKIES_LOOKED_AT])
         return next((device for device in found if device is not None), None)
-
-    def knows(self, device: str) -> bool:
-        """Return whether a device is still signed in."""
-        return self._devices.knows(device)
-
-    def seen(self, device: str) -> None:
-        """Note that a device was used."""
-        self._devices.mark_used(device)
 
 
 class GuardMiddleware:
@@ -159,11 +151,11 @@ class GuardMiddleware:
             self._limits.identified, tuple(scope["client"])
         )  # called when a sign-in code is right
         if found.device:
-            self._guard.seen(found.device)
+            self._guard.devices.mark_used(found.device)
             send = self._while_known(scope, receive, send)
         await self._app(scope, receive, send)
-        if found.device and self._guard.knows(found.device):
-            self._guard.seen(found.device)  # it may have followed a stream for hours
+        if found.device and self._guard.devices.knows(found.device):
+            self._guard.devices.mark_used(found.device)  # it may have followed a stream for hours
 
     def _while_known(self, scope: Scope, receive: Receive, send: Send) -> Send:
         """Return a `send` that refuses a device which was revoked after its request began."""
@@ -172,7 +164,7 @@ class GuardMiddleware:
         async def checked(message: Message) -> None:
             nonlocal refused
             begins = message["type"] == "http.response.start"
-            if begins and scope["device"] and not self._guard.knows(scope["device"]):
+            if begins and scope["device"] and not self._guard.devices.knows(scope["device"]):
                 refused = True
                 await _refuse(scope, receive, send, Refusal(401, "unauthorized", "This device was revoked."))
             elif not refused:
