@@ -20,9 +20,9 @@ from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
 from tests.web.board import card, column, drag, new_board, new_card, status
+from tests.web.checks import AXE
 from tests.web.conftest import settled
 from tests.web.seat import Seat
-from tests.web.test_for_everybody import AXE
 
 CARDS, AT_ONCE = 2_000, 250
 FEW = 60

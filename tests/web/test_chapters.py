@@ -169,7 +169,7 @@ def test_who_comes_back_is_told_of_a_reset(visitor: Seat) -> None:
 
 
 def row(place: Locator, name: str) -> Locator:
-    return place.locator(".need", has_text=name)
+    return place.locator("[data-why]", has_text=name)
 
 
 def test_a_stale_command_is_named_and_stopped(visitor: Seat) -> None:

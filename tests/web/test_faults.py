@@ -150,7 +150,9 @@ def test_ages_go_by_the_gateways_clock(browser: Browser, gateway: GatewayProcess
         page = context.new_page()
         page.goto(f"{gateway.url}/#code={gateway.client.post('/v1/codes', json={}).json()['code']}")
         page.wait_for_url("**/home")
-        expect(page.locator(".now", has_text="a sleeper")).to_contain_text(re.compile(r"\d+ (s|min)"))
+        expect(
+            page.get_by_role("region", name="Running now").locator("[data-why]", has_text="a sleeper")
+        ).to_contain_text(re.compile(r"\d+ (s|min)"))
         page.goto(f"{gateway.url}/tasks/{task}")
         expect(page.locator(".steps")).to_contain_text(re.compile(r"Has run for (\d+ s|1 min)"))
         page.goto(f"{gateway.url}/s")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Browser
 
 from tests.e2e.gateway import GatewayProcess
+from tests.web.checks import AXE, check_axe
 from tests.web.seat import SECTIONS, Seat
-
-AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -30,9 +27,5 @@ def test_axe_finds_nothing(browser: Browser, shared: GatewayProcess, theme: str)
             seat.page.wait_for_timeout(500)
             if path == "/home":
                 seat.page.keyboard.press("t")  # the drawer stays open from here on
-            seat.page.evaluate(AXE.read_text())
-            seat.page.wait_for_timeout(300)
-            for violation in seat.page.evaluate("axe.run().then(found => found.violations)"):
-                where = [node["html"][:160] for node in violation["nodes"][:2]]
-                found.append(f"{path}: {violation['impact']} {violation['id']} {where}")
+            found += [f"{path}: {violation}" for violation in check_axe(seat.page)]
         assert not found, "\n".join(found)

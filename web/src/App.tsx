@@ -17,6 +17,7 @@ import { followEvents } from "./shell/liveUpdates";
 import { Shell } from "./shell/Shell";
 import { Empty, Loading } from "./ui/Empty";
 import { ErrorBoundary } from "./ui/ErrorBoundary";
+import { fetchParts } from "./ui/lazyPart";
 
 const pages = {
   home: () => import("./home/HomePage"),
@@ -37,6 +38,7 @@ function fetchRest(): void {
   for (const page of [...Object.values(pages), () => import("./shell/Palette"), () => import("./ui/Markdown")]) {
     page().catch(() => undefined);
   }
+  fetchParts();
 }
 
 type Door = "asking" | "in" | "out";

@@ -11,8 +11,13 @@ import { Store } from "./store";
 export type Connection =
   | { readonly state: "connecting" }
   | { readonly state: "live" }
-  | { readonly state: "reconnecting"; readonly since: number; readonly next: number }
-  | { readonly state: "offline"; readonly since: number; readonly next: number };
+  /** `lastLive` is when it last worked, 0 for a page that never had a connection; all by this browser's clock. */
+  | {
+      readonly state: "reconnecting" | "offline";
+      readonly since: number;
+      readonly next: number;
+      readonly lastLive: number;
+    };
 
 export const connection = new Store<Connection>({ state: "connecting" });
 
@@ -180,7 +185,8 @@ function settle(): void {
   const late = Date.now() - since >= OFFLINE_MS || !navigator.onLine;
   const opening = sockets.some((socket) => !socket.live && socket.next === 0) && before.state === "live";
   if (opening) return; // another session was opened; the line is the same
-  connection.set({ state: late ? "offline" : "reconnecting", since, next });
+  const lastLive = before.state === "live" ? Date.now() : "lastLive" in before ? before.lastLive : 0;
+  connection.set({ state: late ? "offline" : "reconnecting", since, next, lastLive });
   clearTimeout(offlineTimer);
   if (!late) offlineTimer = setTimeout(settle, OFFLINE_MS - (Date.now() - since));
 }

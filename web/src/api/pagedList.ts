@@ -5,6 +5,7 @@
 
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
+import { type Known, knownFrom, LOADING, lastContact, mapKnown, useHeard } from "./known";
 import { queryClient } from "./queryClient";
 
 export interface Listing<T> {
@@ -48,6 +49,9 @@ export function placed<T extends Row>(known: Listing<T>, row: T, fits: boolean, 
 }
 
 export interface List<T> extends Pick<UseQueryResult<Listing<T>>, "isLoading"> {
+  /** What is known of it; pages show this. */
+  readonly known: Known<readonly T[]>;
+  /** What is loaded, for what needs no answer when nothing is. */
   readonly rows: readonly T[];
   readonly loaded: boolean;
   /** There is more than is loaded. */
@@ -88,7 +92,9 @@ export function useList<T extends Row>(
       )
       .finally(() => asking.delete(name));
   }, [next, name, ask]);
+  const known = knownFrom(query, useHeard(), lastContact());
   return {
+    known: query.isPlaceholderData ? LOADING : mapKnown(known, (listing) => listing.rows),
     rows: query.data?.rows ?? [],
     loaded: query.data !== undefined && !query.isPlaceholderData,
     isLoading: query.isLoading,

@@ -1,6 +1,8 @@
 /** A new card, or another wording of one. */
+
 import { type ReactNode, useState } from "react";
 import { call, newId } from "../api/http";
+import { knownValue } from "../api/known";
 import type { CardDetail, EditCard } from "../api/types.gen";
 import { useProfiles } from "../settings/queries";
 import { useModal } from "../ui/hooks";
@@ -19,7 +21,7 @@ export function CardForm({
   readonly onClose: () => void;
   readonly onDone: (card: string) => void;
 }): ReactNode {
-  const profiles = useProfiles().data?.profiles ?? [];
+  const profiles = knownValue(useProfiles())?.profiles ?? [];
   const known = detail?.card;
   const [key] = useState(newId);
   const [busy, setBusy] = useState(false);

@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { newerBuild } from "../api/build";
 import { toGatewayTime } from "../api/clock";
 import { connection, retryNow } from "../api/connection";
+import { knownValue } from "../api/known";
 import { useStore } from "../api/store";
 import { useStatus } from "../shell/queries";
 import { clock, elapsed, plural } from "../text";
@@ -22,15 +23,15 @@ export function Banners({
 }): ReactNode {
   const state = useStore(connection);
   const newer = useStore(newerBuild);
-  const status = useStatus();
+  const status = knownValue(useStatus());
   if (state.state === "offline") return <Offline since={state.since} next={state.next} />;
-  if (status.data && !status.data.writable) {
+  if (status && !status.writable) {
     return (
       <div className="banner failed" role="alert">
         <Icon name="failed" />
         <div className="grow">
           <p>
-            <strong>Nothing new can be stored: {status.data.problem}</strong>
+            <strong>Nothing new can be stored: {status.problem}</strong>
           </p>
           <p className="digest">
             Running commands keep running. Holdfast recovers automatically when there is space again.

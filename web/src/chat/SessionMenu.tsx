@@ -4,7 +4,7 @@ import { pinSession } from "../api/endpoints";
 import { call, Refused } from "../api/http";
 import type { SessionView } from "../log/model";
 import { Confirm } from "../ui/Confirm";
-import { type Entry, Menu } from "../ui/Menu";
+import { Menu, type MenuEntry } from "../ui/Menu";
 import { toastError } from "../ui/toasts";
 import type { Asked } from "./SessionDialogs";
 
@@ -31,7 +31,7 @@ export function SessionActions({
   className,
 }: {
   readonly session: Named;
-  readonly extra?: readonly Entry[];
+  readonly extra?: readonly MenuEntry[];
   readonly className?: string;
 }): ReactNode {
   const [asking, setAsking] = useState<"rename" | Asked | null>(null);
@@ -39,7 +39,7 @@ export function SessionActions({
   const [, go] = useLocation();
   const path = { id: session.id };
   const close = (): void => setAsking(null);
-  const entries: Entry[] = [
+  const entries: MenuEntry[] = [
     {
       word: "Rename",
       icon: "edit",

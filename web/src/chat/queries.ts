@@ -2,6 +2,7 @@
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { call, Refused } from "../api/http";
+import { type Known, useKnown } from "../api/known";
 import { byId, changeLists, type List, type Listing, type Order, PAGE, placed, useList } from "../api/pagedList";
 import { POLL_MS } from "../api/queryClient";
 import type { ResetOutlook, SearchPage, SessionView } from "../api/types.gen";
@@ -21,11 +22,11 @@ export function useSessions(archived: boolean, text = ""): List<SessionView> {
 }
 
 /** Every session that is not at rest, however old. */
-export const useAtWork = (): readonly SessionView[] =>
-  useQuery({
+export const useAtWork = (): Known<readonly SessionView[]> =>
+  useKnown({
     queryKey: ["at-work"],
     queryFn: async () => (await call("GET /v1/sessions", { query: { at_work: true } })).sessions,
-  }).data ?? [];
+  });
 
 /** When a session is reset, what stands in the way, what runs for it. */
 export const useOutlook = (id: string, staleTime = 30_000): UseQueryResult<ResetOutlook> =>

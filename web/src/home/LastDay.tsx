@@ -3,52 +3,58 @@ import type { ReactNode } from "react";
 import type { WorkSlot } from "../api/types.gen";
 import { useOverview } from "../shell/queries";
 import { clock, plural } from "../text";
+import { AsOf, Show } from "../ui/Known";
 
 const WIDTH = 480;
 const HEIGHT = 72;
 
 export function LastDay(): ReactNode {
-  const data = useOverview().data;
-  if (!data) return null;
-  const { slots } = data;
+  const overview = useOverview();
+  return (
+    <section className="panel" aria-label="Last 24 hours">
+      <header>
+        <h2>Last 24 hours</h2>
+        <AsOf known={overview} />
+      </header>
+      <Show known={overview}>{({ slots }) => <Chart slots={slots} />}</Show>
+    </section>
+  );
+}
+
+function Chart({ slots }: { readonly slots: readonly WorkSlot[] }): ReactNode {
   const most = Math.max(4, ...slots.map((slot) => slot.turns + slot.tasks + slot.waits));
   const step = WIDTH / slots.length;
   const sum = (of: "turns" | "tasks" | "failed" | "waits"): number => slots.reduce((all, slot) => all + slot[of], 0);
   const words = `${plural(sum("turns"), "turn")} and ${plural(sum("tasks"), "task")} ended, ${sum("failed")} of them failed, ${plural(sum("waits"), "question")} asked`;
   return (
-    <section className="panel" aria-label="Last 24 hours">
-      <header>
-        <h2>Last 24 hours</h2>
-      </header>
-      <div className="chart">
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={words}>
-          {slots.map((slot, index) => (
-            <Bar key={slot.at} slot={slot} x={index * step + 1} width={step - 2} scale={(HEIGHT - 2) / most} />
-          ))}
-          <line x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} className="ground" />
-        </svg>
-        <div className="hours" aria-hidden="true">
-          {[0, 12, 24, 36].map((index) => (
-            <span key={index}>{clock(slots[index]?.at ?? 0)}</span>
-          ))}
-          <span>now</span>
-        </div>
-        <p className="legend">
-          <span className="working">
-            <i />
-            {plural(sum("turns"), "turn")} and {plural(sum("tasks"), "task")} ended
-          </span>
-          <span className="failed">
-            <i />
-            {sum("failed")} failed
-          </span>
-          <span className="waiting">
-            <i />
-            {plural(sum("waits"), "question")}
-          </span>
-        </p>
+    <div className="chart">
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={words}>
+        {slots.map((slot, index) => (
+          <Bar key={slot.at} slot={slot} x={index * step + 1} width={step - 2} scale={(HEIGHT - 2) / most} />
+        ))}
+        <line x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} className="ground" />
+      </svg>
+      <div className="hours" aria-hidden="true">
+        {[0, 12, 24, 36].map((index) => (
+          <span key={index}>{clock(slots[index]?.at ?? 0)}</span>
+        ))}
+        <span>now</span>
       </div>
-    </section>
+      <p className="legend">
+        <span className="working">
+          <i />
+          {plural(sum("turns"), "turn")} and {plural(sum("tasks"), "task")} ended
+        </span>
+        <span className="failed">
+          <i />
+          {sum("failed")} failed
+        </span>
+        <span className="waiting">
+          <i />
+          {plural(sum("waits"), "question")}
+        </span>
+      </p>
+    </div>
   );
 }
 

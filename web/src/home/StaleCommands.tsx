@@ -2,6 +2,7 @@
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call } from "../api/http";
+import { knownValue } from "../api/known";
 import { queryClient } from "../api/queryClient";
 import type { TaskView } from "../api/types.gen";
 import { useStale } from "../tasks/queries";
@@ -12,6 +13,7 @@ import { Icon } from "../ui/Icon";
 import { STALE } from "../ui/states";
 import { Since } from "../ui/Time";
 import { toastError } from "../ui/toasts";
+import styles from "./home.module.css";
 
 export async function stopTasks(tasks: readonly TaskView[]): Promise<void> {
   const asked = await Promise.allSettled(tasks.map(({ id }) => call("POST /v1/tasks/{id}/stop", { path: { id } })));
@@ -21,7 +23,7 @@ export async function stopTasks(tasks: readonly TaskView[]): Promise<void> {
 }
 
 export function StaleCommands(): ReactNode {
-  const stale = useStale();
+  const stale = knownValue(useStale()) ?? [];
   const [asking, setAsking] = useState(false);
   if (stale.length === 0) return null;
   return (
@@ -37,15 +39,15 @@ export function StaleCommands(): ReactNode {
         )}
       </header>
       {stale.map((task) => (
-        <div key={task.id} className="need" data-why={`task/${task.id}`}>
+        <div key={task.id} className={styles.need} data-why={`task/${task.id}`}>
           <Chip state={STALE} />
-          <span className="q cut mono">
+          <span className={`${styles.question} mono`}>
             <Link href={`/tasks/${task.id}`}>{task.title}</Link>
           </span>
-          <span className="sub">
+          <span className={styles.where}>
             {task.stale} · for <Since at={task.started_at} />
           </span>
-          <span className="acts">
+          <span className={styles.answers}>
             <button
               type="button"
               className="btn small"

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { call } from "../api/http";
+import { knownValue } from "../api/known";
 import { useStatus } from "../shell/queries";
 import { duration, plural } from "../text";
 import { Chip } from "../ui/Chip";
@@ -13,7 +14,7 @@ const UNWELL: State = { look: "failed", icon: "failed", word: "Needs a hand" };
 
 /** What runs here, and what the doctor found. */
 export function Health(): ReactNode {
-  const status = useStatus().data;
+  const status = knownValue(useStatus());
   const found = useQuery({ queryKey: ["doctor"], queryFn: () => call("GET /v1/doctor"), staleTime: 0 });
   if (!status) return <Loading />;
   return (

@@ -4,6 +4,7 @@ import { Link, useParams } from "wouter";
 import { newerBuild, ours } from "../api/build";
 import { build, devices, logout, newCode, revoke } from "../api/endpoints";
 import { call, signedOut } from "../api/http";
+import { knownValue } from "../api/known";
 import { canNotify, setNotifications, wantsNotifications } from "../api/notify";
 import { queryClient } from "../api/queryClient";
 import { isKept } from "../api/storage";
@@ -138,6 +139,7 @@ function Devices(): ReactNode {
 
 function Profiles(): ReactNode {
   const profiles = useProfiles();
+  const problem = knownValue(profiles)?.problem;
   const models = useQuery({ queryKey: ["models"], queryFn: () => call("GET /v1/models") });
   return (
     <>
@@ -145,9 +147,9 @@ function Profiles(): ReactNode {
         <header>
           <h2>Profiles</h2>
         </header>
-        {profiles.data?.problem && <p className="text-failed-fg">{profiles.data.problem}</p>}
-        {profiles.isLoading && <Loading rows={2} />}
-        {profiles.data?.profiles.map((profile) => (
+        {problem && <p className="text-failed-fg">{problem}</p>}
+        {profiles.state === "loading" && <Loading rows={2} />}
+        {knownValue(profiles)?.profiles.map((profile) => (
           <div key={profile.name} className="entry-row">
             <div className="grow">
               <b>{profile.name}</b>
@@ -215,7 +217,7 @@ function Notifications(): ReactNode {
 }
 
 function About(): ReactNode {
-  const status = useStatus().data;
+  const status = knownValue(useStatus());
   const known = useQuery({ queryKey: ["build"], queryFn: build, staleTime: 0 });
   const newer = useStore(newerBuild);
   return (

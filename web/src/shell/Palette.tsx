@@ -8,7 +8,7 @@ import { useTasks } from "../tasks/queries";
 import { useModal, useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { taskIcon } from "../ui/states";
-import { floating } from "./overlay";
+import { overlay } from "./overlay";
 import { toggleDrawer } from "./TasksDrawer";
 import { switchTheme } from "./theme";
 
@@ -41,7 +41,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
     { key: "drawer", icon: "tasks", word: "Background tasks drawer", hint: "t", act: () => toggleDrawer() },
     { key: "settings", icon: "settings", word: "Go to Settings", hint: "g s", act: () => go("/settings") },
     { key: "theme", icon: "theme", word: "Switch the theme", hint: "", act: switchTheme },
-    { key: "keys", icon: "more", word: "All keys", hint: "?", act: () => floating.set("keys") },
+    { key: "keys", icon: "more", word: "All keys", hint: "?", act: () => overlay.set("keys") },
     ...sessions.map((row) => ({
       key: row.id,
       icon: "chat",

@@ -2,6 +2,7 @@ import { lazy, type ReactNode, Suspense } from "react";
 import { Link, useLocation } from "wouter";
 import { connection } from "../api/connection";
 import { lastSession } from "../api/cursors";
+import { knownValue } from "../api/known";
 import { useStore } from "../api/store";
 import { useSessions } from "../chat/queries";
 import { useMedia } from "../ui/hooks";
@@ -9,7 +10,7 @@ import { Icon, Logo } from "../ui/Icon";
 import { Toasts } from "../ui/toasts";
 import { WhyDialog } from "../ui/Why";
 import { useKeys } from "./keyboard";
-import { floating } from "./overlay";
+import { overlay } from "./overlay";
 import { useInbox } from "./queries";
 import { useSwipe } from "./swipe";
 import { Drawer, drawer } from "./TasksDrawer";
@@ -18,11 +19,11 @@ import { switchTheme } from "./theme";
 const Palette = lazy(() => import("./Palette").then((found) => ({ default: found.Palette })));
 const Keys = lazy(() => import("./KeyboardHelp"));
 
-const close = (): void => floating.set(null);
+const close = (): void => overlay.set(null);
 
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
   const open = useStore(drawer);
-  const over = useStore(floating);
+  const over = useStore(overlay);
   useKeys();
   useSwipe();
   return (
@@ -50,7 +51,7 @@ function Rail(): ReactNode {
   const [place] = useLocation();
   const state = useStore(connection).state;
   const last = useStore(lastSession);
-  const inbox = useInbox().data;
+  const inbox = knownValue(useInbox());
   const unread = useSessions(false).rows.reduce(
     (sum, row) => sum + (place === `/s/${row.id}` ? 0 : (row.unread ?? 0)),
     0,

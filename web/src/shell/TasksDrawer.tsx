@@ -2,14 +2,16 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { lookedAt, markLooked } from "../api/cursors";
+import { bothKnown, knownValue } from "../api/known";
 import { load, save } from "../api/storage";
 import { Store, useStore } from "../api/store";
-import type { TaskCount, TaskView } from "../api/types.gen";
+import type { Inbox, TaskCount, TaskView } from "../api/types.gen";
 import { useEnded, useRunning, useTasks } from "../tasks/queries";
 import { moment, plural, size } from "../text";
 import { Chip } from "../ui/Chip";
-import { Empty, Loading } from "../ui/Empty";
+import { Empty } from "../ui/Empty";
 import { Icon } from "../ui/Icon";
+import { AsOf, Show } from "../ui/Known";
 import { entryState, STALE, taskIcon, taskState } from "../ui/states";
 import { Since } from "../ui/Time";
 import { toastError } from "../ui/toasts";
@@ -24,41 +26,34 @@ export function toggleDrawer(open = !drawer.get()): void {
 
 export function DrawerButton(): ReactNode {
   const open = useStore(drawer);
-  const running = useRunning().length;
+  const running = knownValue(useRunning())?.length;
   return (
     <button
       type="button"
       className="btn quiet"
       aria-expanded={open}
-      aria-label={`Background tasks, ${running} running`}
+      aria-label={running === undefined ? "Background tasks" : `Background tasks, ${running} running`}
       onClick={() => toggleDrawer()}
     >
       <Icon name="tasks" />
-      {running > 0 ? running : ""}
+      {running || ""}
     </button>
   );
 }
 
 export function Drawer(): ReactNode {
   const tasks = useTasks();
-  const live = useRunning();
   const since = useStore(lookedAt);
-  const late = useEnded(since);
-  const inbox = useInbox();
-  const totals = useOverview().data?.tasks ?? [];
+  const shown = bothKnown(bothKnown(useRunning(), useEnded(since)), bothKnown(tasks.known, useInbox()));
+  const overview = useOverview();
   const [kind, setKind] = useState("");
   const title = useRef<HTMLHeadingElement>(null);
-  const [place] = useLocation();
   useEffect(() => title.current?.focus(), []);
   const fits = (task: TaskView): boolean => !kind || task.kind === kind;
-  const running = live.filter(fits);
-  const fresh = late.filter(fits);
-  const earlier = tasks.rows.filter((task) => task.finished_at !== null && task.finished_at <= since && fits(task));
-  const needs = inbox.data?.entries ?? [];
   return (
     <aside className="drawer" aria-label="Background tasks">
       <div className="bar">
-        <h2 className="!text-16 !leading-6" ref={title} tabIndex={-1}>
+        <h2 className="text-16" ref={title} tabIndex={-1}>
           Background tasks
         </h2>
         <span className="grow" />
@@ -86,49 +81,80 @@ export function Drawer(): ReactNode {
         </div>
       </div>
       <div className="scroll">
-        {tasks.isLoading && <Loading />}
-        {tasks.loaded && running.length + fresh.length + earlier.length + needs.length === 0 && (
-          <Empty title="Nothing in the background">
-            “Run in background” beside Send starts one. It outlives this tab and the gateway.
-          </Empty>
-        )}
-        {needs.length > 0 && (
-          <>
-            <div className="sect">
-              <span>Needs you {inbox.data?.total}</span>
-            </div>
-            {needs.map((entry) => (
-              <Link key={entry.kind + entry.id} className="trow" data-why={entry.stream} href={entry.link}>
-                <span className="name say-so cut">{entry.what}</span>
-                <Chip state={entryState(entry)} />
-                <span className="info">
-                  <Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} />
-                  <span className="cut">
-                    {entry.title || "New session"} · since {moment(entry.since)}
-                  </span>
-                </span>
-              </Link>
-            ))}
-          </>
-        )}
-        <Group name="Running" tasks={running} place={place} />
-        <Group
-          name="Ended since you last looked"
-          tasks={fresh}
-          place={place}
-          action={
-            <button type="button" className="text-link" onClick={() => void markLooked().catch(toastError)}>
-              Mark as seen
-            </button>
-          }
-        />
-        <Group name="Earlier" tasks={earlier} place={place} />
+        <Show known={shown} rows={5}>
+          {([[live, late], [rows, inbox]]) => (
+            <Groups
+              running={live.filter(fits)}
+              fresh={late.filter(fits)}
+              earlier={rows.filter((task) => task.finished_at !== null && task.finished_at <= since && fits(task))}
+              inbox={inbox}
+            />
+          )}
+        </Show>
       </div>
       <footer>
-        <span className="grow">{archiveWords(totals)}</span>
+        <span className="grow cut">
+          {overview.state === "known" ? archiveWords(overview.value.tasks) : ""} <AsOf known={overview} />
+        </span>
         <Link href="/tasks">All tasks</Link>
       </footer>
     </aside>
+  );
+}
+
+function Groups({
+  running,
+  fresh,
+  earlier,
+  inbox,
+}: {
+  readonly running: readonly TaskView[];
+  readonly fresh: readonly TaskView[];
+  readonly earlier: readonly TaskView[];
+  readonly inbox: Inbox;
+}): ReactNode {
+  const [place] = useLocation();
+  const needs = inbox.entries;
+  if (running.length + fresh.length + earlier.length + needs.length === 0)
+    return (
+      <Empty title="Nothing in the background">
+        “Run in background” beside Send starts one. It outlives this tab and the gateway.
+      </Empty>
+    );
+  return (
+    <>
+      {needs.length > 0 && (
+        <>
+          <div className="sect">
+            <span>Needs you {inbox.total}</span>
+          </div>
+          {needs.map((entry) => (
+            <Link key={entry.kind + entry.id} className="trow" data-why={entry.stream} href={entry.link}>
+              <span className="name say-so cut">{entry.what}</span>
+              <Chip state={entryState(entry)} />
+              <span className="info">
+                <Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} />
+                <span className="cut">
+                  {entry.title || "New session"} · since {moment(entry.since)}
+                </span>
+              </span>
+            </Link>
+          ))}
+        </>
+      )}
+      <Group name="Running" tasks={running} place={place} />
+      <Group
+        name="Ended since you last looked"
+        tasks={fresh}
+        place={place}
+        action={
+          <button type="button" className="text-link" onClick={() => void markLooked().catch(toastError)}>
+            Mark as seen
+          </button>
+        }
+      />
+      <Group name="Earlier" tasks={earlier} place={place} />
+    </>
   );
 }
 

@@ -4,7 +4,7 @@ import { useLocation } from "wouter";
 import { load, save } from "../api/storage";
 import { Store } from "../api/store";
 import { newSession } from "../chat/newSession";
-import { floating, subjectOf } from "./overlay";
+import { overlay, subjectOf } from "./overlay";
 import { drawer, toggleDrawer } from "./TasksDrawer";
 
 export const letters = new Store(load("letters", true));
@@ -26,14 +26,14 @@ export function useKeys(): void {
       if (event.defaultPrevented) return;
       if ((event.ctrlKey || event.metaKey) && event.key === "k") {
         event.preventDefault();
-        floating.set("palette");
+        overlay.set("palette");
         return;
       }
-      if (document.querySelector("dialog[open]")) return;
+      if (document.querySelector('dialog[open], [role="dialog"], [role="menu"]')) return;
       if (event.key === "Escape" && drawer.get() && !at.closest("textarea")) return toggleDrawer(false);
       if (event.ctrlKey || event.metaKey || event.altKey || at.closest("input, textarea, select, [contenteditable]"))
         return;
-      if (event.key === "?") return floating.set("keys");
+      if (event.key === "?") return overlay.set("keys");
       if (!letters.get()) return;
       if (Date.now() - leader.current < LEADER_MS) {
         leader.current = 0;
@@ -70,7 +70,7 @@ function act(key: string, go: (to: string) => void): boolean {
       return true;
     case "y": {
       const why = subjectOf(document.activeElement, location.pathname);
-      if (why) floating.set({ why });
+      if (why) overlay.set({ why });
       return why !== null;
     }
     default:

@@ -6,7 +6,7 @@ export interface Subject {
 }
 
 /** What lies over the page. */
-export const floating = new Store<"palette" | "keys" | { readonly why: Subject } | null>(null);
+export const overlay = new Store<"palette" | "keys" | { readonly why: Subject } | null>(null);
 
 /** What the focused thing is, or else the page: `data-why` names it as its stream does. */
 export function subjectOf(focused: Element | null, path: string): Subject | null {

@@ -1,12 +1,13 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
+import { knownValue } from "../api/known";
 import { plural } from "../text";
 import { Icon } from "../ui/Icon";
 import { useStale } from "./queries";
 
 /** Above the table: what nobody waits for any more. */
 export function StaleNote(): ReactNode {
-  const stale = useStale();
+  const stale = knownValue(useStale()) ?? [];
   if (stale.length === 0) return null;
   return (
     <div className="note waiting" role="note">

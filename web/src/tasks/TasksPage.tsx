@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call } from "../api/http";
+import { knownValue } from "../api/known";
 import type { List } from "../api/pagedList";
 import type { OutputHit, TaskView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
@@ -25,6 +26,8 @@ import { StaleNote } from "./StaleNote";
 const STATES = ["running", "failed", "stopped", "lost", "done"] as const;
 const GUESS = { band: 28, row: 36 };
 
+const NONE: readonly TaskView[] = [];
+
 export default function TasksPage(): ReactNode {
   const [state, setState] = useState("");
   const [kind, setKind] = useState("");
@@ -34,7 +37,7 @@ export default function TasksPage(): ReactNode {
   const hits = useOutputSearch(wanted);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [pruning, setPruning] = useState(false);
-  const totals = useOverview().data?.tasks ?? [];
+  const totals = knownValue(useOverview())?.tasks ?? [];
   useTitle("Tasks");
   const of = (name: string): number => totals.find((one) => one.state === name)?.count ?? 0;
   const act = (what: "stop" | "pin"): void => {
@@ -178,7 +181,7 @@ function Table({
   readonly onChoose: (chosen: ReadonlySet<string>) => void;
 }): ReactNode {
   const { rows, more, loadMore } = tasks;
-  const measured = useRunning();
+  const measured = knownValue(useRunning()) ?? NONE;
   const sessions = useSessions(false).rows;
   const box = useRef<HTMLDivElement>(null);
   const lines = useMemo(() => {

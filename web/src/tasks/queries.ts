@@ -2,6 +2,7 @@
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { call, Refused } from "../api/http";
+import { type Known, useKnown } from "../api/known";
 import { byId, changeLists, type List, type Listing, type Order, PAGE, placed, useList } from "../api/pagedList";
 import { POLL_MS } from "../api/queryClient";
 import type { TaskView } from "../api/types.gen";
@@ -20,19 +21,19 @@ export function useTasks(state = "", kind = "", text = ""): List<TaskView> {
 }
 
 /** Everything that runs in the background, with what it is doing. */
-export const useRunning = (): readonly TaskView[] =>
-  useQuery({
+export const useRunning = (): Known<readonly TaskView[]> =>
+  useKnown({
     queryKey: ["running"],
     queryFn: async () => (await call("GET /v1/tasks", { query: { state: "running", limit: 500 } })).tasks,
     refetchInterval: (query) => (query.state.data?.length ? POLL_MS : false),
-  }).data ?? [];
+  });
 
 /** What ended since a moment, however long ago it began. */
-export const useEnded = (since: number): readonly TaskView[] =>
-  useQuery({
+export const useEnded = (since: number): Known<readonly TaskView[]> =>
+  useKnown({
     queryKey: ["ended", since],
     queryFn: async () => (await call("GET /v1/tasks", { query: { ended: since + 1, limit: 200 } })).tasks,
-  }).data ?? [];
+  });
 
 export const useTask = (id: string): UseQueryResult<TaskView> =>
   useQuery({
@@ -42,12 +43,12 @@ export const useTask = (id: string): UseQueryResult<TaskView> =>
   });
 
 /** Commands that run, are at no work and outlived what they were for. */
-export const useStale = (): readonly TaskView[] =>
-  useQuery({
+export const useStale = (): Known<readonly TaskView[]> =>
+  useKnown({
     queryKey: ["stale"],
     queryFn: async () => (await call("GET /v1/tasks/stale")).tasks,
     refetchInterval: 12 * POLL_MS,
-  }).data ?? [];
+  });
 
 /** Tasks do not move in the list, so each is asked for alone. */
 export async function refreshTask(id: string): Promise<void> {

@@ -1,5 +1,5 @@
-import type { ReactNode } from "react";
-import { useModal } from "./hooks";
+import { type ReactNode, useRef } from "react";
+import { Dialog } from "./Dialog";
 
 /** Only for what stops or deletes; the button repeats the verb. */
 export function Confirm({
@@ -19,26 +19,24 @@ export function Confirm({
   readonly onYes: () => void;
   readonly onNo: () => void;
 }): ReactNode {
+  const cancel = useRef<HTMLButtonElement>(null);
   return (
-    <dialog ref={useModal()} aria-label={title} onClose={onNo}>
-      <form
-        method="dialog"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onYes();
-        }}
-      >
-        <h2>{title}</h2>
-        {children}
-        <div className="acts">
-          <button type="button" className="btn" onClick={onNo}>
+    <Dialog
+      title={title}
+      onClose={onNo}
+      {...(danger && { initialFocus: cancel })}
+      footer={
+        <>
+          <button type="button" className="btn" ref={cancel} onClick={onNo}>
             Cancel
           </button>
-          <button type="submit" className={`btn ${danger ? "danger" : "primary"}`} disabled={disabled}>
+          <button type="button" className={`btn ${danger ? "danger" : "primary"}`} disabled={disabled} onClick={onYes}>
             {verb}
           </button>
-        </div>
-      </form>
-    </dialog>
+        </>
+      }
+    >
+      {children}
+    </Dialog>
   );
 }

@@ -1,86 +1,50 @@
-import { type KeyboardEvent, type ReactNode, useRef, useState } from "react";
-import { useDismiss } from "./hooks";
+/** A button that opens a menu. Arrows, Home, End, letters and Esc work; nothing clips it. */
+import { cloneElement, type KeyboardEvent, type ReactElement, type ReactNode, useRef, useState } from "react";
 import { Icon } from "./Icon";
+import { lazyPart } from "./lazyPart";
+import type { MenuEntry } from "./MenuPopup";
 
-export interface Entry {
-  readonly word: string;
-  readonly icon?: string;
-  readonly danger?: boolean;
-  readonly href?: string;
-  readonly act?: () => void;
-}
+export type { MenuEntry } from "./MenuPopup";
+
+const Popup = lazyPart(() => import("./MenuPopup"));
 
 export function Menu({
   name,
   entries,
   icon = "more",
   className = "btn quiet icon",
+  trigger,
 }: {
   readonly name: string;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly MenuEntry[];
   readonly icon?: string;
   readonly className?: string;
+  /** A button of one's own instead of the icon. */
+  readonly trigger?: ReactElement<Record<string, unknown>>;
 }): ReactNode {
+  const button = useRef<HTMLButtonElement>(null);
   const [open, setOpen] = useState(false);
-  const [place, setPlace] = useState("");
-  const root = useRef<HTMLDivElement>(null);
-  useDismiss(open, root, () => setOpen(false));
-  const toggle = (): void => {
-    const box = root.current?.getBoundingClientRect();
-    if (box)
-      setPlace(
-        `${box.bottom + entries.length * 32 + 20 > innerHeight ? "bottom-full" : "top-full"} ${box.right < innerWidth / 2 ? "left-0" : "right-0"}`,
-      );
-    setOpen(!open);
-  };
-  const choose = (act?: () => void): void => {
-    setOpen(false);
-    root.current?.querySelector("button")?.focus(); // where the focus comes back to, after a dialog too
-    act?.();
-  };
-  const move = (event: KeyboardEvent): void => {
-    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (step === 0) return;
-    event.preventDefault();
-    const all = [...(root.current?.querySelectorAll<HTMLElement>('[role="menuitem"]') ?? [])];
-    const index = all.indexOf(document.activeElement as HTMLElement);
-    all[(index + step + all.length) % all.length]?.focus();
-  };
+  const props = {
+    ref: button,
+    "aria-haspopup": "menu",
+    "aria-expanded": open,
+    onClick: () => setOpen(!open),
+    onKeyDown: (event: KeyboardEvent) => {
+      if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+      event.preventDefault();
+      setOpen(true);
+    },
+  } as const;
   return (
-    <div className="has-menu" ref={root} onKeyDown={move}>
-      <button
-        type="button"
-        className={className}
-        aria-label={name}
-        aria-haspopup="menu"
-        aria-expanded={open}
-        onClick={toggle}
-      >
-        <Icon name={icon} />
-      </button>
-      {open && (
-        <div className={`menu ${place}`} role="menu" aria-label={name}>
-          {entries.map(({ word, icon: sign, danger, href, act }) =>
-            href === undefined ? (
-              <button
-                key={word}
-                type="button"
-                role="menuitem"
-                className={danger ? "danger" : ""}
-                onClick={() => choose(act)}
-              >
-                {sign && <Icon name={sign} />}
-                {word}
-              </button>
-            ) : (
-              <a key={word} role="menuitem" href={href} download onClick={() => choose()}>
-                {sign && <Icon name={sign} />}
-                {word}
-              </a>
-            ),
-          )}
-        </div>
+    <>
+      {trigger ? (
+        cloneElement(trigger, props)
+      ) : (
+        <button type="button" className={className} aria-label={name} {...props}>
+          <Icon name={icon} />
+        </button>
       )}
-    </div>
+      {open && <Popup name={name} entries={entries} button={button} onClose={() => setOpen(false)} />}
+    </>
   );
 }

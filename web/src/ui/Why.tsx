@@ -1,111 +1,82 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useRef, useState } from "react";
+import type { ReactNode } from "react";
 import { call } from "../api/http";
 import type { Subject } from "../shell/overlay";
-import { useDismiss, useModal } from "./hooks";
-import { Icon } from "./Icon";
+import { Dialog } from "./Dialog";
+import { Popover } from "./Popover";
 import { Time } from "./Time";
+import styles from "./Why.module.css";
 
-const DOORS = {
+const ROUTES = {
   session: "GET /v1/sessions/{id}/why",
   task: "GET /v1/tasks/{id}/why",
   card: "GET /v1/cards/{id}/why",
 } as const;
 
 /** The same words as `holdfast why`, and what they rest on. */
-function Answer({ of, id, onClose }: Subject & { readonly onClose: () => void }): ReactNode {
+function Answer({ of, id }: Subject): ReactNode {
   const why = useQuery({
     queryKey: ["why", of, id],
     staleTime: 0,
     gcTime: 0,
-    queryFn: () => call(DOORS[of], { path: { id } }),
+    queryFn: () => call(ROUTES[of], { path: { id } }),
   });
-  const sentences = why.data?.sentences ?? [];
+  if (why.isError) return <p>This cannot be asked right now: {why.error.message}</p>;
+  if (!why.data) return <p className="muted">Asking the gateway…</p>;
+  const { sentences } = why.data;
   const [first, ...rest] = sentences;
+  if (!first) return <p>There is nothing to say about it.</p>;
   return (
     <>
-      <div className="row">
-        <b className="grow">Why</b>
-        <button type="button" className="btn quiet small icon" aria-label="Close" autoFocus onClick={onClose}>
-          <Icon name="close" />
-        </button>
-      </div>
-      <p>
-        {why.isError
-          ? `This cannot be asked right now: ${why.error.message}`
-          : (first?.text ?? (why.isLoading ? "…" : "No information."))}
-      </p>
+      <p>{first.text}</p>
       {rest.length > 0 && (
-        <dl>
-          {rest.map((one, index) => [
-            <dt key={`t${index}`}>
-              <Time at={one.at} />
-            </dt>,
-            <dd key={index}>{one.text}</dd>,
-          ])}
+        <dl className={styles.more}>
+          {rest.map((one) => (
+            <div key={`${one.stream} ${one.version} ${one.text}`} className={styles.sentence}>
+              <dt>
+                <Time at={one.at} />
+              </dt>
+              <dd>{one.text}</dd>
+            </div>
+          ))}
         </dl>
       )}
-      {sentences.length > 0 && (
-        <footer>
-          {first && (
-            <span className="faint">
-              {first.stream.split("/")[0]} event {first.version}
-            </span>
-          )}
-          <span className="grow" />
-          <button
-            type="button"
-            className="btn quiet small"
-            onClick={() => void navigator.clipboard?.writeText(sentences.map((one) => one.text).join("\n"))}
-          >
-            Copy as text
-          </button>
-        </footer>
-      )}
+      <footer className={styles.footer}>
+        <span className="faint grow">
+          {first.stream.split("/")[0]} event {first.version}
+        </span>
+        <button
+          type="button"
+          className="btn quiet small"
+          onClick={() => void navigator.clipboard?.writeText(sentences.map((one) => one.text).join("\n"))}
+        >
+          Copy as text
+        </button>
+      </footer>
     </>
   );
 }
 
 export function Why({ of, id, word = "Why?" }: Subject & { readonly word?: string }): ReactNode {
-  const [place, setPlace] = useState<{ top: number; left: number } | null>(null);
-  const root = useRef<HTMLSpanElement>(null);
-  useDismiss(place !== null, root, () => setPlace(null));
-  const toggle = (event: React.MouseEvent): void => {
-    event.preventDefault();
-    event.stopPropagation();
-    if (place) return setPlace(null);
-    const box = event.currentTarget.getBoundingClientRect();
-    setPlace({
-      top: Math.min(box.bottom + 6, innerHeight - 280),
-      left: Math.max(8, Math.min(box.left, innerWidth - 396)),
-    });
-  };
   return (
-    <span ref={root} className="inline" data-why={`${of}/${id}`}>
-      <button type="button" className="why" aria-expanded={place !== null} onClick={toggle}>
-        {word}
-      </button>
-      {place && (
-        <div
-          className="pop"
-          role="dialog"
-          aria-label="Why"
-          style={{ position: "fixed", ...place }}
-          onClick={(event) => event.stopPropagation()}
-          onMouseDown={(event) => event.stopPropagation()}
-        >
-          <Answer of={of} id={id} onClose={() => setPlace(null)} />
-        </div>
-      )}
-    </span>
+    <Popover
+      title="Why"
+      trigger={
+        <button type="button" className="why" data-why={`${of}/${id}`}>
+          {word}
+        </button>
+      }
+    >
+      <Answer of={of} id={id} />
+    </Popover>
   );
 }
 
 /** `y`: of whatever has the focus. */
 export function WhyDialog({ of, id, onClose }: Subject & { readonly onClose: () => void }): ReactNode {
   return (
-    <dialog ref={useModal()} aria-label="Why" className="pop !static !m-auto" onClose={onClose}>
-      <Answer of={of} id={id} onClose={onClose} />
-    </dialog>
+    <Dialog title="Why" onClose={onClose}>
+      <Answer of={of} id={id} />
+    </Dialog>
   );
 }

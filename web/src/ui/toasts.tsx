@@ -1,8 +1,9 @@
 /** Toasts: at most three, the newest lowest. Never the only place where something is said. */
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { Store, useStore } from "../api/store";
 import { Icon } from "./Icon";
+import styles from "./toasts.module.css";
 
 interface Toast {
   readonly id: number;
@@ -64,22 +65,67 @@ export function forget(to: string): void {
   for (const one of toasts.get()) if (one.to === to) close(one.id);
 }
 
+/**
+ * Where the toasts stand: at the lower right, but never over what is marked `data-keep-clear` (the composer, the
+ * answers to a question, the buttons of a dialog). They go up until nothing of it is covered.
+ */
+export function clearBottom(
+  boxes: readonly { readonly left: number; readonly right: number; readonly top: number; readonly bottom: number }[],
+  toasts: { readonly left: number; readonly right: number; readonly height: number },
+  lowest: number,
+): number {
+  let bottom = lowest;
+  const inTheWay = boxes.filter((box) => box.right > toasts.left && box.left < toasts.right);
+  for (const box of inTheWay.sort((a, b) => b.bottom - a.bottom)) {
+    if (box.top < bottom && box.bottom > bottom - toasts.height) bottom = box.top - GAP;
+  }
+  return Math.max(bottom, toasts.height + GAP);
+}
+
+const GAP = 8;
+
+function useClearPlace(box: RefObject<HTMLDivElement | null>, shown: number): void {
+  useLayoutEffect(() => {
+    if (shown === 0) return;
+    let frame = 0;
+    const place = (): void => {
+      frame = requestAnimationFrame(place);
+      const element = box.current;
+      if (!element) return;
+      element.style.translate = "";
+      const at = element.getBoundingClientRect();
+      const kept = [...document.querySelectorAll("[data-keep-clear]")].map((one) => one.getBoundingClientRect());
+      const bottom = clearBottom(
+        kept.filter((one) => one.height > 0),
+        at,
+        at.bottom,
+      );
+      element.style.translate = bottom === at.bottom ? "" : `0 ${Math.round(bottom - at.bottom)}px`;
+    };
+    place();
+    return () => cancelAnimationFrame(frame);
+  }, [box, shown]);
+}
+
 export function Toasts(): ReactNode {
   const [place] = useLocation();
+  const shown = useStore(toasts);
+  const box = useRef<HTMLDivElement>(null);
+  useClearPlace(box, shown.length);
   useEffect(() => forget(place), [place]);
   return (
-    <div className="toasts" role="status">
-      {useStore(toasts).map((one) => (
+    <div className={styles.toasts} role="status" ref={box}>
+      {shown.map((one) => (
         <div
           key={one.id}
-          className={`toast ${one.look}`}
+          className={`toast ${styles.toast} ${one.look}`}
           onPointerEnter={() => hold(one.id)}
           onPointerLeave={() => leave(one.id, one.stays)}
           onFocus={() => hold(one.id)}
           onBlur={() => leave(one.id, one.stays)}
         >
           <Icon name={one.icon} />
-          <div className="grow">
+          <div className={styles.words}>
             <strong>{one.title}</strong>
             {one.text && <p>{one.text}</p>}
           </div>

@@ -1,0 +1,82 @@
+/** The inbox: what waits for a person, and what can be done about it here. */
+import { type ReactNode, useState } from "react";
+import { Link } from "wouter";
+import { call, newId } from "../api/http";
+import type { Known } from "../api/known";
+import type { Inbox, InboxEntry, WaitView } from "../api/types.gen";
+import { Answers, ShownArguments } from "../chat/WaitCard";
+import { moment } from "../text";
+import { Chip } from "../ui/Chip";
+import { AsOf, Show } from "../ui/Known";
+import { entryState } from "../ui/states";
+import { toastError } from "../ui/toasts";
+import styles from "./home.module.css";
+
+export function NeedsYou({ inbox }: { readonly inbox: Known<Inbox> }): ReactNode {
+  return (
+    <section className="panel" aria-label="Needs you">
+      <header>
+        <h2>Needs you</h2>
+        <span className="faint">{(inbox.state === "known" && inbox.value.total) || ""}</span>
+        <AsOf known={inbox} />
+      </header>
+      <Show known={inbox} rows={1}>
+        {({ entries, total, waits }) => (
+          <>
+            {total === 0 && (
+              <p className="muted">
+                Nothing needs you. Questions, approvals, failed turns and blocked cards are listed here.
+              </p>
+            )}
+            {entries.map((entry) => (
+              <Need key={entry.kind + entry.id} entry={entry} wait={waits.find((wait) => wait.id === entry.id)} />
+            ))}
+            {entries.length < total && <p className="muted">{total - entries.length} more are not shown.</p>}
+          </>
+        )}
+      </Show>
+    </section>
+  );
+}
+
+function Need({ entry, wait }: { readonly entry: InboxEntry; readonly wait: WaitView | undefined }): ReactNode {
+  const [busy, setBusy] = useState(false);
+  const dismiss = (): void => {
+    setBusy(true);
+    call("POST /v1/sessions/{id}/dismiss", { path: { id: entry.id }, body: {}, key: newId() }).catch(
+      (error: unknown) => {
+        toastError(error);
+        setBusy(false);
+      },
+    );
+  };
+  return (
+    <div className={styles.need} data-why={entry.stream}>
+      <Chip state={entryState(entry)} />
+      <span className={styles.question}>{entry.what}</span>
+      <span className={styles.where}>
+        <Link href={entry.link}>{entry.title || "New session"}</Link> · since {moment(entry.since)}
+        {wait?.until ? ` · until ${moment(wait.until)}` : ""}
+      </span>
+      {wait && wait.shown.length > 0 && (
+        <div className={styles.where}>
+          <ShownArguments shown={wait.shown} />
+        </div>
+      )}
+      <span className={styles.answers} data-keep-clear>
+        {wait ? (
+          <Answers few wait={{ ...wait, wait: wait.id }} />
+        ) : (
+          <Link className="btn small" href={entry.link}>
+            {entry.kind === "blocked_card" ? "Answer" : "Open"}
+          </Link>
+        )}
+        {entry.kind === "failed_turn" && (
+          <button type="button" className="btn quiet small" disabled={busy} onClick={dismiss}>
+            Dismiss
+          </button>
+        )}
+      </span>
+    </div>
+  );
+}
