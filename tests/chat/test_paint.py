@@ -21,6 +21,8 @@ from holdfast.cli.chat.blocks import (
     needs_blank_line,
 )
 from holdfast.cli.chat.paint import Painter, argument_lines, tidy
+from holdfast.domain.events.session import Purpose
+from holdfast.domain.transcript_items import CallState, ToolCallView, WaitItem
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 HOSTILE = "a\x1b[31mb\x1b]0;title\x07c\x9b2Jd\x1b]8;;http://x\x1b\\e\u202ef\u2066g\x00\x08h\x1b(0i\rj\x7fk"
@@ -30,16 +32,30 @@ def draw(block: Block, columns: int = 80) -> list[str]:
     return Painter(columns, colors=False, styled=False).block(block)
 
 
+def called(number: int, tool: str, arguments: str, state: CallState, output: str, ms: int) -> ToolBlock:
+    call = ToolCallView(call="c", tool=tool, arguments=arguments, state=state, output=output, duration_ms=ms)
+    return ToolBlock(number, call)
+
+
+def asked(
+    purpose: Purpose, reason: str, choices: tuple[str, ...], arguments: str = "", pattern: str = ""
+) -> QuestionBlock:
+    wait = WaitItem(
+        version=1, at=0, wait="w", turn=1, purpose=purpose, reason=reason, choices=[*choices], pattern=pattern
+    )
+    return QuestionBlock(wait, arguments)
+
+
 EVERYWHERE: list[Block] = [
     UserBlock(HOSTILE, HOSTILE),
     TextBlock(HOSTILE),
     TextBlock(f"# {HOSTILE}\n\n`{HOSTILE}`\n\n```{HOSTILE}\n{HOSTILE}\n```\n\n| {HOSTILE} |\n|---|\n| {HOSTILE} |"),
     TextBlock("&#27;[31m &#x9b;2J &#x202e;x &#8238;y [a](http://x/&#x202e;b) ![i](http://y/\u202ez)"),
     ThinkingBlock(1, HOSTILE),
-    ToolBlock(1, HOSTILE, json.dumps({HOSTILE: HOSTILE}), "failed", HOSTILE, 5),
-    ToolBlock(1, "x", HOSTILE, "done", HOSTILE, 5),
-    QuestionBlock("question", HOSTILE, (HOSTILE,)),
-    QuestionBlock("approval", HOSTILE, ("allow", HOSTILE), json.dumps({HOSTILE: HOSTILE + "\n" + HOSTILE}), HOSTILE),
+    called(1, HOSTILE, json.dumps({HOSTILE: HOSTILE}), "failed", HOSTILE, 5),
+    called(1, "x", HOSTILE, "done", HOSTILE, 5),
+    asked("question", HOSTILE, (HOSTILE,)),
+    asked("approval", HOSTILE, ("allow", HOSTILE), json.dumps({HOSTILE: HOSTILE + "\n" + HOSTILE}), HOSTILE),
     NoticeBlock(HOSTILE, "bad"),
 ]
 
@@ -61,7 +77,7 @@ def test_no_foreign_control_character_reaches_the_terminal(block: Block, columns
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
 def test_whatever_an_agent_says(text: str) -> None:
     painter = Painter(40, colors=True)
-    for block in (TextBlock(text), UserBlock(text), ToolBlock(1, "t", text, "failed", text, 1), NoticeBlock(text)):
+    for block in (TextBlock(text), UserBlock(text), called(1, "t", text, "failed", text, 1), NoticeBlock(text)):
         assert all(foreign(line) == [] for line in painter.block(block))
 
 
@@ -87,17 +103,15 @@ def test_markdown_hides_nothing_that_was_said() -> None:
 def test_a_call_is_one_line_and_fits() -> None:
     long = json.dumps({"path": "p" * 200, "content": "c" * 200})
     for columns in (40, 80, 120):
-        (line,) = draw(ToolBlock(3, "write", long, "done", "", 12), columns)
+        (line,) = draw(called(3, "write", long, "done", "", 12), columns)
         assert line.endswith("· done · 12 ms · [3]")
         assert len(line) <= columns
-    line, why = draw(ToolBlock(3, "write", "{}", "failed", "no such\nfile", 12))
+    line, why = draw(called(3, "write", "{}", "failed", "no such\nfile", 12))
     assert why == "  no such file"
 
 
 def test_an_approval_says_all_that_it_covers() -> None:
-    block = QuestionBlock(
-        "approval", "write a\n9 fake", ("allow", "session"), '{"path": "a", "content": "1\\n2"}', "write:*"
-    )
+    block = asked("approval", "write a\n9 fake", ("allow", "session"), '{"path": "a", "content": "1\\n2"}', "write:*")
     assert draw(block) == [
         "? write a 9 fake",
         "  path: a",
@@ -113,7 +127,7 @@ def test_long_arguments_are_cut_and_say_so() -> None:
     shown = argument_lines(json.dumps({"content": "\n".join(map(str, range(100)))}), most=12)
     assert shown[-1] == "… 89 more lines"
     assert argument_lines("not json", most=3) == ["not json"]
-    shown = draw(QuestionBlock("approval", "write a", ("allow",), json.dumps({"content": "x" * 100_000})))
+    shown = draw(asked("approval", "write a", ("allow",), json.dumps({"content": "x" * 100_000})))
     assert len(shown) < 12
     assert "  /open shows all of it" in shown
 
@@ -133,7 +147,7 @@ def test_how_long_it_thought() -> None:
 
 
 def test_blank_lines_stand_where_the_speaker_changes() -> None:
-    call, said, spoke = ToolBlock(1, "t", "", "done", "", 1), UserBlock("x"), TextBlock("y")
+    call, said, spoke = called(1, "t", "", "done", "", 1), UserBlock("x"), TextBlock("y")
     assert needs_blank_line(said, spoke)
     assert needs_blank_line(spoke, spoke)
     assert needs_blank_line(spoke, call)
@@ -143,5 +157,5 @@ def test_blank_lines_stand_where_the_speaker_changes() -> None:
 
 
 def test_without_colours_there_are_none() -> None:
-    shown = "\n".join(Painter(80, colors=False).block(ToolBlock(1, "t", "", "failed", "x", 1)))
+    shown = "\n".join(Painter(80, colors=False).block(called(1, "t", "", "failed", "x", 1)))
     assert set(re.findall(r"\x1b\[([0-9;]*)m", shown)) <= {"0", "1", "2", "3", "4", "1;4", "2;3"}

@@ -9,6 +9,7 @@ from holdfast.cli.chat.attach import while_away
 from holdfast.cli.chat.blocks import NoticeBlock, QuestionBlock, TextBlock, ThinkingBlock, ToolBlock, UserBlock
 from holdfast.cli.chat.streaming import OTHERWISE
 from holdfast.domain.transcript_items import MessageItem
+from holdfast.domain.transcript_text import call_detail
 from holdfast.schemas.sessions import SessionDetail
 from tests.chat.story import Json, Story
 
@@ -104,7 +105,11 @@ def test_tool_calls_are_one_line_each_and_can_be_opened() -> None:
     story.happened("ToolCallStarted", turn=1, call="1.1.0", tool="read", effect="pure")
     assert [(one.number, one.call.tool) for one in story.view.running] == [(1, "read")]
     ended = {"turn": 1, "call": "1.1.0", "tool": "read", "outcome": "done", "output": "text", "duration_ms": 12}
-    assert story.happened("ToolCallFinished", **ended) == [ToolBlock(1, "read", '{"path": "a"}', "done", "text", 12)]
+    (shown,) = story.happened("ToolCallFinished", **ended)
+    assert isinstance(shown, ToolBlock)
+    call = shown.call
+    assert (shown.number, call.tool, call.arguments, call.state) == (1, "read", '{"path": "a"}', "done")
+    assert (call.output, call.duration_ms) == ("text", 12)
     assert story.view.running == []
     assert story.view.calls[0].call.output == "text"
 
@@ -127,7 +132,7 @@ def test_a_command_that_failed_looks_failed(how: Json, result: str, detail: str)
     ended = {"turn": 1, "call": "1.1.0", "tool": "terminal", "outcome": "done", "output": "x", "duration_ms": 12}
     (shown,) = story.happened("ToolCallFinished", **ended | how)
     assert isinstance(shown, ToolBlock)
-    assert (shown.result, shown.detail) == (result, detail)
+    assert (shown.call.state, call_detail(shown.call)) == (result, detail)
 
 
 def test_the_half_answer_of_a_model_that_failed_stays() -> None:
@@ -144,9 +149,10 @@ def test_an_approval_shows_what_it_is_about() -> None:
     story.answered("", calls=[{"call": "1.1.0", "tool": "write", "arguments": '{"path": "a"}'}])
     choices = ["allow", "session", "always", "deny"]
     shown = story.happened("WaitOpened", **WAIT, purpose="approval", reason="write a needs…", choices=choices)
-    assert shown == [QuestionBlock("approval", "write a needs…", tuple(choices), '{"path": "a"}', "write:*")]
     assert story.view.state == "waiting"
     assert story.view.wait is not None
+    assert shown == [QuestionBlock(story.view.wait, '{"path": "a"}')]
+    assert (story.view.wait.reason, story.view.wait.choices) == ("write a needs…", choices)
     assert story.view.wait.wants_answer
     told = story.happened("WaitAnswered", turn=1, wait="w1", answer="deny", by="cli", note="not there")
     assert told == [NoticeBlock("→ deny (not there) · cli", "plain")]
@@ -156,9 +162,9 @@ def test_an_approval_shows_what_it_is_about() -> None:
 def test_a_question_and_its_answer_are_not_shown_as_a_tool_call_too() -> None:
     story = Story().begin()
     story.answered("", calls=[{"call": "1.1.0", "tool": "question", "arguments": "{}"}])
-    assert story.happened("WaitOpened", **WAIT, purpose="question", reason="Which?", choices=["a"]) == [
-        QuestionBlock("question", "Which?", ("a",), "", "write:*")
-    ]
+    (shown,) = story.happened("WaitOpened", **WAIT, purpose="question", reason="Which?", choices=["a"])
+    assert isinstance(shown, QuestionBlock)
+    assert (shown.wait.reason, shown.wait.choices, shown.arguments) == ("Which?", ["a"], "")
     story.happened("WaitAnswered", turn=1, wait="w1", answer="a", by="cli")
     ended = {"turn": 1, "call": "1.1.0", "tool": "question", "outcome": "done", "output": "a", "duration_ms": 1}
     assert story.happened("ToolCallFinished", **ended) == []
@@ -227,9 +233,9 @@ def test_events_of_the_future_and_of_the_past_do_no_harm() -> None:
     future = {"version": len(story.records) + 1, "at": 0, "event": {"kind": "SomethingNew", "x": 1}}
     assert story.view.apply_record(future) == []
     assert story.view.version == len(story.records) + 1
-    assert story.happened("WaitOpened", turn=1, wait="w", purpose="resume", reason="old") == [
-        QuestionBlock("resume", "old")
-    ]
+    (shown,) = story.happened("WaitOpened", turn=1, wait="w", purpose="resume", reason="old")
+    assert isinstance(shown, QuestionBlock)
+    assert shown.wait.reason == "old"
 
 
 def test_what_happened_while_away() -> None:

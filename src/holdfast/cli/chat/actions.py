@@ -16,7 +16,7 @@ from holdfast.cli.chat.local_state import ReadCursors
 from holdfast.cli.chat.paint import argument_lines, tidy
 from holdfast.cli.chat.passthrough import ThisSession, run_command
 from holdfast.cli.chat.slash import BY_NAME, COMMANDS, Slash
-from holdfast.cli.chat.view import NumberedCall, View
+from holdfast.cli.chat.view import View
 from holdfast.cli.errors import CliError
 from holdfast.cli.hints import error_text, program
 from holdfast.cli.render.sessions import running_tasks_table
@@ -246,14 +246,14 @@ def help_blocks() -> list[Block]:
 
 def call_block(view: View, which: str) -> Block:
     """A tool call by its number, by default the last."""
-    calls = {str(numbered.number): numbered for numbered in view.calls}
+    calls = {str(one.number): one for one in view.calls}
     if not calls:
         return NoticeBlock("There is no tool call to open.")
     found = calls.get(which.strip("[]")) if which else list(calls.values())[-1]
     if found is None:
         return NoticeBlock(f"There is no tool call {one_line(which)}; there is 1 to {len(calls)}.")
     return ListingBlock(
-        [f"[{found.number}] {one_line(found.call.tool)} · {_outcome(found)}", *_indented(_inside(found.call))]
+        [f"[{found.number}] {one_line(found.call.tool)} · {_outcome(found.call)}", *_indented(_inside(found.call))]
     )
 
 
@@ -271,8 +271,8 @@ def thinking_block(view: View, which: str) -> Block:
     return ListingBlock(["✻ thought", *_indented(tidy(thoughts[number - 1]).split("\n"))])
 
 
-def _outcome(numbered: NumberedCall) -> str:
-    return "not started" if numbered.call.state == "pending" else call_result(numbered.call)
+def _outcome(call: ToolCallView) -> str:
+    return "not started" if call.state == "pending" else call_result(call)
 
 
 def _inside(call: ToolCallView) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from holdfast.cli.chat.blocks import Block, DividerBlock, NoticeBlock, divider_block, needs_blank_line, question_block
+from holdfast.cli.chat.blocks import Block, DividerBlock, NoticeBlock, QuestionBlock, divider_block, needs_blank_line
 from holdfast.cli.chat.connection import SessionRef
 from holdfast.cli.chat.local_state import ReadCursors
 from holdfast.cli.chat.paint import Painter
@@ -164,7 +164,7 @@ def _open_wait(client: Client, view: View) -> list[Block]:
     fields = msgspec.structs.asdict(found) | {"item": "wait", "wait": found.id, "at": found.opened_at}
     item = msgspec.convert(fields, WaitItem)
     view.transcript.seed_wait(item)
-    return [question_block(item)]
+    return [QuestionBlock(item)]
 
 
 # --- the first screen -----------------------------------------------------------------------------

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
-from holdfast.cli.render.inbox import is_cut, shown_lines
 from holdfast.cli.screen import format_time, one_line, shorten
 from holdfast.domain.events.chapter import ChapterOpened
-from holdfast.domain.transcript_items import ChapterItem, MessageItem, NoteItem, QueuedItem, SummaryItem, WaitItem
+from holdfast.domain.transcript_items import (
+    ChapterItem,
+    MessageItem,
+    NoteItem,
+    QueuedItem,
+    SummaryItem,
+    ToolCallView,
+    WaitItem,
+)
 from holdfast.domain.transcript_text import chapter_lines, covered_text, summary_text
 
 Tone = Literal["quiet", "plain", "warning", "bad"]
@@ -49,33 +56,19 @@ class ThinkingBlock:
 
 @dataclass(frozen=True, slots=True)
 class ToolBlock:
-    """A tool call that ended."""
+    """A tool call, under the number by which it can be opened."""
 
     number: int
-    tool: str
-    arguments: str
-    result: str
-    """done, started, failed, stopped or unknown."""
-    output: str
-    ms: int
-    task: str = ""
-    detail: str = ""
-    """Its exit code or signal, if that says something."""
+    call: ToolCallView
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionBlock:
     """A question of the agent, or an approval that one of its calls needs."""
 
-    purpose: str
-    reason: str
-    choices: tuple[str, ...] = ()
+    wait: WaitItem
     arguments: str = ""
-    pattern: str = ""
-    shown: tuple[str, ...] = ()
-    """Every argument of a call that waits for an approval, line by line."""
-    cut: bool = False
-    """Whether some of them were shortened."""
+    """Those of its call, where the wait does not show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +175,6 @@ def summary_blocks(item: SummaryItem) -> list[Block]:
     lines = (text, "nothing is deleted: /context shows what the model sees")
     tone: Tone = "quiet" if item.source == "model" else "warning"
     return [DividerBlock(f"{what} of {covered_text(item)}", lines, tone)]
-
-
-def question_block(item: WaitItem, *, arguments: str = "") -> QuestionBlock:
-    """Return the question of a wait."""
-    return QuestionBlock(
-        item.purpose,
-        item.reason,
-        tuple(item.choices),
-        "" if item.shown else arguments,
-        item.pattern,
-        tuple(shown_lines(item.shown)),
-        is_cut(item.shown),
-    )
 
 
 def divider_block(item: ChapterItem | ChapterOpened) -> DividerBlock:

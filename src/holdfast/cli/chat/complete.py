@@ -113,7 +113,7 @@ class ChatCompleter(Completer):
             choices = self._catalog.get(ARGUMENTS[name])
         elif name == "open" and not before:
             calls = reversed(self._view().calls)
-            choices = [(str(numbered.number), one_line(numbered.call.tool)) for numbered in calls]
+            choices = [(str(one.number), one_line(one.call.tool)) for one in calls]
         for choice, meta in choices:
             if choice.startswith(word) or (word and word.lower() in meta.lower()):
                 yield Completion(choice, start_position=-len(word), display_meta=meta)

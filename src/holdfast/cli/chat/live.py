@@ -98,10 +98,10 @@ def _thinking(live: LiveState, painter: Painter) -> list[str]:
 def _calls(live: LiveState, painter: Painter) -> list[str]:
     running = live.view.running
     lines = [""] if running and needs_blank_line(live.last, NoticeBlock("")) else []
-    for numbered in running:
-        call = numbered.call
+    for block in running:
+        call = block.call
         took = _seconds(live.clock_ms - (call.started_at or live.clock_ms))
-        ending = f" · running · {took} · [{numbered.number}]"
+        ending = f" · running · {took} · [{block.number}]"
         what = call_line(call.tool, call.arguments, painter.columns - len(ending) - 2)
         lines.append(painter.text("⚙ ", "yellow") + painter.text(what) + painter.text(ending, "dim"))
     return lines

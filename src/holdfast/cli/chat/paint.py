@@ -37,9 +37,10 @@ from holdfast.cli.chat.blocks import (
     UserBlock,
     needs_blank_line,
 )
-from holdfast.cli.render.inbox import choice_note
+from holdfast.cli.render.inbox import choice_note, is_cut, shown_lines
 from holdfast.cli.render.transcript import arguments_text
 from holdfast.cli.screen import SHORT_ID, clean, duration, one_line, plural, shorten
+from holdfast.domain.transcript_text import call_detail
 
 MESSAGE_LINES = 40
 MESSAGE_CHARACTERS = 4_000
@@ -186,18 +187,18 @@ class Painter:
 
     def _tool_call(self, block: ToolBlock) -> RenderableType:
         """Draw a call in one line; of a failure also the first line of its message."""
-        rest = f" · {duration(block.ms)}{f' · task {block.task[:SHORT_ID]}' if block.task else ''} · [{block.number}]"
-        if block.detail:
-            rest = f" · {block.detail}{rest}"
-        ending = f" · {block.result}{rest}"
-        what = call_line(block.tool, block.arguments, self.columns - len(ending) - 2)
+        call, detail = block.call, call_detail(block.call)
+        task = f" · task {call.task[:SHORT_ID]}" if call.task else ""
+        rest = f"{f' · {detail}' if detail else ''} · {duration(call.duration_ms or 0)}{task} · [{block.number}]"
+        ending = f" · {call.state}{rest}"
+        what = call_line(call.tool, call.arguments, self.columns - len(ending) - 2)
         line = Text.assemble(
-            ("⚙ ", "dim"), what, (" · ", "dim"), (block.result, COLORS.get(block.result, "none")),
+            ("⚙ ", "dim"), what, (" · ", "dim"), (call.state, COLORS.get(call.state, "none")),
             (rest, "dim"),
         )  # fmt: skip
-        if block.result in ("done", "started"):
+        if call.state in ("done", "started"):
             return line
-        said = _last_line(block.output) if block.detail else one_line(tidy(block.output))
+        said = _last_line(call.output) if detail else one_line(tidy(call.output))
         why = shorten(said, self.columns - 4)
         return Group(line, Text(f"  {why}", style="dim")) if why else line
 
@@ -244,22 +245,24 @@ def _user_message(block: UserBlock) -> RenderableType:
 
 
 def _question(block: QuestionBlock) -> RenderableType:
-    reason = tidy(block.reason) if block.purpose == "question" else one_line(tidy(block.reason))
+    wait = block.wait
+    reason = tidy(wait.reason) if wait.purpose == "question" else one_line(tidy(wait.reason))
     parts: list[RenderableType] = [Text(reason, style="bold")]
     if block.arguments:
         lines = argument_lines(block.arguments, most=ARGUMENT_LINES)
         shown = [shorten(line, ARGUMENT_COLUMNS) for line in lines]
         parts += [Text(line, style="dim") for line in shown]
-        is_cut = len(lines) > ARGUMENT_LINES or shown != lines
-        parts += [Text("/open shows all of it", style="dim")] if is_cut else []
-    if block.shown:
-        lines = _at_most([shorten(tidy(line), ARGUMENT_COLUMNS) for line in block.shown], APPROVAL_LINES)
+        cut = len(lines) > ARGUMENT_LINES or shown != lines
+        parts += [Text("/open shows all of it", style="dim")] if cut else []
+    if wait.shown:
+        whole = shown_lines(wait.shown)
+        lines = _at_most([shorten(tidy(line), ARGUMENT_COLUMNS) for line in whole], APPROVAL_LINES)
         parts += [Text(line, style=_diff_style(line)) for line in lines]
-        if block.cut or len(lines) > APPROVAL_LINES or any(len(line) > ARGUMENT_COLUMNS for line in block.shown):
+        if is_cut(wait.shown) or len(lines) > APPROVAL_LINES or any(len(line) > ARGUMENT_COLUMNS for line in whole):
             parts.append(Text("/open shows all of it", style="dim"))
-    for number, choice in enumerate(block.choices, 1):
-        if block.purpose == "approval":
-            note = choice_note(choice, block.pattern)
+    for number, choice in enumerate(wait.choices, 1):
+        if wait.purpose == "approval":
+            note = choice_note(choice, wait.pattern)
             parts.append(Text.assemble((f"{number} ", "cyan"), f"{one_line(choice):9}", (note, "dim")))
         else:
             parts.append(Text.assemble((f"{number} ", "cyan"), one_line(choice)))

@@ -14,11 +14,11 @@ from holdfast.cli.chat.blocks import (
     Block,
     DividerBlock,
     NoticeBlock,
+    QuestionBlock,
     Tone,
     ToolBlock,
     divider_block,
     message_blocks,
-    question_block,
     summary_blocks,
 )
 from holdfast.cli.chat.streaming import AnswerStream
@@ -48,7 +48,6 @@ from holdfast.domain.transcript_items import (
 )
 from holdfast.domain.transcript_text import (
     answer_text,
-    call_detail,
     notice_text,
     turn_end_text,
 )
@@ -59,14 +58,6 @@ if TYPE_CHECKING:
 
 QUESTION = "question"
 """The tool by which an agent asks a person."""
-
-
-@dataclass(frozen=True, slots=True)
-class NumberedCall:
-    """A tool call under the number by which it can be opened."""
-
-    number: int
-    call: ToolCallView
 
 
 @dataclass(slots=True)
@@ -203,15 +194,15 @@ class View:
         )
 
     @property
-    def calls(self) -> list[NumberedCall]:
+    def calls(self) -> list[ToolBlock]:
         """Every tool call that was shown."""
         found = ((number, self.transcript.find_call(call)) for call, number in self._numbers.items())
-        return [NumberedCall(number, call) for number, call in found if call is not None]
+        return [ToolBlock(number, call) for number, call in found if call is not None]
 
     @property
-    def running(self) -> list[NumberedCall]:
+    def running(self) -> list[ToolBlock]:
         """The calls that were started and have not ended."""
-        return [numbered for numbered in self.calls if numbered.call.state == "running"]
+        return [one for one in self.calls if one.call.state == "running"]
 
     # --- what comes -----------------------------------------------------------------------------
 
@@ -307,10 +298,7 @@ class View:
             return []
         if call.tool == QUESTION and call.state == "done":
             return []  # the question and its answer were shown
-        number, detail = self._numbers[call.call], call_detail(call)
-        return [
-            ToolBlock(number, call.tool, call.arguments, call.state, call.output, call.duration_ms, call.task, detail)
-        ]
+        return [ToolBlock(self._numbers[call.call], call)]
 
     def _wait_blocks(self, item: WaitItem) -> list[Block]:
         if item.answer is not None:
@@ -318,10 +306,8 @@ class View:
             return [] if item.purpose == "retry" else [NoticeBlock(said, "plain")]
         if item.purpose == "retry":
             return [NoticeBlock(f"waits and tries again: {item.reason}", "warning")]
-        call = self.transcript.find_call(item.call)
-        return [
-            question_block(item, arguments=call.arguments if call is not None and item.purpose == "approval" else "")
-        ]
+        call = self.transcript.find_call(item.call) if item.purpose == "approval" and not item.shown else None
+        return [QuestionBlock(item, "" if call is None else call.arguments)]
 
     def _notice_blocks(self, item: NoticeItem) -> list[Block]:
         text = notice_text(item.event, clock=format_time)
