@@ -8,6 +8,7 @@ from holdfast.domain.events import AnyEvent, Record, task_stream
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.task import TaskStopRequested
 from holdfast.domain.reset import RunningTask
+from holdfast.domain.text import duration
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.schemas.tasks import TaskView
 from holdfast.store.contract import Store, Write
@@ -15,7 +16,6 @@ from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.log import lifetime_set, stop_requested
 from holdfast.tasks.queries import TaskQueries
-from holdfast.tasks.views import age
 
 
 class RunningTasks:
@@ -86,7 +86,7 @@ class RunningTasks:
 
 def running_tasks(running: list[RunningTask]) -> Conflict:
     """Return an error that lists the running tasks; the next request must say what happens to them."""
-    lines = [f"{one.task} {one.title} ({_seen(one)}, {age(one.age_ms)})" for one in running]
+    lines = [f"{one.task} {one.title} ({_seen(one)}, {duration(one.age_ms)})" for one in running]
     message = f"{len(running)} still running in the background: {'; '.join(lines)}."
     return Conflict(message, hint="Choose what happens to them: `--running keep` or `--running stop`.")
 

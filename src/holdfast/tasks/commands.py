@@ -37,7 +37,7 @@ from holdfast.store.log_follower import LogFollower
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.cleanup import clear_left_over, remove_if_in_log
 from holdfast.tasks.defaults import CommandDefaults, Environments
-from holdfast.tasks.lifetimes import TaskLifetimes, may_end_commands
+from holdfast.tasks.lifetimes import TaskLifetimes
 from holdfast.tasks.log import (
     TaskLog,
     left_behind,
@@ -51,6 +51,7 @@ from holdfast.timings import USUAL, TaskTimings
 
 KNOWN_SECONDS = 5.0  # how long a start waits to find out the state of all commands
 SWEEP_SECONDS = 60.0
+ENDS = frozenset({"TurnFinished", "SessionArchived", "SessionDeleted"})  # what may end the lifetime of a command
 log = logging.getLogger(__name__)
 
 
@@ -85,9 +86,10 @@ class CommandTasks:
         """By task: the signals that are being sent to its command."""
         self._ended_in_turn: dict[str, list[str]] = {}
         """By session: ended commands whose output may be in the results of its open turn, and so on disk twice."""
-        self._environments, sweep = Environments(defaults.root), self._stop_orphans
+        self._environments = Environments(defaults.root)
+        wanted, sweep = (lambda _, kind: kind in ENDS), self._stop_orphans
         self._follower = LogFollower(
-            store, self._react, wanted=may_end_commands, name="the tasks", sweep=sweep, sweep_seconds=SWEEP_SECONDS
+            store, self._react, wanted=wanted, name="the tasks", sweep=sweep, sweep_seconds=SWEEP_SECONDS
         )
         self._remembered = task_log.changes.remembered()  # before anybody can start something new
 
@@ -235,9 +237,7 @@ class CommandTasks:
         """Stop a command: write the request, then send SIGTERM, then SIGKILL."""
         task = row.id
         if row.state != "running":
-            left = await self.task_log.find(
-                task_of_left(task)
-            )  # the processes that it left behind are a task of their own
+            left = await self.task_log.find(task_of_left(task))  # the processes that it left are a task of their own
             if left is None or left.state != "running":
                 raise Conflict(f"Task {task} has already ended: {row.state}, {row.reason}.")
             task, row = left.id, left

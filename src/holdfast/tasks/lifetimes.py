@@ -39,8 +39,3 @@ class TaskLifetimes:
         if row.until is not None and self._clock.now() >= row.until:
             return "its time limit had passed"
         return await self.why_over(row, begun=False)
-
-
-def may_end_commands(_stream: str, kind: str) -> bool:
-    """Return whether an event of this kind may end the lifetime of a command."""
-    return kind in ("TurnFinished", "SessionArchived", "SessionDeleted")

@@ -79,7 +79,7 @@ def table(views: list[TaskView], *, session: str) -> str:
 
 
 def _line(view: TaskView, mark: str) -> str:
-    parts = [view.id, view.kind, view.state if view.state != "running" else f"running {age(view.duration_ms)}"]
+    parts = [view.id, view.kind, view.state if view.state != "running" else f"running {duration(view.duration_ms)}"]
     if view.activity:
         parts.append(" ".join(filter(None, (view.activity, view.activity_detail))))
     if view.pid is not None and view.state == "running":
@@ -91,18 +91,6 @@ def _line(view: TaskView, mark: str) -> str:
     if view.stale:
         parts.append("stale")
     return f"{', '.join(parts)}, {size(view.output_bytes)} of output: {view.title}{mark}"
-
-
-def age(milliseconds: int) -> str:
-    """Return an age as in 4 s, 12 m, 3 h 10 m, 5 d."""
-    seconds = milliseconds // 1000
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} m"
-    if seconds < 86_400:
-        return f"{seconds // 3600} h {seconds % 3600 // 60} m"
-    return f"{seconds // 86_400} d"
 
 
 def size(count: int) -> str:
