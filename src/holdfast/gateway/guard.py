@@ -99,8 +99,8 @@ class Guard:
             return Refusal(403, "forbidden", "Requests from other sites are refused.")
         found = self._credential(headers, origin)
         upgrade = scope["type"] == "websocket"
-        if not upgrade and is_public(scope["path"]):
-            found = found if isinstance(found, Visitor) else ANYBODY
+        if isinstance(found, Refusal) and not upgrade and is_public(scope["path"]):
+            found = ANYBODY
         by_page = isinstance(found, Visitor) and (found.device or scope["path"] == LOGIN)
         if by_page and not pages and (upgrade or scope["method"] not in READING):
             return Refusal(403, "forbidden", "A request of a browser needs an Origin header.")

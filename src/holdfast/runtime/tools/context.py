@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from holdfast.domain.errors import HoldfastError
 from holdfast.network_mounts import NetworkMounts
 from holdfast.secrets import NO_SECRETS
 from holdfast.tasks.sandbox import SandboxPolicy
@@ -30,6 +31,11 @@ KEPT = (1 << 20, 4 << 20)
 
 class ToolFailed(Exception):
     """A tool did not do what was asked, for this reason."""
+
+    @classmethod
+    def by(cls, error: HoldfastError) -> ToolFailed:
+        """Return what the model reads of an error: its message and its hint."""
+        return cls(f"{error.message} {error.hint}".strip())
 
 
 @dataclass(frozen=True, slots=True)

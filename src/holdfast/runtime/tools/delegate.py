@@ -67,7 +67,7 @@ class Delegate:
                     await self._agent_tasks.start(started, profile=profile, caller=caller, rights=rights)
             row = await self._task_queries.find(task)
         except HoldfastError as error:
-            raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
+            raise ToolFailed.by(error) from error
         return ToolOutput(
             f"Task {task} is {row.state}: the agent {profile} works on it in the background.",
             task=task,

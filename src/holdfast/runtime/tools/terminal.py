@@ -135,7 +135,7 @@ class TerminalTools:
         try:
             return (self._tasks.intent(await asyncio.to_thread(self._task, task, context, arguments)),)
         except Rejected as error:
-            raise _failed(error) from error
+            raise ToolFailed.by(error) from error
 
     async def run(self, context: ToolContext, arguments: TerminalArguments) -> ToolOutput:
         """Start the command of this call, unless that was done before; wait for it, or leave it in the background."""
@@ -145,7 +145,7 @@ class TerminalTools:
             try:
                 await self._tasks.start_command(await asyncio.to_thread(self._task, task, context, arguments))
             except Rejected as error:
-                raise _failed(error) from error
+                raise ToolFailed.by(error) from error
             row = await self._task_queries.find(task)
         since = row.started_at
         if row.state == "running" and row.pid is None:  # the gateway was killed before the command began
@@ -236,7 +236,7 @@ class ProcessTool:
                 _check_input(context, started)
             return ToolOutput(await self._act(context, row, arguments), task=row.id)
         except HoldfastError as error:
-            raise ToolFailed(f"{error.message} {error.hint}".strip()) from error
+            raise ToolFailed.by(error) from error
 
     async def _list(self, context: ToolContext) -> str:
         views = await self._task_queries.running()
@@ -293,10 +293,6 @@ def _check_input(context: ToolContext, started: TaskStarted) -> None:
             f"Task {started.task} was started by {started.by}, outside of the rules for agents; only people type "
             f'into it. The rule "{OTHERS_TASKS}" = "allow" would open it.'
         )
-
-
-def _failed(error: Rejected) -> ToolFailed:
-    return ToolFailed(f"{error.message} {error.hint}".strip())
 
 
 def _end(row: TaskRow) -> CommandEnd:
