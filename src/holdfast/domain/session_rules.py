@@ -66,6 +66,7 @@ from holdfast.domain.next_step import Finish, Partial, closing_events
 from holdfast.domain.queue import QUEUE_LIMIT, QueuedInput, edited, find
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
+from holdfast.domain.text import without_markdown
 
 TITLE_FROM_TEXT = 60
 CLOSED_TO_OTHERS = (
@@ -374,6 +375,7 @@ def _title_not_blank(title: str) -> None:
 
 
 def title_from(text: str) -> str:
-    """Return a title made from the first line of the first message."""
-    line = text.lstrip()[: 4 * TITLE_FROM_TEXT].partition("\n")[0].strip()
+    """Return a title made from the first line of the first message, without the signs of Markdown."""
+    start = text.lstrip()[: 4 * TITLE_FROM_TEXT]
+    line = (without_markdown(start).strip() or start).partition("\n")[0].strip()
     return line if len(line) <= TITLE_FROM_TEXT else line[: TITLE_FROM_TEXT - 1].rstrip() + "…"

@@ -57,7 +57,7 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.session import TurnState, is_person_active
 from holdfast.domain.session_rules import title_from
-from holdfast.domain.text import shorten
+from holdfast.domain.text import shorten, without_markdown
 from holdfast.store.rows import AnswerRow, SessionRow, TurnRow, WaitRow
 
 if TYPE_CHECKING:
@@ -129,7 +129,8 @@ def session_after(row: SessionRow, event: SessionEvent, record: Record) -> Sessi
     at, version = record.at, record.version
     match event:
         case ModelResponded():
-            count, preview = row.message_count + bool(event.text), shorten(event.text, PREVIEW) or row.preview
+            said = shorten(without_markdown(event.text[: 4 * PREVIEW]), PREVIEW)
+            count, preview = row.message_count + bool(event.text), said or row.preview
             return replace(row, version=version, updated_at=at, message_count=count, preview=preview)
         case (
             ModelRequested()

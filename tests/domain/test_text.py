@@ -1,0 +1,51 @@
+"""Titles and previews: Markdown without its signs."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.domain.session_rules import title_from
+from holdfast.domain.text import shorten, without_markdown
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("# The plan", "The plan"),
+        ("It reads **once per line item** and *then* again.", "It reads once per line item and then again."),
+        ("See [the notes](docs/notes.md) and ![a graph](g.png).", "See the notes and a graph."),
+        ("Run `make test` first", "Run make test first"),
+        ("- [ ] one\n- two\n* three\n1. four", "one two three 1. four"),
+        ("> quoted\n\n---\nrest", "quoted rest"),
+        ("```python\nprint(1)\n```", "print(1)"),
+        ("| version | p95 |\n| --- | ---: |\n| 4.11 | 236 ms |", "version p95 4.11 236 ms"),
+        ("~~old~~ new", "old new"),
+        ("***both***", "both"),
+    ],
+)
+def test_the_signs_of_markdown_go(written: str, read: str) -> None:
+    assert shorten(without_markdown(written), 120) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rename __init__.py",
+        "2 * 3 * 4",
+        "count src/*.py,*.js",
+        "delete *.pyc and *.pyo",
+        "a_b_c and snake_case",
+        "use a | b in the shell",
+        "C# or F#",
+        "-1 is not found",
+        "what does a ** b do?",
+    ],
+)
+def test_what_only_looks_like_markdown_stays(text: str) -> None:
+    assert without_markdown(text) == text
+
+
+def test_a_title_is_the_first_line_that_says_something() -> None:
+    assert title_from("```sh\nmake **all**\n```\nfails") == "make all"
+    assert title_from("## Fix the *login*\nplease") == "Fix the login"
+    assert title_from("***") == "***"
