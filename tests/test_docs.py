@@ -110,7 +110,7 @@ def test_every_verb_is_documented() -> None:
 
 
 def test_every_demo_verb_is_documented() -> None:
-    verbs = re.findall(r"^  (\w+)", HELP, re.MULTILINE)
+    verbs = re.findall(r"^ {4}(\w+)", HELP, re.MULTILINE)
     assert len(verbs) >= 7
     assert not [verb for verb in verbs if f"`{verb}`" not in page("docs/demo.md")]
 

@@ -46,6 +46,11 @@ async def test_it_does_what_the_lines_say(script: str, says: str) -> None:
     assert (answer.text, answer.calls, answer.finish_reason) == (says, [], "stop")
 
 
+async def test_what_it_thinks_is_not_in_its_answer() -> None:
+    answer = await ask(user("think 0.01 let me see\nsay hello"))
+    assert (answer.text, answer.thinking) == ("hello", "let me see")
+
+
 async def test_it_counts_and_echoes_over_turns() -> None:
     earlier: list[Message] = [user("say a", 1), AgentMessage(1, "a", "", [])]
     assert (await ask(*earlier, user("count\necho", 2), turn=2)).text == (

@@ -176,6 +176,8 @@ class StepItem(TranscriptItem, tag="step"):
     problem: Problem | None = None
     finish: FinishReason | None = None
     usage: Usage | None = None
+    thinking_ms: int = 0
+    """How long it thought."""
     ended_at: int | None = None
 
     def end(self, event: ModelResponded | ModelInterrupted | ModelFailed, at: int) -> None:
@@ -183,6 +185,7 @@ class StepItem(TranscriptItem, tag="step"):
         self.text, self.ended_at = event.text, at
         if isinstance(event, ModelResponded):
             self.state, self.thinking, self.usage = "done", event.thinking, event.usage
+            self.thinking_ms = event.thinking_ms
             self.calls = [ToolCallView(call=one.call, tool=one.tool, arguments=one.arguments) for one in event.calls]
             self.finish = event.finish_reason
             self.cut_reason = LENGTH_LIMIT if event.finish_reason == "length" else ""

@@ -22,29 +22,31 @@ from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequ
 from holdfast.timings import USUAL
 
 HELP = """I am the demo agent: a script, not an AI. I read your message line by line. These commands work:
-  say TEXT            answer with TEXT
-  slow SECONDS TEXT   answer word by word, for this many seconds
-  read PATH           read a file with the tool `read`
-  write PATH TEXT     write a file with the tool `write`
-  sh COMMAND          run a command with the tool `terminal`, and wait
-  bg COMMAND          run a command in the background
-  tasks               list the running background tasks
-  inbox               list what waits for a person
-  wait TASK           wait until a task has ended
-  delegate TEXT       start another demo agent in the background with TEXT
-  call TOOL JSON      call any tool with these arguments
-  complete TEXT       on a card: complete it
-  block REASON        on a card: block it
-  heartbeat TEXT      on a card: report progress
-  leave               on a card: end the turn without a result
-  crash               fail like a model whose provider is down
-  hang                do nothing for a day
-  count               say how many of your messages I have seen, and quote the first
-  echo                repeat your previous message
-  recall TEXT         search this session, also from before a reset or a summary
-  fill TOKENS         answer with this many words, to make the context long
-  summary fail|hang|ok   choose what my next summaries do
-  fail                fail like a broken model"""
+
+    say TEXT            answer with TEXT
+    slow SECONDS TEXT   answer word by word, for this many seconds
+    think SECONDS TEXT  think TEXT for this many seconds
+    read PATH           read a file with the tool `read`
+    write PATH TEXT     write a file with the tool `write`
+    sh COMMAND          run a command with the tool `terminal`, and wait
+    bg COMMAND          run a command in the background
+    tasks               list the running background tasks
+    inbox               list what waits for a person
+    wait TASK           wait until a task has ended
+    delegate TEXT       start another demo agent in the background with TEXT
+    call TOOL JSON      call any tool with these arguments
+    complete TEXT       on a card: complete it
+    block REASON        on a card: block it
+    heartbeat TEXT      on a card: report progress
+    leave               on a card: end the turn without a result
+    crash               fail like a model whose provider is down
+    hang                do nothing for a day
+    count               say how many of your messages I have seen, and quote the first
+    echo                repeat your previous message
+    recall TEXT         search this session, also from before a reset or a summary
+    fill TOKENS         answer with this many words, to make the context long
+    summary fail|hang|ok   choose what my next summaries do
+    fail                fail like a broken model"""
 QUOTE = 400
 MAX_SLOW_SECONDS = 86_400.0
 MAX_FILL = 200_000
@@ -66,6 +68,7 @@ class TimedText:
 
     text: str
     seconds: float = 0.0
+    is_thinking: bool = False
 
 
 class DemoModel:
@@ -85,7 +88,7 @@ class DemoModel:
         if request.about:
             yield await _summary(request.about, self._hang_seconds)
             return
-        text, calls = "", list[WantedCall]()
+        text, thinking, calls = "", "", list[WantedCall]()
         reported = _report(request.messages)
         if reported:
             text = reported
@@ -97,12 +100,13 @@ class DemoModel:
                 continue
             hangs = line.verb == "hang" and not line.rest
             speech = TimedText("done", self._hang_seconds) if hangs else _speak(line, request.messages)
-            async for piece in _say(speech, first=not text):
-                text += piece
-                yield ModelDelta(piece)
+            async for piece in _say(speech, first=not (thinking if speech.is_thinking else text)):
+                delta = ModelDelta(thinking=piece) if speech.is_thinking else ModelDelta(piece)
+                text, thinking = text + delta.text, thinking + delta.thinking
+                yield delta
         asked = sum(map(message_size, request.messages)) if request.tokens is None else request.tokens
         usage = Usage(input_tokens=asked, output_tokens=len(text) >> TOKEN_SHIFT)
-        yield ModelAnswer(text, calls=calls, finish_reason="tool_calls" if calls else "stop", usage=usage)
+        yield ModelAnswer(text, thinking, calls=calls, finish_reason="tool_calls" if calls else "stop", usage=usage)
 
 
 def next_lines(messages: list[Message], turn: int, step: int = 0) -> list[Line]:
@@ -185,15 +189,15 @@ def _speak(line: Line, messages: list[Message]) -> TimedText:
     match line.verb:
         case "say" if line.rest:
             return TimedText(line.rest)
-        case "slow":
+        case "slow" | "think" as verb:
             seconds, _, text = line.rest.partition(" ")
             try:
                 duration = float(seconds)
             except ValueError:
-                return TimedText(f"slow needs a number of seconds, not {seconds!r}. Example: slow 10 one two three")
+                return TimedText(f"{verb} needs a number of seconds, not {seconds!r}. Example: {verb} 10 one two three")
             if not (0 <= duration <= MAX_SLOW_SECONDS) or not text.strip():
-                return TimedText("slow needs seconds (up to a day) and a text. Example: slow 10 one two three")
-            return TimedText(text.strip(), duration)
+                return TimedText(f"{verb} needs seconds (up to a day) and a text. Example: {verb} 10 one two three")
+            return TimedText(text.strip(), duration, is_thinking=verb == "think")
         case "count" if not line.rest:
             plural = "" if len(users) == 1 else "s"
             return TimedText(f"I have seen {len(users)} user message{plural}; the first was: {_quote(users[0])}")

@@ -264,6 +264,8 @@ class ModelResponded(Event, frozen=True):
     duration_ms: int
     signature: str = ""
     """The provider's signature of the thinking, which must be sent back to it."""
+    thinking_ms: int = 0
+    """From the request to the last of its thinking; 0 without any."""
 
 
 class ModelInterrupted(Event, frozen=True):

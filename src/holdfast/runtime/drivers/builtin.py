@@ -64,6 +64,8 @@ class BuiltinDriver:
         """The request of the model call that was prepared."""
         self._fixed_tokens = 0
         """The tokens of its instructions and tools."""
+        self._thought_until = 0
+        """When the last piece of thinking of the open request came; 0 before the first."""
         self._allowed: Allowed | None = None
         """The tool call that was prepared, bound to what was checked."""
         self._begun_before: Effect | None = None
@@ -165,6 +167,7 @@ class BuiltinDriver:
     async def _call_model(self, session: Session, agent: Agent, step: CallModel) -> Events:
         writer, started = self._writer, self._clock.now()
         assert self._request is not None
+        self._thought_until = 0
         writer.start_text(turn=step.turn, step=step.step)
         try:
             answer = await stream_answer(
@@ -181,9 +184,13 @@ class BuiltinDriver:
             now, partial = self._clock.now(), writer.end_text()
             return Events(failure_events(session, problem, partial, again, now=now, limits=agent.limits))
         writer.end_text()  # before it is written: no follower gets a delta after the answer
-        return Events([response_event(step, answer, elapsed(self._clock, started))])
+        took = elapsed(self._clock, started)
+        thought = min(took, max(0, self._thought_until - started)) if answer.thinking else 0
+        return Events([response_event(step, answer, took, thinking_ms=thought)])
 
     def _show(self, piece: ModelDelta) -> None:
+        if piece.thinking:
+            self._thought_until = self._clock.now()
         self._writer.add_text(piece.text, piece.thinking)
 
     # --- tools ----------------------------------------------------------------------------------
@@ -295,7 +302,7 @@ def _of_the_directory(context: ToolContext) -> str:
     return f"{AGENTS_FILE} in the working directory says:\n{text[:AGENTS_LIMIT]}{cut}"
 
 
-def response_event(step: CallModel, answer: ModelAnswer, duration_ms: int) -> ModelResponded:
+def response_event(step: CallModel, answer: ModelAnswer, duration_ms: int, *, thinking_ms: int = 0) -> ModelResponded:
     """Return the event of an answer. Its calls get ids of ours, since providers reuse theirs."""
     calls = [
         Call(call=f"{step.turn}.{step.step}.{index}", tool=wanted.tool, arguments=wanted.arguments)
@@ -311,6 +318,7 @@ def response_event(step: CallModel, answer: ModelAnswer, duration_ms: int) -> Mo
         usage=answer.usage,
         duration_ms=duration_ms,
         signature=answer.signature,
+        thinking_ms=thinking_ms,
     )
 
 
