@@ -318,6 +318,22 @@ def test_unread_counts_the_agents_texts_behind_the_cursor(gateway: GatewayProces
     assert gateway.session(session)["unread"] == 0
 
 
+def test_all_unread_is_counted_by_kind_and_not_by_page(gateway: GatewayProcess) -> None:
+    browser = Browser(gateway)
+    mine = [gateway.create("say one") for _ in range(2)]
+    background = gateway.command("POST", "/v1/tasks/agents", {"prompt": "say hi\nsay ho"})["session"]
+    for session in (*mine, background):
+        gateway.until_rest(session)
+    one = {"sessions": 1, "messages": 1}
+    none = {"sessions": 0, "messages": 0}
+    assert browser.get("/v1/unread") == {"mine": {"sessions": 2, "messages": 2}, "worker": none, "background": one}
+    browser.see(mine[0], 5)
+    assert browser.get("/v1/unread")["mine"] == one
+    gateway.command("POST", f"/v1/sessions/{mine[1]}/archive", {})
+    assert browser.get("/v1/unread") == {"mine": none, "worker": none, "background": one}
+    assert gateway.get("/v1/unread") == {"mine": none, "worker": none, "background": none}  # no device
+
+
 # --- while away -------------------------------------------------------------------------------------
 
 
@@ -343,13 +359,18 @@ def test_while_away_says_what_was_missed(gateway: GatewayProcess, browser: Brows
         "messages": len(texts),
         "first": texts[0],
         "since": records[seen - 1]["at"],
+        "looked_at": found["looked_at"],
         "tool_calls": len([r for r in records[seen:] if r["event"]["kind"] == "ToolCallFinished"]),
         "tasks": {"done": 0, "failed": 1, "stopped": 0, "lost": 0},
         "questions": 0,
         "failures": 1,
     }
     assert found["tool_calls"] == 1 and task
-    assert gateway.get(f"/v1/sessions/{session}/away", after=seen) == found
+    assert records[seen - 1]["at"] <= found["looked_at"] <= records[seen]["at"]
+    assert gateway.get(f"/v1/sessions/{session}/away", after=seen) == found | {"looked_at": 0}  # no device
+    browser.see(session, seen)  # nothing new was read, but it was looked at
+    again = browser.get(f"/v1/sessions/{session}/away")
+    assert again["after"] == seen and again["looked_at"] >= records[-1]["at"]
     nothing = browser.get(f"/v1/sessions/{session}/away?after={len(records)}")
     assert (nothing["messages"], nothing["first"], nothing["failures"]) == (0, None, 0)
     assert browser.request("GET", f"/v1/sessions/{session}/away?after={len(records) + 1}").status_code == 409

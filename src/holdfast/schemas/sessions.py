@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -20,6 +20,10 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     duplicate: bool
     warning: str = ""
     """What could not be done although the command was accepted, such as saving a permission."""
+
+
+SessionKind = Literal["mine", "worker", "background"]
+"""Of a person, of a worker on the board, or of an agent in the background."""
 
 
 class SessionView(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +50,7 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     chapter: int
     unread: int = 0
     """Finished answers that this device has not read; 0 for the bearer token."""
+    kind: SessionKind = "mine"
 
 
 class SessionPage(msgspec.Struct, frozen=True):
@@ -53,6 +58,21 @@ class SessionPage(msgspec.Struct, frozen=True):
 
     sessions: list[SessionView]
     next: str | None
+
+
+class UnreadCount(msgspec.Struct, frozen=True):
+    """How many sessions have answers that this device has not read, and how many answers that are."""
+
+    sessions: int = 0
+    messages: int = 0
+
+
+class Unread(msgspec.Struct, frozen=True, kw_only=True):
+    """What this device has not read in the sessions of the list, by their kind; zeros for the bearer token."""
+
+    mine: UnreadCount = UnreadCount()
+    worker: UnreadCount = UnreadCount()
+    background: UnreadCount = UnreadCount()
 
 
 class TurnView(msgspec.Struct, frozen=True, kw_only=True):

@@ -104,6 +104,16 @@ class DeviceStore(ABC):
         found = await self._fetch.values("count_unread", device=device, sessions=sessions)
         return dict.fromkeys(sessions, 0) | dict(found)
 
+    async def all_unread(self, device: str) -> dict[str, tuple[int, int]]:
+        """How many sessions of the list have such texts, and how many texts that are, by the kind of session."""
+        found = await self._fetch.values("count_all_unread", device=device)
+        return {kind: (sessions, messages) for kind, sessions, messages in found}
+
+    async def looked_at(self, device: str, session: str) -> int:
+        """When it last looked at a session; 0 when that is not known."""
+        found = await self._fetch.values("looked_at_session", device=device, session=session)
+        return int(found[0][0]) if found else 0
+
     async def since(self, session: str, *, after: int, upto: int) -> SinceSummary:
         """What happened in a session after a version and up to another, in numbers."""
         within = {"stream": session_stream(session), "after": after, "upto": upto}

@@ -150,18 +150,27 @@ class ProjectionReads:
         """One session by id or unique prefix."""
         return await _SESSION.look_up(self._fetch, prefix)
 
-    async def sessions(self, *, archived: bool, before: SessionCursor, limit: int, text: str = "") -> list[SessionRow]:
-        """A page of the list, newest first; with a text, only those that have it in their title."""
+    async def sessions(
+        self, *, archived: bool, before: SessionCursor, limit: int, text: str = "", kind: str = ""
+    ) -> list[SessionRow]:
+        """A page of the list, newest first; with a text, only those that have it in their title, and with a kind only
+        those of a person, of workers on the board, or of agents in the background.
+        """
         return await self._fetch.rows(
             "list_sessions",
             SessionRow,
             text=text.casefold(),
+            kind=kind,
             archived=archived,
             before_pinned=before.pinned,
             before_at=before.at,
             before_id=before.id,
             limit=limit,
         )
+
+    async def sessions_of_runs(self, sessions: list[str]) -> set[str]:
+        """Those of these sessions in which a worker of a card works or worked."""
+        return {id for (id,) in await self._fetch.values("sessions_of_runs", sessions=sessions)}
 
     async def sessions_in(self, cwd: str, *, limit: int) -> list[SessionRow]:
         """The sessions of a directory without those of cards, newest first."""

@@ -143,9 +143,8 @@ async def while_away(request: Request) -> Response:
     gateway = gateway_of(request)
     row = await session_of(request)
     query = parse_query(request, AwayQuery)
-    after = query.after
+    after, device = query.after, device_of(request)
     if after is None:
-        device = device_of(request)
         after = min(row.version, await gateway.store.devices.read_position(device, row.id)) if device else 0
     if after > row.version:
         raise Conflict(f"The cursor {after} is ahead of the session, which ends at {row.version}.")
@@ -156,6 +155,7 @@ async def while_away(request: Request) -> Response:
         messages=found.messages,
         first=found.first,
         since=found.since,
+        looked_at=await gateway.store.devices.looked_at(device, row.id) if device else 0,
         tool_calls=found.tool_calls,
         tasks=EndedTasks(**found.tasks),
         questions=found.questions,

@@ -39,10 +39,11 @@ UPDATE devices SET seen_at = CASE WHEN seen_at < :at THEN :at ELSE seen_at END W
 SELECT id, hash, name, created_at, seen_at FROM devices ORDER BY created_at, id;
 
 -- name: save_cursor
--- How far a device has read in a session; it only grows.
-INSERT INTO cursors (device, session, version) VALUES (:device, :session, :version)
+-- How far a device has read in a session, and when it looked there last; both only grow.
+INSERT INTO cursors (device, session, version, seen_at) VALUES (:device, :session, :version, :at)
 ON CONFLICT (device, session) DO UPDATE
-    SET version = CASE WHEN cursors.version < excluded.version THEN excluded.version ELSE cursors.version END
+    SET version = CASE WHEN cursors.version < excluded.version THEN excluded.version ELSE cursors.version END,
+        seen_at = CASE WHEN cursors.seen_at < excluded.seen_at THEN excluded.seen_at ELSE cursors.seen_at END
 RETURNING version;
 
 -- name: save_last_session
@@ -76,6 +77,21 @@ SELECT s.id AS session, (
 ) AS unread
 FROM sessions s JOIN devices d ON d.id = :device LEFT JOIN cursors c ON c.device = d.id AND c.session = s.id
 WHERE s.id IN :sessions;
+
+-- name: count_all_unread
+-- The finished texts of the agent behind a device's cursors, in all sessions of the list, by the kind of session.
+SELECT CASE WHEN s.id IN (SELECT session FROM runs) THEN 'worker'
+        WHEN s.task <> '' THEN 'background' ELSE 'mine' END AS kind,
+    COUNT(DISTINCT s.id) AS sessions, COUNT(*) AS messages
+FROM devices d JOIN sessions s ON s.archived = FALSE LEFT JOIN cursors c ON c.device = d.id AND c.session = s.id
+JOIN answers t ON t.session = s.id AND t.version > COALESCE(c.version, 0)
+    AND (c.version IS NOT NULL OR t.at > d.created_at)
+WHERE d.id = :device AND s.version > COALESCE(c.version, 0) AND (c.version IS NOT NULL OR s.updated_at > d.created_at)
+GROUP BY 1;
+
+-- name: looked_at_session
+-- When a device last looked at a session.
+SELECT seen_at FROM cursors WHERE device = :device AND session = :session;
 
 -- name: delete_cursors
 -- Gone with their session.

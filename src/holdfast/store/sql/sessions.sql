@@ -2,11 +2,13 @@
 
 -- name: list_sessions
 -- A page of the list, pinned ones first, then newest first; keyset paging by (pinned, updated_at, id). An empty text
--- fits every title.
+-- fits every title, an empty kind every session.
 SELECT * FROM sessions
 WHERE archived = :archived AND (pinned < :before_pinned OR (pinned = :before_pinned
     AND (updated_at < :before_at OR (updated_at = :before_at AND id > :before_id))))
     AND (:text = '' OR has_text(:text, title))
+    AND (:kind = '' OR :kind = CASE WHEN id IN (SELECT session FROM runs) THEN 'worker'
+        WHEN task <> '' THEN 'background' ELSE 'mine' END)
 ORDER BY pinned DESC, updated_at DESC, id LIMIT :limit;
 
 -- name: sessions_in
@@ -14,6 +16,10 @@ ORDER BY pinned DESC, updated_at DESC, id LIMIT :limit;
 SELECT * FROM sessions WHERE archived = FALSE AND cwd = :cwd
     AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id)
 ORDER BY updated_at DESC, id LIMIT :limit;
+
+-- name: sessions_of_runs
+-- Those of these sessions in which a worker of a card works or worked.
+SELECT DISTINCT session FROM runs WHERE session IN :sessions;
 
 -- name: get_session
 -- One session.

@@ -48,7 +48,7 @@ class SqliteDevices(DeviceStore):
             where = {"device": device, "session": session}
             if not tx.run("save_last_session", where | {"at": at}).fetchall():
                 raise NotFound("There is no such device any more.")
-            return int(tx.run("save_cursor", where | {"version": version}).fetchone()[0])
+            return int(tx.run("save_cursor", where | {"version": version, "at": at}).fetchone()[0])
 
         return await self._writer.do(mark)
 

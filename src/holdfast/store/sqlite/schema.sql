@@ -227,6 +227,7 @@ CREATE TABLE cursors (
     device TEXT NOT NULL REFERENCES devices (id) ON DELETE CASCADE,
     session TEXT NOT NULL,
     version INTEGER NOT NULL CHECK (version >= 0),
+    seen_at INTEGER NOT NULL DEFAULT 0, -- when it was last looked at; 0 for before that was kept
     PRIMARY KEY (device, session)
 ) WITHOUT ROWID;
 
