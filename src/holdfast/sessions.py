@@ -20,7 +20,8 @@ from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import evolve, fold
-from holdfast.domain.session_rules import create, decide, fork
+from holdfast.domain.session_fork import fork
+from holdfast.domain.session_rules import create, decide
 from holdfast.store.contract import Append, Appended, CommandKey, Decide, Store, Write
 
 KEPT = 256

@@ -26,7 +26,7 @@ from holdfast.domain.events.session import DriverOutputRead, RunBound, RunReleas
 from holdfast.domain.history import AgentMessage, UserMessage
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.domain.session_rules import fork
+from holdfast.domain.session_fork import fork
 from tests.actors import person
 from tests.domain.book import PROBLEM, Book
 

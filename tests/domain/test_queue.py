@@ -17,7 +17,7 @@ from holdfast.domain.next_step import Begin
 from holdfast.domain.queue import QUEUE_LIMIT, edited
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.domain.session_rules import fork
+from holdfast.domain.session_fork import fork
 from tests.actors import person
 from tests.domain.book import ID, Book
 

@@ -37,7 +37,7 @@ from holdfast.domain.reset import (
 )
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.domain.session_rules import fork
+from holdfast.domain.session_fork import fork
 from tests.actors import person
 from tests.domain.book import Book
 

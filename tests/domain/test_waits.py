@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from holdfast.domain.commands import AnswerWait, ChooseAgent, UndoTurn
+from holdfast.domain.commands import AnswerWait, ChooseAgent, RepeatTurn, UndoTurn
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record
 from holdfast.domain.events.actor import THE_CLOCK, Actor, AgentActor, RunActor, TaskActor
@@ -35,7 +35,8 @@ from holdfast.domain.next_step import (
 )
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.domain.session_rules import decide, fork
+from holdfast.domain.session_fork import fork
+from holdfast.domain.session_rules import decide
 from tests.actors import person
 from tests.domain.book import Book, answer
 from tests.domain.steps import next_step
@@ -241,3 +242,24 @@ def test_a_fork_knows_the_same_and_goes_its_own_way() -> None:
     assert users == [m.text for m in book.session.messages if isinstance(m, UserMessage)]
     waits = {event.wait for _, event in events if isinstance(event, WaitOpened)}
     assert not waits & {record.event.wait for record in book.records if isinstance(record.event, WaitOpened)}
+
+
+def test_a_repeated_turn_takes_all_later_ones_out_and_says_its_messages_as_one() -> None:
+    book = Book()
+    for text in ("one", "two", "three"):
+        book.say(text)
+        book.begin().answer("done").finish()
+    book.tell(RepeatTurn(turn=2))
+    assert [m.text for m in book.session.messages if isinstance(m, UserMessage)] == ["one"]
+    assert [queued.event.text for queued in book.session.queue] == ["two"]
+    book.begin()
+    with pytest.raises(Conflict, match="A turn is running"):
+        book.tell(RepeatTurn())
+    book.answer("done").finish()
+    with pytest.raises(Conflict, match="does not see turn 3"):
+        book.tell(RepeatTurn(turn=3))
+    with pytest.raises(Rejected, match="empty"):
+        book.tell(RepeatTurn(text="  "))
+    book.tell(RepeatTurn(text="other"))
+    assert [m.text for m in book.session.messages if isinstance(m, UserMessage)] == ["one"]
+    assert [queued.event.text for queued in book.session.queue] == ["other"]

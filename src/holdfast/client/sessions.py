@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from holdfast.client.http import HttpClient, quote
-from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, SessionPage
+from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, SessionKind, SessionPage
 
 if TYPE_CHECKING:
     from holdfast.domain.command import InputMode
@@ -27,6 +27,7 @@ class SessionApi:
         self,
         *,
         text: str = "",
+        kind: SessionKind | Literal[""] = "",
         cwd: str = "",
         archived: bool = False,
         at_work: bool = False,
@@ -38,6 +39,7 @@ class SessionApi:
             SessionPage,
             "/v1/sessions",
             text=text or None,
+            kind=kind or None,
             cwd=cwd or None,
             archived=archived,
             at_work=at_work or None,
@@ -54,12 +56,14 @@ class SessionApi:
         text: str | None = None,
         *,
         profile: str | None = None,
+        model: str | None = None,
         cwd: str | None = None,
         title: str | None = None,
         id: str | None = None,
     ) -> Accepted:
         """Begin a session, at once with its first message if there is a text."""
-        return self._client.post(Accepted, "/v1/sessions", id=id, text=text, profile=profile, cwd=cwd, title=title)
+        agent = {"profile": profile, "model": model, "cwd": cwd}
+        return self._client.post(Accepted, "/v1/sessions", id=id, text=text, title=title, **agent)
 
     def send(self, session: str, text: str, *, mode: InputMode = "queue", id: str | None = None) -> Accepted:
         """Say something. While a turn runs it waits (`queue`), joins it (`steer`) or stops it (`interrupt`)."""
@@ -84,6 +88,12 @@ class SessionApi:
     def undo(self, session: str) -> Accepted:
         """Take the last turn out of what the model sees; it stays in the log."""
         return self._client.post(Accepted, f"{_path(session)}/undo")
+
+    def repeat(
+        self, session: str, text: str | None = None, *, turn: int | None = None, id: str | None = None
+    ) -> Accepted:
+        """Undo a turn (the last one) and all later ones, and send its messages again, or another text."""
+        return self._client.post(Accepted, f"{_path(session)}/repeat", id=id, turn=turn, text=text)
 
     def archive(self, session: str, *, running: WhatRuns | None = None) -> Accepted:
         """Take it out of the list; nothing is deleted. `running` says what becomes of what still runs."""

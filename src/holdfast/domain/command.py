@@ -13,6 +13,8 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=TEXT_LIMIT)]
 Title = Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
 Path = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+ModelName = Annotated[str, msgspec.Meta(max_length=200)]
+"""`demo` or PROVIDER:MODEL; empty for the profile's own."""
 InputId = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from holdfast.domain.command import TEXT_LIMIT, Command, InputId, InputMode, Name, Path, Text, Title
+from holdfast.domain.command import TEXT_LIMIT, Command, InputId, InputMode, ModelName, Name, Path, Text, Title
 from holdfast.domain.events.card import BlockKind, CardStatus, ResumePolicy
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.task import Lifetime, TaskOutcome
@@ -104,9 +104,7 @@ class FollowCard(Command, frozen=True):
 
 
 class MoveCard(Command, frozen=True):
-    """Move the card to another column: triage, todo, scheduled (with a time), review, or ready if it is not running. A
-    running card is stopped.
-    """
+    """Move the card: triage, todo, scheduled (with a time), review, or ready if not running. A run is stopped."""
 
     status: CardStatus
     at: Annotated[int, msgspec.Meta(ge=0)] | None = None
@@ -174,6 +172,7 @@ class CreateSession(Command, frozen=True):
 
     text: Text | None = None
     profile: Name | None = None
+    model: ModelName | None = None
     cwd: Path | None = None
     title: Title | None = None
 
@@ -222,11 +221,18 @@ class ChooseAgent(Command, frozen=True):
     """Switch to another profile, or to another model (empty: the profile's own)."""
 
     profile: Name | None = None
-    model: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    model: ModelName | None = None
 
 
 class UndoTurn(Command, frozen=True):
     """Hide the last turn from the model. It stays in the log, and its effects are not undone."""
+
+
+class RepeatTurn(Command, frozen=True):
+    """Undo a turn (by default the last one) and all later ones, and send its messages again, or `text` instead."""
+
+    turn: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    text: Text | None = None
 
 
 class DismissFailure(Command, frozen=True):
@@ -269,9 +275,8 @@ class DeleteSession(Command, frozen=True):
 
 
 class ResetSession(Command, frozen=True):
-    """Open a new chapter: the model starts with an empty context, and nothing is deleted.
-
-    `running` says what happens to running tasks. With `note`, the agent first writes a note for the next chapter.
+    """Open a new chapter: the model starts with an empty context, and nothing is deleted. `running` says what happens
+    to running tasks. With `note`, the agent first writes a note for the next chapter.
     """
 
     running: WhatRuns | None = None
@@ -376,6 +381,7 @@ SessionCommand = (
     | AnswerWait
     | ChooseAgent
     | UndoTurn
+    | RepeatTurn
     | DismissFailure
     | RenameSession
     | ArchiveSession

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import blake2s
 from typing import assert_never
 
 import msgspec
@@ -16,6 +15,7 @@ from holdfast.domain.commands import (
     DismissFailure,
     PinSession,
     RenameSession,
+    RepeatTurn,
     RestoreSession,
     ReviseInput,
     SendMessage,
@@ -27,45 +27,34 @@ from holdfast.domain.commands import (
     WithdrawInput,
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
-from holdfast.domain.events import AnyEvent, Record
+from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.actor import Actor, is_person
 from holdfast.domain.events.chapter import (
     ChapterRejoined,
     ResetPolicy,
     ResetPolicySet,
-    ResetPostponed,
-    SummaryFailed,
     SummaryRequested,
-    SummaryStarted,
-    SummaryWritten,
 )
-from holdfast.domain.events.parts import Forked, Grant, GrantScope, Usage
+from holdfast.domain.events.parts import Grant, GrantScope
 from holdfast.domain.events.session import (
     AgentChosen,
-    DriverOutputRead,
     FailureDismissed,
     InputReceived,
     InputRevised,
     InputWithdrawn,
-    ModelResponded,
-    RunBound,
-    RunReleased,
     SessionArchived,
     SessionCreated,
     SessionPinned,
     SessionRenamed,
     SessionRestored,
     StopRequested,
-    TurnBackgrounded,
     TurnUndone,
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.domain.history import WHOLE_TURN
-from holdfast.domain.next_step import Finish, Partial, closing_events
-from holdfast.domain.queue import QUEUE_LIMIT, QueuedInput, edited, find
+from holdfast.domain.history import WHOLE_TURN, UserMessage
+from holdfast.domain.queue import QUEUE_LIMIT, QueuedInput, find
 from holdfast.domain.session import Session
-from holdfast.domain.session_fold import fold
 from holdfast.domain.text import without_markdown
 
 TITLE_FROM_TEXT = 60
@@ -75,6 +64,7 @@ CLOSED_TO_OTHERS = (
     WithdrawInput,
     ChooseAgent,
     UndoTurn,
+    RepeatTurn,
     ArchiveSession,
     UndoReset,
     CompactSession,
@@ -88,76 +78,12 @@ def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: 
         _title_not_blank(command.title)
     title = command.title or title_from(command.text or "")
     events: list[AnyEvent] = [SessionCreated(session=session, profile=profile, cwd=cwd, title=title, by=by)]
+    if command.model:
+        events.append(AgentChosen(profile=profile, model=command.model, by=by))
     if command.text is not None:
         _not_blank(command.text)
         events.append(InputReceived(input=id, text=command.text, mode="queue", by=by))
     return events
-
-
-def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int) -> list[tuple[int, AnyEvent]]:
-    """Return the events of a fork with their times: copies of those of its parent.
-
-    What no turn had taken stays behind, and a turn that was open is closed as far as it had come. The rules for
-    its reset are those of the parent, and count from now on: what happened long ago does not make it idle. What the
-    parent's answers cost is counted there and not again.
-    """
-    copy = fold(Session(session), parent)
-    dropped, reads = edited(parent)
-    dropped |= {queued.event.input for queued in copy.queue}
-    last = parent[-1].version
-    source = parent[0].stream.removeprefix("session/")
-    born = SessionCreated(
-        session=session,
-        profile=copy.profile,
-        cwd=copy.cwd,
-        title=title,
-        by=by,
-        driver=copy.driver,
-        origin=Forked(parent=source, version=last, workspace_of=copy.workspace_of),
-        rights=copy.rights if copy.rights.layers else None,
-    )
-    events: list[tuple[int, AnyEvent]] = [(parent[0].at, born)]
-    for record in parent[1:]:
-        match record.event:
-            case InputReceived(input=input):
-                if input not in dropped:
-                    events.append((record.at, reads[input]))
-            case (
-                RunBound()
-                | RunReleased()
-                | InputRevised()
-                | InputWithdrawn()
-                | SessionPinned()
-                | SessionRenamed()
-                | StopRequested()
-                | DriverOutputRead()
-            ):
-                continue
-            case SessionArchived() | SessionRestored() | TurnBackgrounded() | ResetPostponed() | ResetPolicySet():
-                continue
-            case SummaryRequested() | SummaryStarted() | SummaryFailed() | SummaryWritten(purpose="hand_over"):
-                continue
-            case WaitOpened(wait=wait) | WaitAnswered(wait=wait) as event:
-                renamed = msgspec.structs.replace(event, wait=_wait_of_fork(session, wait))
-                events.append((record.at, renamed))
-            case ModelResponded() | SummaryWritten() as event:  # paid for there, not here
-                usage = Usage(context_tokens=event.usage.context_tokens)
-                events.append((record.at, msgspec.structs.replace(event, usage=usage)))
-            case event:
-                events.append((record.at, event))
-    if copy.turn is not None:
-        finish = Finish(copy.turn.number, "stopped", "the session was forked here")
-        alone = msgspec.structs.replace(copy, queue=())
-        events += [(parent[-1].at, event) for event in closing_events(alone, finish, Partial(), now=parent[-1].at)]
-    if copy.turn is None and copy.last_turn is not None and copy.last_turn.outcome == "failed":
-        events.append((now, FailureDismissed(turn=copy.last_turn.number, by=by)))  # it failed there, not here
-    events.append((now, ResetPolicySet(policy=copy.policy, by=by)))
-    return events
-
-
-def _wait_of_fork(session: str, wait: str) -> str:
-    """Return the id of the copy of a wait; ids of waits are unique in the home."""
-    return blake2s(f"{session}/{wait}".encode(), digest_size=6).hexdigest()
 
 
 def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> list[AnyEvent]:
@@ -177,13 +103,7 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
         case WithdrawInput(input=input):
             return [_withdraw(session, input, by)]
         case StopTurn(turn=wanted):
-            if session.turn is None:
-                raise Conflict("No turn is running, so there is nothing to stop.")
-            if wanted not in (None, session.turn.number):
-                raise Conflict(f"Turn {wanted} has ended; turn {session.turn.number} is running now.")
-            if session.turn.stop is not None:
-                raise Conflict("This turn is being stopped already.")
-            return [StopRequested(turn=session.turn.number, by=by)]
+            return [_stop(session, wanted, by)]
         case AnswerWait():
             return [_answer(session, command, by)]
         case ChooseAgent(profile=profile, model=model):
@@ -193,6 +113,8 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
             return [AgentChosen(profile=chosen, model=kept if model is None else model, by=by)]
         case UndoTurn():
             return [TurnUndone(turn=_last_turn(session), by=by)]
+        case RepeatTurn(turn=turn, text=text):
+            return _repeat(session, turn, text, id=id, by=by)
         case DismissFailure():
             return [_dismiss(session, by)]
         case RenameSession(title=title):
@@ -225,6 +147,16 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
 def _merged(before: ResetPolicy, chosen: ResetPolicy) -> ResetPolicy:
     named = {name: value for name, value in msgspec.structs.asdict(chosen).items() if value is not None}
     return msgspec.structs.replace(before, **named)
+
+
+def _stop(session: Session, wanted: int | None, by: Actor) -> StopRequested:
+    if session.turn is None:
+        raise Conflict("No turn is running, so there is nothing to stop.")
+    if wanted not in (None, session.turn.number):
+        raise Conflict(f"Turn {wanted} has ended; turn {session.turn.number} is running now.")
+    if session.turn.stop is not None:
+        raise Conflict("This turn is being stopped already.")
+    return StopRequested(turn=session.turn.number, by=by)
 
 
 def _dismiss(session: Session, by: Actor) -> FailureDismissed:
@@ -320,6 +252,22 @@ def _last_turn(session: Session) -> int:
     if last is None:
         raise Conflict("There is no turn to undo since the chapter or its summary began.")
     return last
+
+
+def _repeat(session: Session, turn: int | None, text: str | None, *, id: str, by: Actor) -> list[AnyEvent]:
+    """Return the events that undo a turn and all later ones, and that send its messages again as one."""
+    last = _last_turn(session)
+    wanted = last if turn is None else turn
+    if not session.chapter.start < wanted <= last or wanted in session.undone:
+        hint = f"`holdfast sessions fork {session.id} --at VERSION` goes on from there in another session."
+        raise Conflict(f"The model does not see turn {wanted}.", hint=hint)
+    if text is None:
+        said = (one for one in session.messages if isinstance(one, UserMessage) and one.turn == wanted)
+        text = "\n\n".join(message.text for message in said)
+        if not text:
+            raise Conflict(f"Turn {wanted} was not begun by a message.", hint="Give a text.")
+    undone = [TurnUndone(turn=n, by=by) for n in range(last, wanted - 1, -1) if n not in session.undone]
+    return [*undone, *_send(session, text, InputReceived(input=id, text=text, mode="queue", by=by))]
 
 
 def _context_at_rest(session: Session) -> None:

@@ -51,6 +51,13 @@ COMMANDS = (
     SlashCommand("interrupt", "TEXT", "stop the turn and say it"),
     SlashCommand("stop", "", "stop the turn (Ctrl-C); queued messages stay"),
     SlashCommand("undo", "", "take the last turn out of what the model sees", "sessions undo SESSION", changes=True),
+    SlashCommand(
+        "repeat",
+        "[TEXT]",
+        "undo the last turn and send its message again, or TEXT",
+        "sessions repeat SESSION",
+        changes=True,
+    ),
     SlashCommand("open", "[N]", "all of a tool call (Ctrl-O: of the last one)"),
     SlashCommand("thinking", "[N]", "what it thought (Ctrl-T: the last time)"),
     SlashCommand("tasks", "[VERB …]", "what runs in the background; history, log, show, stop, prune …", "tasks"),

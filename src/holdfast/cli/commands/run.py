@@ -40,19 +40,31 @@ cwd_option = click.option(
 @verb(cls=TextCommand)
 @click.argument("prompt", type=TEXT)
 @profile_option
+@click.option("--model", metavar="NAME", help="Which model, as PROVIDER:MODEL; by default the one of the agent.")
 @cwd_option
 @click.option(
     "--detach", is_flag=True, help="Make it a task: print the id of its session and leave; the work continues."
 )
 @patience_option
-def run(cli: Cli, prompt: str, profile: str | None, cwd: str | None, detach: bool, patience: float) -> int:
+def run(
+    cli: Cli,
+    prompt: str,
+    *,
+    profile: str | None,
+    model: str | None,
+    cwd: str | None,
+    detach: bool,
+    patience: float,
+) -> int:
     """Begin a session with PROMPT and print the answer. `-` reads it from standard input.
 
     Starts a gateway in the background when none runs. Ctrl-C detaches: the work continues.
     """
     agent: Json = {"profile": profile, "cwd": cwd or str(Path.cwd())}
+    if detach and model is not None:
+        raise CliError("A task has the model of its profile.", hint="Leave --model or --detach out.", code=USAGE)
     if not detach:
-        accepted = cli.send_command(Accepted, "/v1/sessions", text=prompt, **agent)
+        accepted = cli.send_command(Accepted, "/v1/sessions", text=prompt, model=model, **agent)
         return wait_for_answer(cli, accepted, patience=patience)
     task = cli.send_command(TaskAccepted, "/v1/tasks/agents", prompt=prompt, **agent)
     session = task.session  # it has the id of the task

@@ -52,9 +52,14 @@ def sessions() -> None:
 
 @sessions.verb("Look", "list")
 @click.option("--archived", is_flag=True, help="Those that were archived.")
+@click.option(
+    "--kind",
+    type=click.Choice(["mine", "worker", "background"]),
+    help="Only yours, those of workers on the board, or those of agents in the background.",
+)
 @limit_option
 @before_option
-def list_sessions(cli: Cli, archived: bool, limit: int, before: str | None) -> None:
+def list_sessions(cli: Cli, archived: bool, kind: str | None, limit: int, before: str | None) -> None:
     """List the sessions, newest first."""
 
     def text(page: SessionPage) -> str:
@@ -62,12 +67,15 @@ def list_sessions(cli: Cli, archived: bool, limit: int, before: str | None) -> N
             return render.sessions_table(page.sessions)
         if before:
             return "No more sessions."
+        if kind:
+            return "No session of this kind is archived." if archived else "No session is of this kind."
         none = f'No sessions yet. Try: {program()} run --profile demo "say hello"'
         return "No session is archived." if archived else none
 
-    body = cli.client.get("/v1/sessions", archived=archived, limit=limit, before=before)
+    body = cli.client.get("/v1/sessions", archived=archived, kind=kind, limit=limit, before=before)
     if cursor := cli.show(body, SessionPage, text).next:
-        cli.hint(f"more: holdfast sessions list{' --archived' if archived else ''} --before {cursor}")
+        chosen = (" --archived" if archived else "") + (f" --kind {kind}" if kind else "")
+        cli.hint(f"more: holdfast sessions list{chosen} --before {cursor}")
 
 
 @sessions.verb("Look")
@@ -217,6 +225,20 @@ def undo(cli: Cli, session: str) -> None:
     """
     done = "the model does not see the last turn any more; it stays in the log"
     cli.accepted(cli.client.sessions.undo(session), done)
+
+
+@sessions.verb("Change", cls=TextCommand)
+@session_argument
+@click.argument("text", type=TEXT, required=False)
+@click.option("--turn", type=click.IntRange(1), metavar="N", help="Turn N and all later ones; by default the last.")
+def repeat(cli: Cli, session: str, text: str | None, turn: int | None) -> None:
+    """Undo the last turn of SESSION and send its message again, or TEXT instead.
+
+    The turn stays in the log, and what it did to files is not taken back.
+    """
+    accepted = cli.client.sessions.repeat(session, text, turn=turn)
+    cli.accepted(accepted, "sent again; the model does not see what it answered before")
+    cli.hint(f"the answer: holdfast sessions log {accepted.session} --follow")
 
 
 @sessions.verb("Change")

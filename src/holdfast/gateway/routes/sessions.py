@@ -22,6 +22,7 @@ from holdfast.domain.commands import (
     ForkSession,
     PinSession,
     RenameSession,
+    RepeatTurn,
     RestoreSession,
     ReviseInput,
     SendMessage,
@@ -56,9 +57,12 @@ from holdfast.schemas.sessions import (
     SearchHit,
     SearchPage,
     SessionDetail,
+    SessionKind,
     SessionPage,
     SessionView,
     TurnView,
+    Unread,
+    UnreadCount,
 )
 from holdfast.store.reads import SessionCursor
 from holdfast.store.rows import SessionRow
@@ -72,9 +76,16 @@ routes = Routes("sessions")
 async def shown(gateway: Gateway, rows: list[SessionRow], request: Request) -> list[SessionView]:
     """Return sessions as the API shows them, with what the calling device has not read."""
     device = device_of(request)
-    unread = await gateway.store.devices.unread(device, [row.id for row in rows]) if device else {}
-    shapes = [msgspec.convert(row, SessionView, from_attributes=True) for row in rows]
-    return [msgspec.structs.replace(one, unread=unread[one.id]) if unread.get(one.id) else one for one in shapes]
+    ids = [row.id for row in rows]
+    unread = await gateway.store.devices.unread(device, ids) if device else {}
+    workers = await gateway.store.sessions_of_runs(ids)
+
+    def shape(row: SessionRow) -> SessionView:
+        kind: SessionKind = "worker" if row.id in workers else "background" if row.task else "mine"
+        view = msgspec.convert(row, SessionView, from_attributes=True)
+        return msgspec.structs.replace(view, unread=unread.get(row.id, 0), kind=kind)
+
+    return [shape(row) for row in rows]
 
 
 def passed_on(command: type[SessionCommand]) -> Handler:
@@ -106,6 +117,8 @@ async def create_session(request: Request) -> Response:
     command, caller = await parse_command(request, CreateSession, subject="")
     profile = command.profile or gateway.profiles.default
     check_profile(gateway, profile)
+    if command.model:
+        gateway.models.check(command.model)
     cwd = await working_directory(gateway, command.cwd)
     if command.text is not None:
         caller = caller.replying(input=caller.key.id)
@@ -122,6 +135,10 @@ class SessionListQuery(QueryShape, frozen=True):
     limit: PageLimit = 50
     before: Annotated[str, Meta(pattern=PINNED_CURSOR, description="`next` of the previous page.")] = ""
     text: Annotated[str, Meta(max_length=500, description="A text in the title.")] = ""
+    kind: Annotated[
+        Literal["", "mine", "worker", "background"],
+        Meta(description="Sessions of a person, of workers on the board, or of agents in the background."),
+    ] = ""
     at_work: Annotated[bool, Meta(description="All sessions that are not idle; other parameters are ignored.")] = False
     cwd: Annotated[
         str, Meta(max_length=4096, description="Sessions of this directory without workers of cards, newest first.")
@@ -144,12 +161,22 @@ async def list_sessions(request: Request) -> Response:
         )
     at_ms, _, id = query.before.removeprefix("p").partition("-")
     cursor = SessionCursor(int(at_ms), id, pinned=query.before.startswith("p")) if query.before else SessionCursor()
-    rows = await gateway.store.sessions(archived=query.archived, before=cursor, limit=query.limit, text=query.text)
+    rows = await gateway.store.sessions(
+        archived=query.archived, before=cursor, limit=query.limit, text=query.text, kind=query.kind
+    )
     following = None
     if len(rows) == query.limit:
         last = rows[-1]
         following = f"{'p' if last.pinned else ''}{last.updated_at}-{last.id}"
     return json_response(SessionPage(await shown(gateway, rows, request), following))
+
+
+@routes.get("/v1/unread", Unread)
+async def unread(request: Request) -> Response:
+    """Count what this device has not read in the sessions of the list."""
+    gateway, device = gateway_of(request), device_of(request)
+    found = await gateway.store.devices.all_unread(device) if device else {}
+    return json_response(Unread(**{kind: UnreadCount(*counts) for kind, counts in found.items()}))
 
 
 @routes.get("/v1/sessions/{id}", SessionDetail)
@@ -189,6 +216,15 @@ async def send_message(request: Request) -> Response:
                 raise  # otherwise a run has just begun
     commented = caller.replying(session=row.id, input=COMMENT + caller.key.id)
     return accepted(Accepted, await gateway.cards.execute(run.card, CommentCard(text=command.text), commented))
+
+
+@routes.command("/v1/sessions/{id}/repeat", RepeatTurn)
+async def repeat_turn(request: Request) -> Response:
+    """Undo a turn (by default the last one) and all later ones, and send its messages again, or another text."""
+    row = await session_of(request)
+    command, caller = await parse_command(request, RepeatTurn, subject=row.id)
+    said = caller.replying(session=row.id, input=caller.key.id)
+    return accepted(Accepted, await gateway_of(request).sessions.execute(row.id, command, said))
 
 
 @routes.command("/v1/sessions/{id}/agent", ChooseAgent)
