@@ -62,8 +62,9 @@ class SessionApi:
         id: str | None = None,
     ) -> Accepted:
         """Begin a session, at once with its first message if there is a text."""
-        agent = {"profile": profile, "model": model, "cwd": cwd}
-        return self._client.post(Accepted, "/v1/sessions", id=id, text=text, title=title, **agent)
+        return self._client.post(
+            Accepted, "/v1/sessions", id=id, text=text, profile=profile, model=model, cwd=cwd, title=title
+        )
 
     def send(self, session: str, text: str, *, mode: InputMode = "queue", id: str | None = None) -> Accepted:
         """Say something. While a turn runs it waits (`queue`), joins it (`steer`) or stops it (`interrupt`)."""

@@ -49,6 +49,7 @@ export interface AwaySummary {
   readonly messages: number;
   readonly first: number | null;
   readonly since: number;
+  readonly looked_at: number;
   readonly tool_calls: number;
   readonly tasks: EndedTasks;
   readonly questions: number;
@@ -439,6 +440,7 @@ export interface CreateSession {
   readonly command?: "CreateSession";
   readonly text?: string | null;
   readonly profile?: string | null;
+  readonly model?: string | null;
   readonly cwd?: string | null;
   readonly title?: string | null;
 }
@@ -741,6 +743,7 @@ export interface ModelResponded {
   readonly usage: Usage;
   readonly duration_ms: number;
   readonly signature?: string;
+  readonly thinking_ms?: number;
 }
 
 export interface MoveCard {
@@ -938,6 +941,12 @@ export interface LogRecord {
 export interface RenameSession {
   readonly command?: "RenameSession";
   readonly title: string;
+}
+
+export interface RepeatTurn {
+  readonly command?: "RepeatTurn";
+  readonly turn?: number | null;
+  readonly text?: string | null;
 }
 
 export interface RerunTask {
@@ -1283,6 +1292,7 @@ export interface SessionView {
   readonly pinned: boolean;
   readonly chapter: number;
   readonly unread?: number;
+  readonly kind?: "background" | "mine" | "worker";
 }
 
 export interface SetResetPolicy {
@@ -1381,6 +1391,7 @@ export interface StepItem {
   readonly problem?: Problem | null;
   readonly finish?: "length" | "other" | "stop" | "tool_calls" | null;
   readonly usage?: Usage | null;
+  readonly thinking_ms?: number;
   readonly ended_at?: number | null;
   readonly version: number;
   readonly at: number;
@@ -1783,6 +1794,17 @@ export interface UnlinkCard {
   readonly parent: string;
 }
 
+export interface Unread {
+  readonly mine?: UnreadCount;
+  readonly worker?: UnreadCount;
+  readonly background?: UnreadCount;
+}
+
+export interface UnreadCount {
+  readonly sessions?: number;
+  readonly messages?: number;
+}
+
 export interface Usage {
   readonly input_tokens?: number;
   readonly output_tokens?: number;
@@ -1957,6 +1979,7 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/pin": { readonly takes: PinSession; readonly gives: Accepted };
   readonly "DELETE /v1/sessions/{id}/queue/{input}": { readonly takes: undefined; readonly gives: Accepted };
   readonly "PATCH /v1/sessions/{id}/queue/{input}": { readonly takes: QueueEdit; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/repeat": { readonly takes: RepeatTurn; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/reset": { readonly takes: undefined; readonly gives: ResetOutlook };
   readonly "POST /v1/sessions/{id}/reset": { readonly takes: ResetSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/reset/policy": { readonly takes: SetResetPolicy; readonly gives: Accepted };
@@ -1983,5 +2006,6 @@ export interface Routes {
   readonly "GET /v1/tasks/{id}/wait": { readonly takes: undefined; readonly gives: TaskView };
   readonly "GET /v1/tasks/{id}/why": { readonly takes: undefined; readonly gives: Why };
   readonly "POST /v1/tasks/{id}/write": { readonly takes: WriteTask; readonly gives: WriteResult };
+  readonly "GET /v1/unread": { readonly takes: undefined; readonly gives: Unread };
   readonly "GET /v1/why": { readonly takes: undefined; readonly gives: Why };
 }

@@ -59,10 +59,14 @@ export interface StepItem extends At {
   readonly model: string;
   readonly text: string;
   readonly thinking: string;
+  /** How long it thought; 0 when that is not known. */
+  readonly thinkingMs: number;
   readonly calls: readonly CallView[];
   readonly live: boolean;
   /** Why the answer was cut, when it was. */
   readonly cut: string;
+  /** The same step was asked again after that. */
+  readonly again: boolean;
   readonly problem: Problem | null;
   readonly finish: string;
   readonly askedAt: number;

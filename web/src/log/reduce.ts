@@ -177,6 +177,7 @@ function fold(view: Draft, record: LogRecord): void {
       break;
     case "ModelRequested":
       dropEmptyLive(view);
+      askedAgain(view, event.turn, event.step);
       view.model = event.model;
       view.spoken = { text: 0, thinking: 0 };
       view.items.push({
@@ -188,9 +189,11 @@ function fold(view: Draft, record: LogRecord): void {
         model: event.model,
         text: "",
         thinking: "",
+        thinkingMs: 0,
         calls: [],
         live: true,
         cut: "",
+        again: false,
         problem: null,
         finish: "",
         askedAt: at,
@@ -215,6 +218,7 @@ function fold(view: Draft, record: LogRecord): void {
       const said = {
         text: event.text,
         thinking: event.thinking,
+        thinkingMs: event.thinking_ms ?? 0,
         finish: event.finish_reason,
         calls,
         live: false,
@@ -233,6 +237,7 @@ function fold(view: Draft, record: LogRecord): void {
           model: view.model,
           problem: null,
           askedAt: at,
+          again: false,
           ...change,
         });
       }
@@ -503,6 +508,17 @@ function dropEmptyLive(view: Draft): void {
   if (step?.kind !== "step") return;
   if (step.text || step.thinking) view.items[index] = { ...step, live: false, cut: "it was interrupted" };
   else view.items.splice(index, 1);
+}
+
+/** What was cut or failed before is tried once more. */
+function askedAgain(view: Draft, turn: number, step: number): void {
+  for (let index = view.items.length - 1; index >= 0; index--) {
+    const item = view.items[index];
+    if (item?.kind === "end") return;
+    if (item?.kind !== "step") continue;
+    if (item.turn === turn && item.step === step) view.items[index] = { ...item, again: true };
+    return;
+  }
 }
 
 /** Nothing came of a request. */

@@ -76,6 +76,7 @@ function one(item: Item): Shared {
         model: item.model,
         text: item.text,
         thinking: item.thinking,
+        thinking_ms: item.thinkingMs,
         calls: item.calls.map(call),
         cut_reason: item.cut,
         problem: item.problem,
