@@ -40,10 +40,7 @@ from holdfast.domain.commands import (
     MoveCard,
     PauseBoard,
     PinSession,
-    PinTask,
-    PruneTasks,
     RenameSession,
-    RerunTask,
     RepeatTurn,
     ResetSession,
     RestoreSession,
@@ -52,17 +49,13 @@ from holdfast.domain.commands import (
     ReviseInput,
     SendMessage,
     SetResetPolicy,
-    StartAgent,
-    StartCommand,
     StopCard,
-    StopTask,
     StopTurn,
     UnblockCard,
     UndoReset,
     UndoTurn,
     UnlinkCard,
     WithdrawInput,
-    WriteTask,
 )
 from holdfast.domain.events import AnyEvent, Record, decode, decode_many, encode
 from holdfast.domain.events.actor import THE_RESET_CLOCK, RunActor
@@ -148,6 +141,7 @@ from holdfast.domain.events.task import (
     TaskStarted,
     TaskStopRequested,
 )
+from holdfast.domain.task_commands import PinTask, PruneTasks, RerunTask, StartAgent, StartCommand, StopTask, WriteTask
 from tests.actors import person
 
 GOLDEN = Path(__file__).parents[1] / "golden"

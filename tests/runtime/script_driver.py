@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from holdfast.clock import Clock
-from holdfast.domain.commands import AnswerWait, StartCommand
+from holdfast.domain.commands import AnswerWait
 from holdfast.domain.errors import NotFound
 from holdfast.domain.events import AnyEvent, Record, session_stream
 from holdfast.domain.events.actor import AgentActor
@@ -40,6 +40,7 @@ from holdfast.domain.resume import Break
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.session_fold import after
 from holdfast.domain.task import task_of_call
+from holdfast.domain.task_commands import StartCommand
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers import Events, Prepared
 from holdfast.runtime.writer import SessionWriter

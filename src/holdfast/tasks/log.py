@@ -13,7 +13,6 @@ from pathlib import Path
 
 from holdfast.clock import Clock
 from holdfast.domain.card import Card, Run
-from holdfast.domain.commands import StartAgent, StartCommand
 from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import AnyEvent, session_stream, task_stream
 from holdfast.domain.events.actor import THE_BOARD, Actor, AgentActor, TaskActor
@@ -43,6 +42,7 @@ from holdfast.domain.next_step import Finish
 from holdfast.domain.queue import QUEUE_LIMIT
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.task import NEVER_STARTED, PREVIEW, end_note, task_of_left, task_title
+from holdfast.domain.task_commands import StartAgent, StartCommand
 from holdfast.processes.command import CommandOutcome, NeverStarted
 from holdfast.processes.kill import Member
 from holdfast.processes.spool import OutputFile

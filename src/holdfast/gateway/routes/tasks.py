@@ -11,19 +11,11 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.domain.commands import (
-    DetachTurn,
-    PinTask,
-    PruneTasks,
-    RerunTask,
-    StartAgent,
-    StartCommand,
-    StopTask,
-    WriteTask,
-)
+from holdfast.domain.commands import DetachTurn
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events import task_stream
 from holdfast.domain.rights import NO_LIMITS
+from holdfast.domain.task_commands import PinTask, PruneTasks, RerunTask, StartAgent, StartCommand, StopTask, WriteTask
 from holdfast.domain.why import why_task
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import (

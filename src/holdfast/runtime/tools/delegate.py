@@ -6,10 +6,10 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.domain.commands import StartAgent
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events.actor import AgentActor
 from holdfast.domain.task import task_of_call
+from holdfast.domain.task_commands import StartAgent
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import CommandEnd, Tool, ToolOutput

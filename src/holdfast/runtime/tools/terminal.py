@@ -13,12 +13,12 @@ from typing import Annotated, Literal, assert_never
 import msgspec
 
 from holdfast.clock import Clock
-from holdfast.domain.commands import StartCommand
 from holdfast.domain.errors import Gone, HoldfastError, NotFound, Rejected
 from holdfast.domain.events.actor import AgentActor
 from holdfast.domain.events.session import CallOutcome, Effect
 from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.task import NEVER_STARTED, task_of_call
+from holdfast.domain.task_commands import StartCommand
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, CommandEnd, Tool, ToolOutput
 from holdfast.schemas.tasks import TaskView
