@@ -8,7 +8,7 @@ COMMANDS = {
         "open": ("gateway", "Open the dashboard in a browser, signed in."),
         "run": ("run", "Begin a session with a prompt and print the answer."),
         "send": ("run", "Send a message to a session."),
-        "stop": ("sessions", "Stop the running turn of a session."),
+        "stop": ("stop", "Stop the running turn of a session."),
         "start": ("tasks", "Run a command that outlives this terminal and the gateway."),
         "board": ("boards", "Show, watch, pause and resume a board."),
         "card": ("cards", "Add cards for agents, look at them and move them."),

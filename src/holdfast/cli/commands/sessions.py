@@ -1,4 +1,4 @@
-"""`holdfast sessions` and `holdfast stop`: read conversations, change what the model sees, end a turn."""
+"""`holdfast sessions`: read conversations, change what the model sees."""
 
 from __future__ import annotations
 
@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from holdfast.cli.context import Cli
-from holdfast.cli.errors import CONFLICT, NOT_FOUND, CliError
-from holdfast.cli.groups import NounGroup, TextCommand, verb
+from holdfast.cli.errors import CONFLICT, CliError
+from holdfast.cli.groups import NounGroup, TextCommand
 from holdfast.cli.hints import program
 from holdfast.cli.render import sessions as render
-from holdfast.cli.screen import SHORT_ID, clean, escaped_json, one_line, plural, shorten
+from holdfast.cli.screen import SHORT_ID, clean, escaped_json, one_line, plural
 from holdfast.cli.values import SESSION, TEXT, before_option, limit_option, patience_option
 from holdfast.client.client import Client
-from holdfast.client.errors import ApiError
 from holdfast.client.events import RecordItem, follow_records, stored_records
 from holdfast.client.http import quote
 from holdfast.client.sessions import WhatRuns
-from holdfast.domain.errors import HoldfastError
 from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, SessionPage, SessionView
-from holdfast.schemas.tasks import TaskView
 
 if TYPE_CHECKING:
     from holdfast.domain.events.chapter import ChapterOpened
@@ -34,7 +31,6 @@ ANSWERS: dict[str, Literal["keep", "stop", "cancel"]]
 ANSWERS = {"k": "keep", "keep": "keep", "s": "stop", "stop": "stop", "c": "cancel", "cancel": "cancel"}
 OUTPUTS = "the outputs of the commands that it waited for"
 """They are stored in the results of its calls, and nowhere else."""
-TITLE = 40
 session_argument = click.argument("session", type=SESSION)
 running_option = click.option(
     "--running", type=click.Choice(["keep", "stop"]), help="What becomes of its commands that still run."
@@ -373,37 +369,3 @@ def ask_running_policy(
 
 def _path(session: str) -> str:
     return f"/v1/sessions/{quote(session)}"
-
-
-# --- stop -----------------------------------------------------------------------------------------
-
-
-@verb()
-@session_argument
-def stop(cli: Cli, session: str) -> None:
-    """Stop the running turn of SESSION, and the command that it waits for. Queued messages and tasks stay."""
-    try:
-        id = cli.client.sessions.get(session).session.id
-    except ApiError as error:
-        raise _perhaps_a_task(cli, session, error) from error
-    tasks = cli.client.tasks.list(state="running", session=id, foreground=True, limit=500).tasks
-    accepted = cli.client.sessions.stop(id)
-    ends = [task for task in tasks if task.foreground or task.worker == id]
-    goes_on = [task for task in tasks if task not in ends]
-    lines = ["the turn is being stopped", *(f"  ends with it:  {_task(task)}" for task in ends)]
-    lines += [f"  keeps running: {_task(task)} ({program()} tasks stop {task.id[:SHORT_ID]})" for task in goes_on]
-    cli.accepted(accepted, "\n".join(lines), ends=[one.id for one in ends], goes_on=[one.id for one in goes_on])
-
-
-def _task(task: TaskView) -> str:
-    return f"{task.kind} {task.id[:SHORT_ID]} {shorten(one_line(task.title), TITLE)}"
-
-
-def _perhaps_a_task(cli: Cli, id: str, error: ApiError) -> HoldfastError:
-    if not error.is_not_found:
-        return error
-    try:
-        task = cli.client.tasks.get(id)
-    except ApiError:
-        return error
-    return CliError(f"{task.id} is a task.", hint=f"`holdfast tasks stop {task.id}` ends it.", code=NOT_FOUND)
