@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
@@ -40,16 +40,53 @@ def parse_settings(path: Path, text: str) -> Settings:
         place = re.search(r"at line (\d+)", str(error))
         line = int(place[1]) if place else len(text.splitlines())
         raise ConfigError(f"{path}:{line}: {error}.") from error
-    settings = _check(path, text, raw)
+    file = _ConfigText(path, text)
+    settings = _check(file, raw)
     settings = replace(
         settings,
         providers=BUILT_IN_PROVIDERS | settings.providers,
         profiles={DEMO: DEMO_PROFILE} | settings.profiles,
     )
-    _check_names(path, text, settings)
+    _check_names(file, settings)
     return settings
 
 
+@dataclass(frozen=True, slots=True)
+class _ConfigText:
+    """A text that is, or is about to become, the file at this path."""
+
+    path: Path
+    text: str
+
+    def error(self, keys: list[str], said: str) -> ConfigError:
+        """Return an error about the line that sets a key."""
+        return ConfigError(f"{self.path}:{self.line_of(keys)}: {said}")
+
+    def wrong(self, keys: list[str], said: str) -> ConfigError:
+        """Return an error that names the key, too."""
+        return self.error(keys, f"{'.'.join(keys)} {said}")
+
+    def line_of(self, keys: list[str]) -> int:
+        """Return the line that sets the key, or that opens or holds its table."""
+        table: list[str] = []
+        best = 1
+        for number, line in enumerate(self.text.splitlines(), 1):
+            header = re.match(r"\s*\[([^\]]+)\]", line)
+            if header:
+                table = [part.strip().strip("\"'") for part in header.group(1).split(".")]
+                if keys[: len(table)] == table:
+                    best = number
+                continue
+            key = re.match(r"""\s*["']?([\w.-]+)["']?\s*=""", line)
+            found = [*table, *key.group(1).split(".")] if key else []
+            if found == keys:
+                return number
+            if found and keys[: len(found)] == found:
+                best = number
+        return best
+
+
+WRITE_A_SPAN = "write a number and a unit, like 30m or 4h."
 KEY_LENGTH = 20
 """A name of this length with small letters and digits looks like a key, not like a variable."""
 
@@ -62,18 +99,14 @@ class Table(NamedTuple):
     shape: Any
 
 
-def _check(path: Path, text: str, raw: dict[str, Any]) -> Settings:
+def _check(file: _ConfigText, raw: dict[str, Any]) -> Settings:
     import msgspec
 
     for keys, table, shape in _tables(raw):
         allowed = [known.name for known in fields(shape)]
         for key in table:
             if key not in allowed:
-                where = [*keys, key]
-                raise ConfigError(
-                    f"{path}:{_line_of(text, where)}: {'.'.join(where)} is not a setting; "
-                    f"here you can set: {', '.join(allowed)}."
-                )
+                raise file.wrong([*keys, key], f"is not a setting; here you can set: {', '.join(allowed)}.")
     try:
         settings = msgspec.convert(raw, Settings, strict=True)
     except msgspec.ValidationError as error:
@@ -81,13 +114,12 @@ def _check(path: Path, text: str, raw: dict[str, Any]) -> Settings:
         where = _keys_of(where_it_is.strip("`"), raw)
         values = _allowed(where, raw)
         said = f"write {values}" if values else what.replace(" | null", "")
-        raise ConfigError(f"{path}:{_line_of(text, where)}: {'.'.join(where)}: {said}.") from error
+        raise file.error(where, f"{'.'.join(where)}: {said}.") from error
     for keys, table, shape in _tables(raw):
         for key, value in table.items():
             for low, high in getattr(_hints(shape)[key], "__metadata__", ()):
                 if not low <= value <= high:
-                    line, name = _line_of(text, [*keys, key]), ".".join([*keys, key])
-                    raise ConfigError(f"{path}:{line}: {name} must be between {low} and {high}, not {value}.")
+                    raise file.wrong([*keys, key], f"must be between {low} and {high}, not {value}.")
     return settings
 
 
@@ -110,61 +142,49 @@ def _hints(shape: Any) -> dict[str, Any]:
     return get_type_hints(shape, include_extras=True)
 
 
-def _check_names(path: Path, text: str, settings: Settings) -> None:
+def _check_names(file: _ConfigText, settings: Settings) -> None:
     """Names that lead nowhere are found now and not in the middle of a turn."""
-    _check_urls(path, text, settings.gateway.public_urls)
-    _check_variables(path, text, settings)
+    _check_urls(file, settings.gateway.public_urls)
+    _check_variables(file, settings)
     for where, rules in [
         (["session_reset"], settings.session_reset),
         *((["profiles", name, "session_reset"], one.session_reset) for name, one in settings.profiles.items()),
     ]:
         if found := reset_problem(rules):
-            key, what = found
-            line = _line_of(text, [*where, key])
-            raise ConfigError(f"{path}:{line}: {'.'.join([*where, key])} {what}")
+            raise file.wrong([*where, found[0]], found[1])
     for key in ("max_runtime", "frozen_after"):
         if span_ms(value := getattr(settings.board, key)) is None:
-            line = _line_of(text, ["board", key])
-            raise ConfigError(f"{path}:{line}: board.{key} is {value!r}; write a number and a unit, like 30m or 4h.")
-    _check_compaction(path, text, settings)
+            raise file.wrong(["board", key], f"is {value!r}; {WRITE_A_SPAN}")
+    _check_compaction(file, settings)
     known = ", ".join(sorted(settings.profiles))
     if settings.default_profile and settings.default_profile not in settings.profiles:
-        line = _line_of(text, ["default_profile"])
-        raise ConfigError(f"{path}:{line}: there is no profile {settings.default_profile!r}; there is: {known}.")
+        raise file.error(["default_profile"], f"there is no profile {settings.default_profile!r}; there is: {known}.")
     for name, profile in settings.profiles.items():
         if (value := profile.approval_timeout) and span_ms(value) is None:
-            line = _line_of(text, ["profiles", name, "approval_timeout"])
-            key = f"profiles.{name}.approval_timeout"
-            raise ConfigError(f"{path}:{line}: {key} is {value!r}; write a number and a unit, like 30m or 4h.")
+            raise file.wrong(["profiles", name, "approval_timeout"], f"is {value!r}; {WRITE_A_SPAN}")
         if problem := _no_model(profile.model, settings):
-            line = _line_of(text, ["profiles", name, "model"])
-            raise ConfigError(f"{path}:{line}: profiles.{name}.model {problem}")
+            raise file.wrong(["profiles", name, "model"], problem)
         if profile.sandbox == "off" and not profile.network:
-            line = _line_of(text, ["profiles", name, "network"])
-            raise ConfigError(
-                f'{path}:{line}: profiles.{name}.network = false needs a sandbox; remove sandbox = "off".'
-            )
+            raise file.wrong(["profiles", name, "network"], '= false needs a sandbox; remove sandbox = "off".')
         for server in profile.mcp:
             if server not in settings.mcp:
-                line = _line_of(text, ["profiles", name, "mcp"])
-                raise ConfigError(f"{path}:{line}: there is no [mcp.{server}].")
+                raise file.error(["profiles", name, "mcp"], f"there is no [mcp.{server}].")
     for name, offer in settings.mcp.items():
         if bool(offer.command) == bool(offer.url):
-            line = _line_of(text, ["mcp", name])
-            raise ConfigError(f"{path}:{line}: mcp.{name} needs either a command or a url.")
+            raise file.wrong(["mcp", name], "needs either a command or a url.")
 
 
-def _check_variables(path: Path, text: str, settings: Settings) -> None:
+def _check_variables(file: _ConfigText, settings: Settings) -> None:
     """Refuse a key in the place of a variable's name; the message does not repeat it."""
     named = [(["providers", name, "api_key_env"], [one.api_key_env]) for name, one in settings.providers.items()]
     named += [(["mcp", name, "bearer_env"], [one.bearer_env]) for name, one in settings.mcp.items()]
     named += [(["mcp", name, "env"], one.env) for name, one in settings.mcp.items()]
     for keys, names in named:
         if not all(map(_is_variable, filter(None, names))):
-            raise ConfigError(
-                f"{path}:{_line_of(text, keys)}: {'.'.join(keys)} takes the NAME of an environment variable, such as "
-                "MY_API_KEY, and this is none. Never put a key into this file: set the variable, and if "
-                "this was a key, remove it here and replace it at its provider."
+            raise file.wrong(
+                keys,
+                "takes the NAME of an environment variable, such as MY_API_KEY, and this is none. Never put a key into "
+                "this file: set the variable, and if this was a key, remove it here and replace it at its provider.",
             )
 
 
@@ -177,13 +197,13 @@ def _is_variable(name: str) -> bool:
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9-]+(?:\.[a-z0-9-]+)*)(?::([1-9]\d{0,4}))?")
 
 
-def _check_urls(path: Path, text: str, urls: list[str]) -> None:
+def _check_urls(file: _ConfigText, urls: list[str]) -> None:
     """Only what a browser itself would say: the guard compares whole origins."""
     hosts: set[str] = set()
     for url in urls:
-        line = _line_of(text, ["gateway", "public_urls"])
-        below = enumerate(text.splitlines()[line - 1 :], line)
-        where = f"{path}:{next((number for number, words in below if url in words), line)}"
+        line = file.line_of(["gateway", "public_urls"])
+        below = enumerate(file.text.splitlines()[line - 1 :], line)
+        where = f"{file.path}:{next((number for number, words in below if url in words), line)}"
         if not _is_origin(url):
             raise ConfigError(
                 f"{where}: gateway.public_urls: {url!r} is not the origin of a page. Write https://HOST or "
@@ -213,16 +233,15 @@ def _is_origin(url: str) -> bool:
     return len(host) <= 253 and all(len(part) <= 63 and part == part.strip("-") for part in host.split("."))
 
 
-def _check_compaction(path: Path, text: str, settings: Settings) -> None:
+def _check_compaction(file: _ConfigText, settings: Settings) -> None:
     rules = settings.compaction
     if rules.summary_model and (problem := _no_model(rules.summary_model, settings)):
-        line = _line_of(text, ["compaction", "summary_model"])
-        raise ConfigError(f"{path}:{line}: compaction.summary_model {problem}")
+        raise file.wrong(["compaction", "summary_model"], problem)
     if 0 < rules.limit < rules.threshold:
-        line = _line_of(text, ["compaction", "limit"])
-        raise ConfigError(
-            f"{path}:{line}: compaction.limit is {rules.limit}, below the threshold of {rules.threshold}; "
-            f"write {rules.threshold} or more, 0 for what the model takes, or lower the threshold."
+        raise file.wrong(
+            ["compaction", "limit"],
+            f"is {rules.limit}, below the threshold of {rules.threshold}; write {rules.threshold} or more, 0 for what "
+            "the model takes, or lower the threshold.",
         )
 
 
@@ -261,23 +280,3 @@ def _allowed(where: list[str], raw: dict[str, Any]) -> str:
         if get_origin(choice) is Literal:
             return "one of: " + ", ".join(f'"{word}"' for word in get_args(choice))
     return ""
-
-
-def _line_of(text: str, keys: list[str]) -> int:
-    """The line that sets the key, or that opens or holds its table."""
-    table: list[str] = []
-    best = 1
-    for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[([^\]]+)\]", line)
-        if header:
-            table = [part.strip().strip("\"'") for part in header.group(1).split(".")]
-            if keys[: len(table)] == table:
-                best = number
-            continue
-        key = re.match(r"""\s*["']?([\w.-]+)["']?\s*=""", line)
-        found = [*table, *key.group(1).split(".")] if key else []
-        if found == keys:
-            return number
-        if found and keys[: len(found)] == found:
-            best = number
-    return best
