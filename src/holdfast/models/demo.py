@@ -151,37 +151,26 @@ def _parse(text: str) -> list[Line]:
 
 
 def _tool_call(line: Line) -> WantedCall | None:
-    match line.verb:
-        case "read" if line.rest:
-            return WantedCall("read", json.dumps({"path": line.rest}))
-        case "write" if line.rest:
-            path, _, content = line.rest.partition(" ")
-            return WantedCall("write", json.dumps({"path": path, "content": content + "\n"}))
-        case "sh" if line.rest:
-            return WantedCall("terminal", json.dumps({"command": line.rest}))
-        case "bg" if line.rest:
-            return WantedCall("terminal", json.dumps({"command": line.rest, "background": True}))
-        case "tasks" if not line.rest:
-            return WantedCall("process", json.dumps({"action": "list"}))
-        case "inbox" if not line.rest:
-            return WantedCall("inbox", "{}")
-        case "wait" if line.rest:
-            return WantedCall("process", json.dumps({"action": "wait", "task": line.rest, "timeout": 86_400}))
-        case "recall" if line.rest:
-            return WantedCall("recall", json.dumps({"text": line.rest}))
-        case "complete" if line.rest:
-            return WantedCall("kanban_complete", json.dumps({"summary": line.rest}))
-        case "block" if line.rest:
-            return WantedCall("kanban_block", json.dumps({"reason": line.rest}))
-        case "heartbeat" if line.rest:
-            return WantedCall("kanban_heartbeat", json.dumps({"note": line.rest}))
-        case "delegate" if line.rest:
-            return WantedCall("delegate", json.dumps({"prompt": line.rest}))
-        case "call" if line.rest:
-            tool, _, arguments = line.rest.partition(" ")
-            return WantedCall(tool, arguments.strip() or "{}")
-        case _:
-            return None
+    rest = line.rest
+    if not rest:
+        return {"tasks": WantedCall("process", '{"action": "list"}'), "inbox": WantedCall("inbox", "{}")}.get(line.verb)
+    first, _, more = rest.partition(" ")
+    if line.verb == "call":
+        return WantedCall(first, more.strip() or "{}")
+    calls: dict[str, tuple[str, dict[str, object]]] = {
+        "read": ("read", {"path": rest}),
+        "write": ("write", {"path": first, "content": f"{more}\n"}),
+        "sh": ("terminal", {"command": rest}),
+        "bg": ("terminal", {"command": rest, "background": True}),
+        "wait": ("process", {"action": "wait", "task": rest, "timeout": 86_400}),
+        "recall": ("recall", {"text": rest}),
+        "complete": ("kanban_complete", {"summary": rest}),
+        "block": ("kanban_block", {"reason": rest}),
+        "heartbeat": ("kanban_heartbeat", {"note": rest}),
+        "delegate": ("delegate", {"prompt": rest}),
+    }
+    found = calls.get(line.verb)
+    return None if found is None else WantedCall(found[0], json.dumps(found[1]))
 
 
 def _speak(line: Line, messages: list[Message]) -> TimedText:
