@@ -25,7 +25,7 @@ from holdfast.domain.events.session import Effect
 from holdfast.models.model import ToolSpec
 from holdfast.runtime.mcp.connection import McpConnection, McpServer, McpToolInfo, NoAnswer, ServerDown, ServerRefused
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
-from holdfast.runtime.tools.tool import AnyTool, ToolOutput, bounded, failed_outcome
+from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded, failed_outcome
 from holdfast.settings import Policy
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class McpServers:
             for (server, offered), name in zip(pairs, plain, strict=True)
         ]
         absent = [server for server, found in zip(servers, offers, strict=True) if not found and server.problem]
-        return tools + [UnavailableServer(server) for server in absent]
+        return tools + [_unavailable(server) for server in absent]
 
     async def close(self) -> None:
         """End all connections; their processes end with them."""
@@ -112,10 +112,6 @@ class McpClient:
             return []
         self._connection.end()
         return [self._connection]
-
-    def retry_now(self) -> None:
-        """Try again at once."""
-        self.problem = ""
 
     async def tools(self) -> list[McpToolInfo]:
         """Return its tools; those that it offered last, while it is down."""
@@ -221,47 +217,30 @@ class McpTool:
         return await self.server.call(self.offered, parsed)
 
 
-@dataclass(frozen=True, slots=True)
-class UnavailableServer:
-    """Replaces the tools of a server that could not be reached, so that the model learns why they are missing."""
+class AnyArguments(msgspec.Struct, frozen=True):
+    """Arguments that are not read."""
 
-    server: McpClient = field(repr=False)
 
-    @property
-    def name(self) -> str:
-        """As the model calls it."""
-        return _name(self.server.definition.name, "unavailable")
+def _unavailable(server: McpClient) -> AnyTool:
+    """Return what replaces the tools of a server that could not be reached: the model learns why, and may try again."""
 
-    @property
-    def effect(self) -> Effect:
-        """It changes nothing."""
-        return "pure"
-
-    @property
-    def spec(self) -> ToolSpec:
-        """As the model sees it."""
-        said = f"{self.server.describe_problem} Call this to try again."
-        return ToolSpec(self.name, bounded(said, DESCRIPTION_LENGTH), {"type": "object", "properties": {}})
-
-    @property
-    def default_policy(self) -> Policy:
-        """It needs no approval."""
-        return "allow"
-
-    def subject(self, context: ToolContext, arguments: str) -> str:  # noqa: ARG002
-        """Nothing."""
-        return ""
-
-    def clean_up(self, context: ToolContext, arguments: str) -> None:
-        """Nothing."""
-
-    async def call(self, context: ToolContext, arguments: str) -> ToolOutput:  # noqa: ARG002
-        """Try again."""
-        self.server.retry_now()
-        offered = await self.server.tools()
-        if self.server.problem:
-            return ToolOutput(self.server.describe_problem, outcome="failed")
+    async def try_again(_: ToolContext, __: AnyArguments) -> ToolOutput:
+        server.problem = ""
+        offered = await server.tools()
+        if server.problem:
+            return ToolOutput(server.describe_problem, outcome="failed")
         return ToolOutput(f"It is available now, with {len(offered)} tools, from the next step on.")
+
+    return Tool(
+        _name(server.definition.name, "unavailable"),
+        bounded(f"{server.describe_problem} Call this to try again.", DESCRIPTION_LENGTH),
+        "pure",
+        AnyArguments,
+        try_again,
+        subject_field="text",
+        default_policy="allow",
+        file_changes="none",
+    )
 
 
 def _parse(arguments: str) -> dict[str, Any]:
