@@ -13,7 +13,7 @@ from pathlib import Path
 
 from holdfast.config import ConfigError, Home, environment
 from holdfast.read_settings import load_settings
-from holdfast.settings import DEMO
+from holdfast.settings import DEMO, Settings
 from holdfast.store.contract import Finding
 from holdfast.store.home_lock import HomeLock, owner
 from holdfast.store.sqlite.check import check_database, check_engine
@@ -26,15 +26,13 @@ ANSWER_SECONDS = 3.0
 
 def examine(home: Home) -> list[Finding]:
     """Run all checks; a finding that is not ok says what to do."""
-    findings = [
-        _home(home),
-        _settings(home),
-        *_models(home),
-        _owner(home),
-        _space(home),
-        check_engine(),
-        _sandbox(home),
-    ]
+    try:
+        settings = load_settings(home.config)
+        of_settings = [_settings(home, settings), _models(settings)]
+    except ConfigError as error:
+        settings, hint = None, "Correct the line; `holdfast config check` checks again."
+        of_settings = [Finding("config", False, str(error), hint)]
+    findings = [_home(home), *of_settings, _owner(home), _space(home), check_engine(), _sandbox(home, settings)]
     return [*findings, *check_database(home.database)]
 
 
@@ -81,12 +79,8 @@ def _not_writable(path: Path) -> str:
     return ""
 
 
-def _models(home: Home) -> list[Finding]:
+def _models(settings: Settings) -> Finding:
     """Check that each profile has what its model needs, in the environment of the caller."""
-    try:
-        settings = load_settings(home.config)
-    except ConfigError:
-        return []  # reported by another finding
     missing = []
     for name, profile in sorted(settings.profiles.items()):
         provider = settings.providers.get(profile.model.partition(":")[0])
@@ -94,20 +88,16 @@ def _models(home: Home) -> list[Finding]:
             missing.append(f"{name} uses {profile.model}, and {provider.api_key_env} is not set")
     if missing:
         hint = "Set the key in your environment, then `holdfast restart`; `holdfast models` shows what is available."
-        return [Finding("models", False, "; ".join(missing), hint)]
+        return Finding("models", False, "; ".join(missing), hint)
     keys = [provider.api_key_env for provider in settings.providers.values() if provider.api_key_env]
     present = [name for name in dict.fromkeys(keys) if environment(name) is not None]
     if present or any(profile.model != DEMO for profile in settings.profiles.values()):
-        return [Finding("models", True, f"keys set: {', '.join(present) or 'none'}")]
+        return Finding("models", True, f"keys set: {', '.join(present) or 'none'}")
     detail = "no key is set and no profile names a model, so a local model server or the demo agent is used"
-    return [Finding("models", True, detail, f"Set one of {', '.join(dict.fromkeys(keys))}; see `holdfast models`.")]
+    return Finding("models", True, detail, f"Set one of {', '.join(dict.fromkeys(keys))}; see `holdfast models`.")
 
 
-def _settings(home: Home) -> Finding:
-    try:
-        settings = load_settings(home.config)
-    except ConfigError as error:
-        return Finding("config", False, str(error), "Correct the line; `holdfast config check` checks again.")
+def _settings(home: Home, settings: Settings) -> Finding:
     where = str(home.config) if home.config.exists() else "defaults (there is no config.toml)"
     return Finding("config", True, f"{where}; profiles: {', '.join(sorted(settings.profiles))}")
 
@@ -147,12 +137,9 @@ def _space(home: Home) -> Finding:
     return Finding("disk", free > LOW_SPACE, detail, "" if free > LOW_SPACE else "Free some space on this disk.")
 
 
-def _sandbox(home: Home) -> Finding:
+def _sandbox(home: Home, settings: Settings | None) -> Finding:
     """Check that commands of agents can run in a sandbox, where a profile demands one."""
-    try:
-        profiles = load_settings(home.config).profiles
-    except ConfigError:
-        profiles = {}
+    profiles = {} if settings is None else settings.profiles
     problem = SandboxBuilder(home.path).problem
     off = sorted(name for name, profile in profiles.items() if profile.sandbox == "off")
     without = f"; turned off for: {', '.join(off)}" if off else ""
