@@ -28,8 +28,8 @@ check: $(UV)
 	$(RUN) python web/generate.py --check
 
 proof: $(UV)
-	$(RUN) pytest -q -s -m "proof and alone" tests
-	$(RUN) pytest -q -rP --show-capture=stdout -m "proof and not alone" --timeout 3600 -n $(WORKERS) --dist worksteal tests
+	$(RUN) pytest -q -s -m "proof and alone" --timeout 7200 tests
+	$(RUN) pytest -q -rP --show-capture=stdout -m "proof and not alone" --timeout 7200 -n $(WORKERS) --dist worksteal tests
 
 mutants: $(UV)
 	$(RUN) python -m tests.mutants $(ARGS)

@@ -108,7 +108,6 @@ def test_a_fault_while_a_home_is_made_leaves_it_usable(zygotes: SimpleQueue[Zygo
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(3600)
 @every_how
 def test_promise_1_a_fault_at_any_call_loses_nothing(zygotes: SimpleQueue[Zygote], homes: Path, how: int) -> None:
     (homes / "opening").mkdir()

@@ -66,6 +66,5 @@ def test_promise_1_kill_9_at_40_random_moments(tmp_path: Path) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(1200)
 def test_promise_1_kill_9_at_1000_random_moments(tmp_path: Path) -> None:
     kill_loop(tmp_path, 1_000)

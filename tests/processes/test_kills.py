@@ -76,6 +76,5 @@ async def test_promise_3_kill_9_at_50_random_moments(house: House) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(1800)
 async def test_promise_3_kill_9_at_1000_random_moments(house: House) -> None:
     await kill_loop(house, 1_000)
