@@ -63,8 +63,8 @@ async def test_a_blocked_card_is_there_until_it_is_unblocked(rig: BoardRig, inbo
     await rig.tell(CARD, BlockCard(reason="Which one?"))
     (entry,) = await inbox.entries()
     assert (entry.kind, entry.id, entry.title, entry.what) == ("blocked_card", CARD, f"card {CARD}", "Which one?")
-    assert entry.commands == [f"holdfast card unblock {CARD} -m TEXT"]
-    assert entry.link == f"/board/default/{CARD}"
+    assert entry.commands == ["holdfast card unblock HF-1 -m TEXT"]
+    assert (entry.link, entry.number) == ("/board/default/HF-1", 1)
     assert entry.since == rig.clock.now()
     await rig.tell(CARD, UnblockCard(text="This one."))
     assert await inbox.entries() == []
@@ -81,9 +81,9 @@ async def test_a_block_that_only_a_fresh_session_can_end_says_so(rig: BoardRig, 
     run = (await rig.card(CARD)).runs[-1].started
     await rig.sessions.delete(run.session, rig.caller())
     (entry,) = await inbox.entries()
-    assert entry.commands == [f"holdfast card unblock {CARD} --fresh", f"holdfast card edit {CARD} --resume auto"]
+    assert entry.commands == ["holdfast card unblock HF-1 --fresh", "holdfast card edit HF-1 --resume auto"]
     why = await rig.dispatcher.startable.why_not(await rig.card(CARD))
-    assert f"holdfast card unblock {CARD} --fresh" in why and "was deleted" in why
+    assert "holdfast card unblock HF-1 --fresh" in why and "was deleted" in why
 
 
 async def test_cards_that_never_start_as_they_are(rig: BoardRig, inbox: InboxReader) -> None:
@@ -94,9 +94,9 @@ async def test_cards_that_never_start_as_they_are(rig: BoardRig, inbox: InboxRea
     await rig.tell(OTHER, ArchiveCard())
     first, second = await inbox.entries()
     assert first.what == "There is no profile 'nobody'."
-    assert first.commands == [f"holdfast card assign {CARD} PROFILE"]
-    assert second.what == f"It waits for card {OTHER} “card {OTHER}”, which was archived before it was done."
-    assert second.commands == [f"holdfast card unlink c0ffee03 {OTHER}"]
+    assert first.commands == ["holdfast card assign HF-1 PROFILE"]
+    assert second.what == f"It waits for card HF-2 “card {OTHER}”, which was archived before it was done."
+    assert second.commands == ["holdfast card unlink HF-3 HF-2"]
 
 
 async def test_a_card_in_review_and_one_on_an_archived_board(rig: BoardRig, inbox: InboxReader) -> None:
@@ -164,6 +164,4 @@ async def test_an_agent_reads_the_same_rows(rig: BoardRig, inbox: InboxReader) -
     told = (await inbox.tool.call(context, "{}")).output
     assert told.splitlines()[0] == "2 in all:"
     assert f"Failed turn, for 0 s: session {SESSION}" in told
-    assert (
-        f"Blocked card, for 0 s: card {CARD} “card {CARD}”: Which one? `holdfast card unblock {CARD} -m TEXT`" in told
-    )
+    assert f"Blocked card, for 0 s: card HF-1 “card {CARD}”: Which one? `holdfast card unblock HF-1 -m TEXT`" in told

@@ -126,8 +126,8 @@ class Life:
         assert done == [(t, "done") for t in ("write", "kanban_block", "read", "kanban_complete")]
         told = [record.event for record in await rig.store.load(session_stream(FOLLOWER), after=0)]
         assert [event.text for event in told if isinstance(event, NoteReceived)] == [
-            f"Card {CARD} (card {CARD}) is blocked (needs_input): which colour?",
-            f"Card {CARD} (card {CARD}) is done: it is blue",
+            f"Card HF-1 (card {CARD}) is blocked (needs input): which colour?",
+            f"Card HF-1 (card {CARD}) is done: it is blue",
         ]
         runs = await rig.store.tasks(TaskFilter(kind="card"), before=SessionCursor(), limit=10)
         tasks = {row.id: row.state for row in runs}

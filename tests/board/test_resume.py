@@ -96,7 +96,7 @@ async def test_without_a_comment_it_is_told_that_it_was_resumed_why_and_for_how_
     rig.move_clock(2 * 3_600_000)
     await rig.tell(CARD, UnblockCard())
     _, text = await next_run(rig)
-    assert text.startswith("the body\n[You were resumed: run 1 ended 2 h 0 min ago (blocked (needs_input): which")
+    assert text.startswith("the body\n[You were resumed: run 1 ended 2 h 0 min ago (blocked (needs input): which")
 
 
 async def test_a_run_that_died_at_once_is_skipped_and_its_comments_are_given_again(rig: BoardRig) -> None:
@@ -157,7 +157,7 @@ async def test_auto_goes_fresh_with_reason_hand_over_and_warning_when_the_sessio
         if isinstance(one.event, NoteReceived)
     ]
     assert f"You start in a new session: session {hand.session} of run 1 was deleted." in note
-    assert "Notes from the previous worker:\nRun 1 ended as blocked: blocked (needs_input): which colour?" in note
+    assert "Notes from the previous worker:\nRun 1 ended as blocked: blocked (needs input): which colour?" in note
 
 
 async def test_auto_goes_fresh_when_the_profile_is_another(home: Path, rig: BoardRig) -> None:

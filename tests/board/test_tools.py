@@ -110,17 +110,18 @@ async def test_a_card_that_is_written_down_twice_by_one_call_is_one_card(rig: Bo
     rows = await rig.store.cards.children(CARD)
     assert [(row.title, row.status, row.profile) for row in rows] == [("more work", "todo", "demo")]
     (created,) = [e for e in await rig.events(rows[0].id) if isinstance(e, CardCreated)]
-    assert created.by == RunActor(card=CARD, run=1)
+    assert created.by == RunActor(card=CARD, run=1, card_number=1)
+    assert (created.number, first.output) == (2, "Card HF-2 is on the board.")
 
 
 async def test_show_list_comment_and_link(rig: BoardRig) -> None:
     hand = await at_work(rig)
     await rig.create(OTHER, "else", profile=None)
     assert "the body" in (await hand.calls("kanban_show")).output
-    assert f"{OTHER} [ready]" in (await hand.calls("kanban_list", status="ready")).output
+    assert "HF-2 [ready]" in (await hand.calls("kanban_list", status="ready")).output
     assert (await hand.calls("kanban_comment", card=OTHER, text="hello")).outcome == "done"
-    assert (await rig.card(OTHER)).comments[0].by == RunActor(card=CARD, run=1)
-    assert (await hand.calls("kanban_link", card=OTHER, parent=CARD)).outcome == "done"
+    assert (await rig.card(OTHER)).comments[0].by == RunActor(card=CARD, run=1, card_number=1)
+    assert (await hand.calls("kanban_link", card="hf-2", parent="HF-1")).output == "Card HF-2 waits for HF-1."
     assert (await hand.calls("kanban_link", parent=OTHER)).outcome == "failed", "that would be a circle"
     assert (await hand.calls("kanban_show", card="ffffffff")).outcome == "failed"
 

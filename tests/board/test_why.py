@@ -130,9 +130,9 @@ async def test_a_card_waits_for_its_parents_and_is_promoted_when_all_are_done(ri
     await rig.create(CARD, parents=[OTHER, third])
     assert (await rig.card(CARD)).status == "todo"
     text = await why(rig)
-    assert f"It waits for card {OTHER} “card {OTHER}” (ready), card {third}" in text
+    assert f"It waits for card HF-1 “card {OTHER}” (ready), card HF-2" in text
     await rig.tell(OTHER, CompleteCard())
-    assert f"It waits for card {third}" in await why(rig)
+    assert "It waits for card HF-2" in await why(rig)
     await rig.tell(third, CompleteCard())
     await rig.look()
     assert (await rig.card(CARD)).run is not None
@@ -152,14 +152,14 @@ async def test_a_parent_that_was_done_is_done_in_the_archive_too(rig: BoardRig) 
     await rig.look()
     assert (await rig.card(CARD)).run is not None
     await rig.tell(OTHER, MoveCard(status="triage"))
-    assert f"It waits for card {OTHER} “card {OTHER}” (triage)" in await why(rig, "c0ffee03"), "taken up again"
+    assert f"It waits for card HF-1 “card {OTHER}” (triage)" in await why(rig, "c0ffee03"), "taken up again"
 
 
 async def test_a_parent_that_was_never_done_says_how_to_go_on_without_it(rig: BoardRig) -> None:
     await rig.create(OTHER, profile=None)
     await rig.create(CARD, parents=[OTHER])
     await rig.tell(OTHER, ArchiveCard())
-    assert f"(archived before it was done; `holdfast card unlink {CARD} {OTHER}` removes the link)" in await why(rig)
+    assert "(archived before it was done; `holdfast card unlink HF-2 HF-1` removes the link)" in await why(rig)
 
 
 async def test_a_circle_is_refused_with_its_path(rig: BoardRig) -> None:
@@ -168,9 +168,9 @@ async def test_a_circle_is_refused_with_its_path(rig: BoardRig) -> None:
         await rig.create(id, profile=None)
     await rig.tell(ids[1], LinkCard(parent=ids[0]))
     await rig.tell(ids[2], LinkCard(parent=ids[1]))
-    with pytest.raises(Conflict, match=f"{ids[0]} → {ids[2]} → {ids[1]} → {ids[0]}"):
+    with pytest.raises(Conflict, match="HF-1 → HF-3 → HF-2 → HF-1"):
         await rig.tell(ids[0], LinkCard(parent=ids[2]))
-    with pytest.raises(Conflict, match=f"{ids[0]} → {ids[0]}"):
+    with pytest.raises(Conflict, match="HF-1 → HF-1"):
         await rig.tell(ids[0], LinkCard(parent=ids[0]))
     for number in range(20):
         one, two = f"b{number:07x}", f"d{number:07x}"

@@ -19,6 +19,7 @@ from holdfast.schemas.cards import CardView
 NOW = int(time.time() * 1000)
 CARD: dict[str, Any] = {
     "id": "ab12cd34",
+    "number": 118,
     "board": "default",
     "title": "a title",
     "profile": "demo",

@@ -54,8 +54,8 @@ def test_a_card_from_its_first_word_to_the_archive(gateway: GatewayProcess, cli:
     card = done.stdout.strip()
     assert any(word in done.stderr for word in ("started now", "running", "blocked")), done.stderr
     status(cli, card, "blocked")
-    shown = cli.ok("card", "show", card[:5])
-    for words in ("blocked (needs_input)", "say looking", "which key?", "scratch, /", "as the profile", "RUN  OUTCOME"):
+    shown = cli.ok("card", "show", card.lower())
+    for words in ("blocked (needs input)", "say looking", "which key?", "scratch, /", "as the profile", "RUN  OUTCOME"):
         assert words in shown
     assert "goes on in the session of run 1" in cli.ok("card", "context", card)
     assert "Nobody has commented since" in cli.ok("card", "context", card)
@@ -67,10 +67,10 @@ def test_a_card_from_its_first_word_to_the_archive(gateway: GatewayProcess, cli:
     first, second = found["runs"]
     assert (first["session"], second["resumes"], found["summary"]) == (second["session"], 1, "found it")
     runs = cli.ok("card", "runs", card)
-    assert "resumes 1" in runs and "fresh" in runs and "blocked (needs_input): which key?" in runs
+    assert "resumes 1" in runs and "fresh" in runs and "blocked (needs input): which key?" in runs
     log = cli.ok("card", "log", card)
     assert log.index("run 1 · ") < log.index("looking") < log.index("run 2 · ") < log.index("thanks")
-    assert "Run 1 of card" in log and "works here. Messages become comments" in log
+    assert "Run 1 of card HF-1 works here" in log and "works here. Messages become comments" in log
     only = cli.ok("card", "log", card, "--run", "2")
     assert "thanks" in only and "looking" not in only
     assert "It is done." in cli.ok("card", "why", card)
@@ -94,7 +94,7 @@ def test_every_option_of_a_new_card_is_kept(cli: CommandLine, tmp_path: Path) ->
     assert (found["resume"], found["max_runtime_ms"], found["max_attempts"]) == ("fresh", 7_200_000, 7)
     assert (found["card"]["priority"], found["card"]["status"]) == (-3, "todo")
     assert found["card"]["workspace"] == f"worktree:{repository}"
-    assert [parent["id"] for parent in found["parents"]] == [first]
+    assert [f"HF-{parent['number']}" for parent in found["parents"]] == [first]
     assert found["followers"] == [session]
     shown = cli.ok("card", "show", second)
     assert f"waits for    {first} “first” (triage)" in shown
@@ -113,7 +113,7 @@ def test_the_body_comes_from_standard_input_and_a_path_may_be_relative(cli: Comm
 def test_the_same_key_adds_nothing(cli: CommandLine) -> None:
     one = cli.json("card", "add", "x", "--triage", "--idempotency-key", "nightly-01")
     again = cli("card", "add", "x", "--triage", "--idempotency-key", "nightly-01")
-    assert again.stdout.strip() == one["card"]
+    assert again.stdout.strip() == f"HF-{one['number']}"
     assert "it was there already" in again.stderr
     other = cli("card", "add", "something else", "--triage", "--idempotency-key", "nightly-01")
     assert other.returncode == 5
@@ -187,8 +187,9 @@ def test_the_log_reads_a_session_once_for_all_runs_in_it(
     client = NotingClient(gateway.home)
     call = Cli(str(gateway.home))
     call.__dict__["client"] = client
-    reader = CardLog(call, card, 0.0)
-    first, second = client.cards.get(card).runs
+    found = client.cards.get(card)
+    reader = CardLog(call, found.card.id, 0.0)
+    first, second = found.runs
     assert first.session == second.session
     reader.show(first, live=False)
     shown = capsys.readouterr().out
@@ -399,7 +400,11 @@ def test_the_list_filters(cli: CommandLine) -> None:
 def test_ids_of_cards_and_names_of_boards_are_completed(cli: CommandLine) -> None:
     card = parked(cli, "the title")
     env = {"_HOLDFAST_COMPLETE": "bash_complete", "COMP_WORDS": f"holdfast card show {card[:3]}", "COMP_CWORD": "3"}
+    assert card == "HF-1" and card in _completed(cli, env)
+    env |= {"COMP_WORDS": "holdfast card show hf"}
     assert card in _completed(cli, env)
+    env |= {"COMP_WORDS": f"holdfast card show {(id := cli.json('card', 'show', '1')['card']['id'])[:3]}"}
+    assert id in _completed(cli, env)
     env |= {"COMP_WORDS": "holdfast board pause d", "COMP_CWORD": "3"}
     assert "default" in _completed(cli, env)
 

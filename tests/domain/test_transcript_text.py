@@ -44,6 +44,9 @@ EVENTS: list[Json] = [
     ),
     event_json("StopRequested", turn=2, by={"type": "agent", "session": "ab"}),
     event_json("StopRequested", turn=2, by={"type": "run", "card": "ab", "run": 3}),
+    event_json("StopRequested", turn=2, by={"type": "run", "card": "ab", "run": 3, "card_number": 118}),
+    event_json("RunBound", card="ab", run=3),
+    event_json("RunReleased", card="ab", run=3),
     event_json("StopRequested", turn=2, by={"type": "task", "task": "ab"}),
 ]
 SUMMARY = {"version": 4, "at": 5, "covers_turn": 3, "covers_step": 0, "model": "m", "reason": "it is too long."}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import tarfile
 from collections import Counter
 from pathlib import Path
@@ -23,6 +24,15 @@ def texts(transcript: list[str]) -> Counter[str]:
     return Counter(line for line in transcript if line and not line.startswith(("#", "*")))
 
 
+def check_numbers(gateway: GatewayProcess) -> list[str]:
+    """The cards by their numbers, which count from 1 without a gap; each is found by its number."""
+    cards = sorted(gateway.get("/v1/cards", archived="true")["cards"], key=lambda card: int(card["number"]))
+    assert [card["number"] for card in cards] == list(range(1, len(cards) + 1))
+    for card in cards:
+        assert gateway.get(f"/v1/cards/HF-{card['number']}")["card"]["id"] == card["id"]
+    return [card["id"] for card in cards]
+
+
 @pytest.mark.parametrize("archive", HOMES, ids=lambda path: path.name.removesuffix(".tar.xz"))
 def test_promise_1_a_home_of_an_earlier_version_shows_the_same(archive: Path, tmp_path: Path) -> None:
     with tarfile.open(archive) as packed:
@@ -32,6 +42,7 @@ def test_promise_1_a_home_of_an_earlier_version_shows_the_same(archive: Path, tm
         config.write(NEVER_TOO_OLD)
     with GatewayProcess(tmp_path / "home") as gateway:
         found = shown(gateway.start())
+        numbers = check_numbers(gateway)
     expected = json.loads(archive.with_name(archive.name.replace(".tar.xz", ".json")).read_text())
     for kind in ("tasks", "cards", "inbox"):
         assert found[kind] == expected[kind], kind
@@ -40,5 +51,8 @@ def test_promise_1_a_home_of_an_earlier_version_shows_the_same(archive: Path, tm
         now = found["sessions"][id]
         assert (now["title"], now["state"]) == (session["title"], session["state"])
         assert not texts(session["transcript"]) - texts(now["transcript"]), id
+    with sqlite3.connect(tmp_path / "home" / "holdfast.db") as db:
+        created = db.execute("SELECT stream FROM events WHERE kind = 'CardCreated' ORDER BY seq").fetchall()
+    assert [(f"card/{id}",) for id in numbers] == created, "numbered in the order of their creation"
     check_projections(tmp_path / "home" / "holdfast.db")
     check_integrity(tmp_path / "home" / "holdfast.db")

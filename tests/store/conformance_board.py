@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec.structs import replace
 
-from holdfast.domain.errors import Conflict, NotFound
+from holdfast.domain.errors import Conflict, NotFound, VersionConflict
 from holdfast.domain.events import AnyEvent, board_stream, card_stream, session_stream
 from holdfast.domain.events.actor import THE_BOARD
 from holdfast.domain.events.card import (
@@ -31,7 +33,7 @@ from holdfast.domain.events.card import (
     RunStarted,
 )
 from holdfast.domain.events.parts import Rights
-from holdfast.store.contract import Store
+from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 from holdfast.store.reads import CardFilter, StartQuery
 from tests.actors import person
 from tests.store.conformance import AT, A, B, C, Engine, created, finished, responded, started, values, write
@@ -134,6 +136,61 @@ class BoardContract:
         for unknown in ("c", A + "0", "%"):
             with pytest.raises(NotFound):
                 await store.cards.card(unknown)
+
+    async def test_cards_are_numbered_in_the_order_of_the_log_also_when_they_come_at_once(self, store: Store) -> None:
+        ids = [f"{number:02x}" * 4 for number in range(160, 200)]
+        done = await asyncio.gather(*(write(store, card_stream(id), card(id)) for id in ids))
+        two = (Write(card_stream("d0" * 4), (card("d0" * 4),)), Write(card_stream("d1" * 4), (card("d1" * 4),)))
+        done.append(await store.append(Append(two, AT)))
+        created = sorted((record for one in done for record in one.records), key=lambda record: record.seq)
+        assert [record.event.number for record in created] == list(range(1, 43))  # type: ignore[union-attr]
+        for record in created:
+            row = await store.cards.card(record.stream.removeprefix("card/"))
+            assert row.number == record.event.number  # type: ignore[union-attr]
+        assert await store.load(card_stream(ids[0]), after=0) == list(done[0].records), "the log says it, too"
+
+    async def test_a_refused_or_repeated_create_takes_no_number(self, store: Store) -> None:
+        async def create(id: str, key: str, expect: int = 0) -> Appended:
+            made = Write(card_stream(id), (card(id),), expect=expect)
+            return await store.append(Append((made,), AT, command=CommandKey(key, id)))
+
+        outcomes = await asyncio.gather(
+            create(A, "one-command"), create(A, "another-one"), create(B, "third-one", expect=7), create(C, "last-one"),
+            return_exceptions=True,
+        )  # fmt: skip
+        assert [type(outcome) for outcome in outcomes] == [Appended, VersionConflict, VersionConflict, Appended]
+        assert (await create(A, "one-command")).duplicate
+        assert [(await store.cards.card(id)).number for id in (A, C)] == [1, 2]
+
+    async def test_a_number_is_not_given_again_after_the_store_was_opened_anew(self, engine: Engine) -> None:
+        for id, number in ((A, 1), (B, 2), (C, 3)):
+            store = await engine.open()
+            await put(store, card(id))
+            assert (await store.cards.card(id)).number == number
+            await store.close()
+
+    async def test_a_card_that_is_copied_with_its_number_keeps_it(self, store: Store) -> None:
+        await put(store, replace(card(A), number=41), card(B))
+        assert [(await store.cards.card(id)).number for id in (A, B)] == [41, 42]
+
+    async def test_a_card_is_found_by_its_number(self, store: Store) -> None:
+        await put(store, card("3abc0000"), card("2abc0000"), card("5bbb0000"))
+        for name in ("HF-2", "hf-2", "Hf2", "2", "hf-002"):
+            assert (await store.cards.card(name)).id == "2abc0000", name
+        assert (await store.cards.card("3")).id == "5bbb0000", "a number, since so short a prefix is none"
+        assert (await store.cards.card("3ABC")).id == "3abc0000"
+        for unknown in ("HF-4", "hf-0", "HF-", "HF-2x", "-2", "2 "):
+            with pytest.raises(NotFound):
+                await store.cards.card(unknown)
+
+    async def test_digits_that_are_a_number_and_the_beginning_of_an_id_are_refused(self, store: Store) -> None:
+        await put(store, replace(card(A), number=12345678), card("12345678"), replace(card(B), number=1234))
+        assert (await store.cards.card("12345678")).id == "12345678", "a whole id names its card"
+        assert (await store.cards.card("HF-12345678")).id == A
+        with pytest.raises(Conflict, match="1234 is the number of card HF-1234 and the beginning of the id 12345678"):
+            await store.cards.card("1234")
+        assert (await store.cards.card("12345")).id == "12345678"
+        assert (await store.cards.card("HF-1234")).id == B
 
     async def test_the_row_of_a_card_follows_what_is_said_about_it(self, store: Store) -> None:
         async def row(*names: str) -> tuple[object, ...]:

@@ -33,6 +33,7 @@ class MemoryFacts:
 
     last_seq: int = 0
     last_token: int = 0
+    last_card_number: int = 0
     versions: dict[str, int] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
     leases: dict[str, int] = field(default_factory=dict)

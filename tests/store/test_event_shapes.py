@@ -48,7 +48,14 @@ def test_every_event_of_the_first_version_is_read_and_written_alike(path: Path) 
     event = old["event"] if path.stem == "Record" else old
     new = new_shape(event)
     written = msgspec.to_builtins(msgspec.convert(new, AnyEvent))
-    assert {name: written[name] for name in new} == new, "fields that came later have defaults"
+    assert _known(written, new) == new, "fields that came later have defaults"
+
+
+def _known(written: Any, old: Any) -> Any:
+    """What is written now, without the fields that came later."""
+    if not isinstance(old, dict):
+        return written
+    return {name: _known(written[name], value) for name, value in old.items()}
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,9 @@ export function dollars(cost: number): string {
   return cost > 0 && cost < 0.01 ? "< $0.01" : `$${cost.toFixed(2)}`;
 }
 
+/** How people name a card (`HF-118`); by its id where an event of an earlier version does not know its number. */
+export const cardLabel = (number: number | undefined, id: string): string => (number ? `HF-${number}` : id);
+
 export type Actor = SessionCreated["by"];
 
 /** Who did it, as everybody reads it. */
@@ -87,7 +90,7 @@ export function actorWords(by: Actor): string {
     case "agent":
       return `the agent of session ${by.session}`;
     case "run":
-      return `run ${by.run} of card ${by.card}`;
+      return `run ${by.run} of card ${cardLabel(by.card_number, by.card)}`;
     case "task":
       return `task ${by.task}`;
     case "service":

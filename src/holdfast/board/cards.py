@@ -17,11 +17,11 @@ import msgspec
 
 from holdfast.board import workspace
 from holdfast.clock import Clock
-from holdfast.domain.card import Card, fold_card
+from holdfast.domain.card import Card, block_words, fold_card
 from holdfast.domain.card_rules import decide_board, decide_card
-from holdfast.domain.commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard
+from holdfast.domain.commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard, UnlinkCard
 from holdfast.domain.dispatch import comment_input, resumable
-from holdfast.domain.errors import Conflict, HoldfastError, Rejected, VersionConflict
+from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected, VersionConflict
 from holdfast.domain.events import AnyEvent, board_stream, card_stream, session_stream
 from holdfast.domain.events.actor import THE_BOARD, Actor
 from holdfast.domain.events.card import (
@@ -163,6 +163,10 @@ class Cards:
 
     async def execute(self, card: str, command: CardCommand, caller: Caller) -> Appended:
         """Carry out a command about a card, with its consequences."""
+        if isinstance(command, UnlinkCard):
+            with contextlib.suppress(NotFound):  # the rules say that it does not wait for that
+                parent = (await self._store.cards.card(command.parent)).id
+                command = msgspec.structs.replace(command, parent=parent)
         if isinstance(command, LinkCard):
             parent = (await self._store.cards.card(command.parent)).id
             async with self._linking:  # so that two links cannot form a cycle together
@@ -246,7 +250,7 @@ class Cards:
                     reported = ended.outcome in ("done", "blocked")
                     if session.turn is not None and session.turn.stop is None and not reported:
                         added.append(StopRequested(turn=session.turn.number, by=by))
-                    added.append(RunReleased(card=card.id, run=run.number))
+                    added.append(RunReleased(card=card.id, run=run.number, card_number=card.number))
                 case _:
                     pass
         if not added:
@@ -255,7 +259,7 @@ class Cards:
         writes = [Write(session_stream(session.id), tuple(added), expect=session.version if ends is not None else None)]
         if ends is not None:
             summary = next((event.summary for event in events if isinstance(event, CardCompleted)), ends.reason)
-            writes.append(run_finished(run, ends, summary=summary))
+            writes.append(run_finished(card, run, ends, summary=summary))
         return writes
 
     async def _notices(self, card: Card, events: list[CardEvent], worker: str | None) -> list[Write]:
@@ -278,7 +282,7 @@ class Cards:
             isinstance(event, CardCompleted) or (isinstance(event, CardMoved) and event.status == "archived")
             for event in events
         )
-        return await self._stop_processes(card, by=by, reason=f"card {card.id} ended") if over else ()
+        return await self._stop_processes(card, by=by, reason=f"card {card.label} ended") if over else ()
 
     async def _processes_of(self, card: Card) -> list[TaskRow]:
         """Return the running commands that its workers started."""
@@ -352,7 +356,8 @@ class Cards:
             above.setdefault(child, []).append(one)
         path = _path(above, parent, card)
         if path:
-            raise Conflict(f"These links would form a cycle: {' → '.join([card, *path])}.")
+            labels = [(await self.get(one)).label for one in (card, *path)]
+            raise Conflict(f"These links would form a cycle: {' → '.join(labels)}.")
 
 
 def _is_from_board(queued: QueuedInput) -> bool:
@@ -377,10 +382,10 @@ def _path(above: dict[str, list[str]], start: str, goal: str) -> list[str]:
 def _follower_note(card: Card, event: CardEvent) -> str:
     match event:
         case CardBlocked(block_kind=kind, reason=reason):
-            return f"Card {card.id} ({card.title}) is blocked ({kind}): {reason}"
+            return f"Card {card.label} ({card.title}) is blocked ({block_words(kind)}): {reason}"
         case CardCompleted(summary=summary):
-            return f"Card {card.id} ({card.title}) is done: {summary}"
+            return f"Card {card.label} ({card.title}) is done: {summary}"
         case RunFinished(outcome="failed" | "lost", reason=reason, run=run):
-            return f"Run {run} of card {card.id} ({card.title}) failed: {reason}"
+            return f"Run {run} of card {card.label} ({card.title}) failed: {reason}"
         case _:
             return ""

@@ -11,6 +11,7 @@ import msgspec
 from holdfast.board.cards import Cards
 from holdfast.board.startable import StartableCards
 from holdfast.clock import Clock
+from holdfast.domain.card_number import card_label
 from holdfast.domain.dispatch import Advice
 from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import card_stream, session_stream
@@ -95,7 +96,8 @@ def in_words(entry: InboxEntry, *, now: int) -> str:
 
 
 def _subject(entry: InboxEntry) -> str:
-    return f"{entry.stream.replace('/', ' ')} “{entry.title}”"
+    noun, _, id = entry.stream.partition("/")
+    return f"{noun} {card_label(entry.number, id)} “{entry.title}”"
 
 
 def _of_wait(row: TitledWait) -> InboxEntry:
@@ -151,8 +153,9 @@ def _of_card(row: CardRow, advice: Advice) -> InboxEntry:
         what=advice.what,
         since=row.moved_at,
         commands=advice.commands,
-        link=f"/board/{row.board}/{row.id}",
+        link=f"/board/{row.board}/{row.label}",
         stream=card_stream(row.id),
         version=row.version,
         session=row.session,
+        number=row.number,
     )

@@ -144,7 +144,7 @@ class Runs:
         )
         await self._store.append(Append(writes, self._clock.now()))
         how = f"continues run {run.resumed_run}" if run.resumed_run else "new session"
-        log.info("card %s: run %d in session %s, %s", card.id, number, session, how)
+        log.info("card %s: run %d in session %s, %s", card.label, number, session, how)
         return True
 
     async def _block(self, card: Card, reason: str) -> None:
@@ -276,7 +276,7 @@ class Runs:
         if found.block is not None:
             events.append(CardBlocked(card=card, block_kind=found.block, reason=found.reason, by=THE_BOARD, run=run))
         if await self._cards.write(CardChange(seen.card, events, THE_BOARD)):
-            log.info("card %s: run %d ended as %s: %s", card, run, outcome, found.reason)
+            log.info("card %s: run %d ended as %s: %s", seen.card.label, run, outcome, found.reason)
 
 
 def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput) -> list[AnyEvent]:
@@ -297,7 +297,7 @@ def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput)
         events.append(SessionRestored(by=THE_BOARD))
     return [
         *events,
-        RunBound(card=card.id, run=run.run, cwd=run.workspace, rights=card.rights),
+        RunBound(card=card.id, run=run.run, cwd=run.workspace, rights=card.rights, card_number=card.number),
         NoteReceived(text=said.note, task=run.task),
         InputReceived(
             input=f"run-{card.id}-{run.run}", text=said.text, mode="queue", by=THE_BOARD, source="run", ref=card.id

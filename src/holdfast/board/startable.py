@@ -118,7 +118,7 @@ class StartableCards:
     async def advice(self, card: Card) -> Advice | None:
         """Return what a person can do about a card; None if it needs no person."""
         parents = await self._store.cards.parents(card.id)
-        dead = [Parent(row.id, row.title) for row in parents if row.status == "archived" and not row.done]
+        dead = [Parent(row.label, row.title) for row in parents if row.status == "archived" and not row.done]
         profiles = frozenset(self._profiles.names)
         return advice(card, profiles=profiles, dead_parents=dead, refused=await self._runs.why_resume_is_refused(card))
 
@@ -150,7 +150,8 @@ class StartableCards:
 
 def _named(parent: CardRow, card: Card) -> str:
     """Return the name of a parent card, with what to do if it will never be done."""
-    named = f"card {parent.id} “{parent.title}”"
+    named = f"card {parent.label} “{parent.title}”"
     if parent.status == "archived":
-        return f"{named} (archived before it was done; `holdfast card unlink {card.id} {parent.id}` removes the link)"
+        unlink = f"`holdfast card unlink {card.label} {parent.label}`"
+        return f"{named} (archived before it was done; {unlink} removes the link)"
     return f"{named} ({parent.status})"

@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from holdfast.board.cards import CardChange, Cards
-from holdfast.domain.card import Card, Run
+from holdfast.domain.card import Card, Run, block_words
 from holdfast.domain.command import Name, Text, Title
 from holdfast.domain.commands import Body, CommentCard, CreateCard, LinkCard, UnblockCard
 from holdfast.domain.errors import HoldfastError
@@ -35,10 +35,15 @@ LISTED = 100
 A = TypeVar("A", bound=msgspec.Struct)
 
 
+OwnByDefault = Annotated[
+    str, msgspec.Meta(max_length=32, description="Its number (HF-118) or id; by default your own card.")
+]
+
+
 class OneCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A card; by default your own."""
 
-    card: Annotated[str, msgspec.Meta(max_length=32, description="Its id; by default your own card.")] = ""
+    card: OwnByDefault = ""
 
 
 class CompleteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,13 +75,13 @@ class CommentArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A comment on a card."""
 
     text: Text
-    card: Annotated[str, msgspec.Meta(max_length=32, description="Its id; by default your own card.")] = ""
+    card: OwnByDefault = ""
 
 
 class UnblockArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A blocked card, and the answer for its worker."""
 
-    card: Annotated[str, msgspec.Meta(min_length=4, max_length=32, description="Its id.")]
+    card: Annotated[str, msgspec.Meta(min_length=1, max_length=32, description="Its number (HF-118) or id.")]
     text: Annotated[str, msgspec.Meta(max_length=100_000, description="Your answer to its question.")] = ""
 
 
@@ -93,7 +98,7 @@ class CreateArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LinkArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A link between two cards."""
 
-    parent: Annotated[str, msgspec.Meta(min_length=4, max_length=32)]
+    parent: Annotated[str, msgspec.Meta(min_length=1, max_length=32)]
     card: Annotated[str, msgspec.Meta(max_length=32, description="The card that waits; by default your own.")] = ""
 
 
@@ -167,10 +172,10 @@ class WorkerTools:
         card = await self._cards.get(session.card)
         run, turn = card.run, session.turn
         if run is None or run.number != session.run or run.started.session != session.id:
-            raise ToolFailed(f"Run {session.run} of card {card.id} is over. Nothing was changed.")
+            raise ToolFailed(f"Run {session.run} of card {card.label} is over. Nothing was changed.")
         if turn is None or turn.number <= run.started.after_turn or session.open_call(context.call) is None:
             raise ToolFailed(
-                f"This call was made before run {run.number} of card {card.id} began. Nothing was changed."
+                f"This call was made before run {run.number} of card {card.label} began. Nothing was changed."
             )
         return _Own(session, card, run)
 
@@ -183,7 +188,7 @@ class WorkerTools:
             return ToolOutput("This was already stored; your run is over.")
         appended = await self._write(context, ends, key)
         card = await self._cards.get(appended.stream.removeprefix("card/"))
-        return ToolOutput(f"Card {card.id} is {card.status}. Your run has ended. You may add a closing message.")
+        return ToolOutput(f"Card {card.label} is {card.status}. Your run has ended. You may add a closing message.")
 
     async def _write(
         self, context: ToolContext, decide: Callable[[_Own], list[CardEvent]], key: CommandKey
@@ -220,8 +225,9 @@ class WorkerTools:
     async def _block(self, context: ToolContext, arguments: BlockArguments) -> ToolOutput:
         def ends(own: _Own) -> list[CardEvent]:
             card, run, reason = own.card.id, own.run.number, context.mask(arguments.reason)
+            kind = block_words(arguments.kind)
             return [
-                RunFinished(card=card, run=run, outcome="blocked", reason=f"blocked ({arguments.kind}): {reason}"),
+                RunFinished(card=card, run=run, outcome="blocked", reason=f"blocked ({kind}): {reason}"),
                 CardBlocked(card=card, block_kind=arguments.kind, reason=reason, by=_worker(own), run=run),
             ]
 
@@ -240,13 +246,13 @@ class WorkerTools:
         if card == own.card.id:
             raise ToolFailed("A comment on your own card would be sent back to you; put it into your summary.")
         await self._execute(card, CommentCard(text=context.mask(arguments.text)), context, arguments, own)
-        return ToolOutput(f"Commented on card {card}.")
+        return ToolOutput(f"Commented on card {await self._label(card)}.")
 
     async def _unblock(self, context: ToolContext, arguments: UnblockArguments) -> ToolOutput:
         own = await self._own(context)
         card = await self._named(arguments.card, own)
         await self._execute(card, UnblockCard(text=context.mask(arguments.text) or None), context, arguments, own)
-        return ToolOutput(f"Card {card} is unblocked.")
+        return ToolOutput(f"Card {await self._label(card)} is unblocked.")
 
     async def _profile_of_card(self, context: ToolContext, arguments: CommentArguments | UnblockArguments) -> str:
         """Return the profile of the worker that would get this text; empty if it may do no more than the caller."""
@@ -286,13 +292,13 @@ class WorkerTools:
                     )
             except HoldfastError as error:
                 raise ToolFailed(error.message) from error
-        return ToolOutput(f"Card {appended.stream.removeprefix('card/')} is on the board.")
+        return ToolOutput(f"Card {await self._label(appended.stream.removeprefix('card/'))} is on the board.")
 
     async def _link(self, context: ToolContext, arguments: LinkArguments) -> ToolOutput:
         own = await self._own(context)
         card, parent = await self._named(arguments.card, own), await self._named(arguments.parent, own)
         await self._execute(card, LinkCard(parent=parent), context, arguments, own)
-        return ToolOutput(f"Card {card} waits for {parent}.")
+        return ToolOutput(f"Card {await self._label(card)} waits for {await self._label(parent)}.")
 
     async def _execute(
         self,
@@ -315,10 +321,13 @@ class WorkerTools:
         except HoldfastError as error:
             raise ToolFailed(error.message) from error
 
+    async def _label(self, card: str) -> str:
+        return (await self._cards.get(card)).label
+
     async def _show(self, context: ToolContext, arguments: OneCard) -> ToolOutput:
         own = await self._own(context)
         card = await self._cards.get(await self._named(arguments.card, own))
-        lines = [f"{card.id} {card.title} [{card.status}] {card.reason}".rstrip(), card.body]
+        lines = [f"{card.label} {card.title} [{card.status}] {card.reason}".rstrip(), card.body]
         lines += [f"comment by {one.by}: {one.text}" for one in card.comments]
         for run in card.runs:
             end = "running" if run.finished is None else f"{run.finished.outcome}: {run.finished.reason}"
@@ -329,7 +338,7 @@ class WorkerTools:
         own = await self._own(context)
         wanted = CardFilter(board=own.card.board, status=arguments.status)
         rows = await self._store.cards.cards(wanted, offset=0, limit=LISTED)
-        return ToolOutput("\n".join(f"{row.id} [{row.status}] {row.title}" for row in rows) or "No cards found.")
+        return ToolOutput("\n".join(f"{row.label} [{row.status}] {row.title}" for row in rows) or "No cards found.")
 
 
 def _tool(
@@ -355,7 +364,7 @@ def _tool(
 
 
 def _worker(own: _Own) -> RunActor:
-    return RunActor(card=own.card.id, run=own.run.number)
+    return RunActor(card=own.card.id, run=own.run.number, card_number=own.card.number)
 
 
 def _key(context: ToolContext, arguments: msgspec.Struct) -> CommandKey:

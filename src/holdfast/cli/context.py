@@ -193,7 +193,8 @@ class Cli:
 
         noun = next(noun for noun in ("card", "board", "task", "session") if hasattr(accepted, noun))
         id = getattr(accepted, noun)
-        self.result(f"{id}: {clean(done)}", **{noun: id, "version": accepted.version, "seq": accepted.seq} | fields)
+        name = getattr(accepted, "label", id)
+        self.result(f"{name}: {clean(done)}", **{noun: id, "version": accepted.version, "seq": accepted.seq} | fields)
 
     @property
     def plain(self) -> bool:

@@ -40,7 +40,7 @@ class _Value(click.ParamType[T]):
 
 
 class _Id(click.types.StringParamType):
-    """An id or a unique prefix of it; the gateway knows which. Completed from the list."""
+    """An id or a unique prefix of it, of a card also its number; the gateway knows which. Completed from the list."""
 
     def __init__(self, name: str, lister: str, *, path: str = "") -> None:
         self.name = name
@@ -59,6 +59,7 @@ class _Id(click.types.StringParamType):
         from click.shell_completion import CompletionItem
 
         from holdfast.cli.context import Cli
+        from holdfast.domain.card_number import card_label
 
         del param
         homes = (context.params.get("home") for context in _ancestry(ctx))
@@ -69,7 +70,13 @@ class _Id(click.types.StringParamType):
             rows = cli.client.get(self._path, limit=200)[f"{self.name}s"]
         except HoldfastError:
             return []
-        return [CompletionItem(row["id"], help=row["title"]) for row in rows if row["id"].startswith(incomplete)]
+        start = incomplete.lower()
+        names = ((card_label(row.get("number", 0), row["id"]), row) for row in rows)
+        return [
+            CompletionItem(name if name.lower().startswith(start) else row["id"], help=row["title"])
+            for name, row in names
+            if name.lower().startswith(start) or row["id"].startswith(start)
+        ]
 
 
 def _text(value: str) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple, assert_never
 import msgspec
 from msgspec.structs import replace
 
+from holdfast.domain.card_number import card_label
 from holdfast.domain.events import Record
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.card import (
@@ -123,6 +124,16 @@ class Card(msgspec.Struct, frozen=True):
         return self.version > 0
 
     @property
+    def number(self) -> int:
+        """Its number; 0 until the store has created it."""
+        return 0 if self.created is None else self.created.number
+
+    @property
+    def label(self) -> str:
+        """How people name it: `HF-118`."""
+        return card_label(self.number, self.id)
+
+    @property
     def rights(self) -> Rights | None:
         """What limits its workers besides their profile, when an agent created it."""
         return None if self.created is None else self.created.rights
@@ -141,6 +152,11 @@ def fold_card(card: Card, records: Iterable[Record]) -> Card:
             raise ValueError(f"{record.stream}: version {record.version} does not follow {card.version}")
         card = evolve_card(card, record.event, EventRef(record.version, record.at))  # type: ignore[arg-type]
     return card
+
+
+def block_words(kind: BlockKind) -> str:
+    """Return the kind of a block as people read it: `needs input`."""
+    return kind.replace("_", " ")
 
 
 class CardPosition(NamedTuple):

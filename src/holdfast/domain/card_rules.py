@@ -60,7 +60,7 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: Actor, now: in
     if not card.exists:
         raise NotFound(f"There is no card {card.id}.", hint="`holdfast card list` lists them.")
     if card.status == "archived" and not isinstance(command, RetryCard | MoveCard | CommentCard):
-        raise Conflict("It is archived.", hint=f"`holdfast card retry {card.id}` brings it back.")
+        raise Conflict("It is archived.", hint=f"`holdfast card retry {card.label}` brings it back.")
     match command:
         case EditCard():
             return [_edit(card, command, by)]
@@ -70,11 +70,11 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: Actor, now: in
             if parent == card.id:
                 raise Rejected("A card cannot wait for itself.")
             if parent in card.parents:
-                raise Conflict(f"It already waits for {parent}.")
+                raise Conflict("It already waits for that card.")
             return [CardLinked(card=card.id, parent=parent, by=by)]
         case UnlinkCard(parent=parent):
             if parent not in card.parents:
-                raise Conflict(f"It does not wait for {parent}.")
+                raise Conflict("It does not wait for that card.")
             return [CardUnlinked(card=card.id, parent=parent, by=by)]
         case FollowCard(session=session, following=following):
             return [CardFollowed(card=card.id, session=session, following=following, by=by)]
@@ -91,7 +91,9 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: Actor, now: in
             return [*_said(card, text, id, by), CardUnblocked(card=card.id, by=by, fresh=fresh)]
         case RetryCard(text=text, fresh=fresh):
             if card.run is not None:
-                raise Conflict("The card is running.", hint=f"`holdfast card stop {card.id}` first, or comment on it.")
+                raise Conflict(
+                    "The card is running.", hint=f"`holdfast card stop {card.label}` first, or comment on it."
+                )
             again = CardUnblocked(card=card.id, by=by, fresh=fresh, reason=f"{by} asked for another attempt")
             return [*_said(card, text, id, by), again]
         case StopCard(reason=reason):
@@ -180,9 +182,9 @@ def _move(card: Card, command: MoveCard, by: Actor, now: int) -> list[CardEvent]
     if card.status == command.status and command.at is None:
         raise Conflict(f"It is in {card.status} already.")
     if card.run is not None and command.status == "ready":
-        raise Conflict("The card is running.", hint=f"`holdfast card stop {card.id}` ends its run.")
+        raise Conflict("The card is running.", hint=f"`holdfast card stop {card.label}` ends its run.")
     if card.status == "blocked":
-        raise Conflict("It is blocked: " + card.reason, hint=f"`holdfast card unblock {card.id}`")
+        raise Conflict("It is blocked: " + card.reason, hint=f"`holdfast card unblock {card.label}`")
     moved = CardMoved(card=card.id, status=command.status, reason=f"moved by {by}", by=by, at=command.at)
     return [*end_run(card, f"moved to {command.status} by {by}"), moved]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
-from holdfast.domain.card import Card, Comment, Run
+from holdfast.domain.card import Card, Comment, Run, block_words
 from holdfast.domain.events.card import BlockKind, ResumePolicy
 from holdfast.domain.events.problem import HANDLING, Failure, Problem
 from holdfast.domain.text import duration
@@ -50,18 +50,18 @@ def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -
     """Return why a card is not started; empty when it can be."""
     match card.status:
         case "triage":
-            return f"It is in triage. Promote it with `holdfast card promote {card.id}`."
+            return f"It is in triage. Promote it with `holdfast card promote {card.label}`."
         case "scheduled":
             return f"It is scheduled: it becomes ready in {duration((card.scheduled_at or now) - now)}."
         case "blocked":
-            kind = card.block.block_kind if card.block is not None else "needs_input"
+            kind = block_words(card.block.block_kind if card.block is not None else "needs_input")
             end = "" if card.reason.endswith((".", "!", "?")) else "."
-            then = what_unblocking_does(card.id, conditions.policy, refused=conditions.refused)
+            then = what_unblocking_does(card.label, conditions.policy, refused=conditions.refused)
             if conditions.refused and conditions.refused in card.reason:  # the reason says it already
                 then = then[then.index("`holdfast") :]
             return f"It is blocked ({kind}): {card.reason}{end} {then}"
         case "review":
-            return f"It is in review: finish it with `holdfast card complete {card.id}`, or use `retry`."
+            return f"It is in review: finish it with `holdfast card complete {card.label}`, or use `retry`."
         case "running" | "done" | "archived":
             return f"It is {card.status}."
         case _:
@@ -73,7 +73,7 @@ def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -
     if conditions.paused_by:
         return f"Its board {card.board} is paused by {conditions.paused_by} (`holdfast board resume {card.board}`)."
     if not card.profile:
-        return f"It has no profile (`holdfast card assign {card.id} PROFILE`)."
+        return f"It has no profile (`holdfast card assign {card.label} PROFILE`)."
     if card.profile not in conditions.profiles:
         known = ", ".join(sorted(conditions.profiles))
         return f"There is no profile {card.profile!r}; there is: {known}."
@@ -169,7 +169,7 @@ def first_input(card: Card, choice: SessionChoice, *, found: str, hand_over: str
     """Return the input of a run's first turn. Text of the board is in brackets; the rest was written by people."""
     last = choice.resumes
     lines = [
-        f"You work on card {card.id} of board {card.board}: {card.title}. Workspace: {found}.",
+        f"You work on card {card.label} of board {card.board}: {card.title}. Workspace: {found}.",
         "End with the tool kanban_complete when it is done, or kanban_block when you need a person.",
     ]
     if last is not None and last.finished is not None and last.ended is not None:
@@ -305,7 +305,7 @@ class Advice:
 class Parent:
     """A card that another one waits for."""
 
-    id: str
+    label: str
     title: str
 
 
@@ -316,9 +316,9 @@ def advice(card: Card, *, profiles: frozenset[str], dead_parents: list[Parent], 
     """
     match card.status:
         case "blocked":
-            return Advice("blocked_card", card.reason, unblocking(card.id, refused=bool(refused)))
+            return Advice("blocked_card", card.reason, unblocking(card.label, refused=bool(refused)))
         case "review":
-            commands = [f"holdfast card complete {card.id}", f"holdfast card retry {card.id} -m TEXT"]
+            commands = [f"holdfast card complete {card.label}", f"holdfast card retry {card.label} -m TEXT"]
             return Advice("card_in_review", "Its result has to be reviewed.", commands)
         case "todo" | "ready":
             return _never_starts(card, profiles, dead_parents)
@@ -328,13 +328,13 @@ def advice(card: Card, *, profiles: frozenset[str], dead_parents: list[Parent], 
 
 def _never_starts(card: Card, profiles: frozenset[str], dead_parents: list[Parent]) -> Advice | None:
     if dead_parents:
-        names = ", ".join(f"card {one.id} “{one.title}”" for one in dead_parents)
+        names = ", ".join(f"card {one.label} “{one.title}”" for one in dead_parents)
         were = "which was" if len(dead_parents) == 1 else "which were"
-        commands = [f"holdfast card unlink {card.id} {one.id}" for one in dead_parents]
+        commands = [f"holdfast card unlink {card.label} {one.label}" for one in dead_parents]
         return Advice("card_not_startable", f"It waits for {names}, {were} archived before it was done.", commands)
     if card.profile not in profiles:
         what = f"There is no profile {card.profile!r}." if card.profile else "It has no profile."
-        return Advice("card_not_startable", what, [f"holdfast card assign {card.id} PROFILE"])
+        return Advice("card_not_startable", what, [f"holdfast card assign {card.label} PROFILE"])
     return None
 
 

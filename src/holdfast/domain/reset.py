@@ -183,7 +183,7 @@ def reset_blockers(session: Session, now: int) -> list[Blocker]:
     if session.queue:
         return [Blocker(by="queue", reason=f"{len(session.queue)} in the queue")]
     if session.run:
-        return [Blocker(by="turn", reason=f"run {session.run} of card {session.card} works in it")]
+        return [Blocker(by="turn", reason=f"run {session.run} of card {session.card_label} works in it")]
     if (summary := session.chapter.in_progress) is not None:
         what = "its context is being summarised" if summary.purpose == "compaction" else "another reset has begun"
         return [Blocker(by="turn", reason=what)]

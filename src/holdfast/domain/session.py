@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.domain.card_number import card_label
 from holdfast.domain.chapter import Chapter, chapter_note, summary_note
 from holdfast.domain.events.actor import Actor, is_person
 from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed, ToolResultsTrimmed
@@ -183,6 +184,7 @@ class Session(StatePart, frozen=True):
     task: str = ""
     """The agent task whose work this session is."""
     card: str = ""
+    card_number: int = 0
     run: int = 0
     """The card whose worker works in this session, and its run; 0 when there is none."""
     output_read: DriverOutputRead | None = None
@@ -192,6 +194,11 @@ class Session(StatePart, frozen=True):
     turns: int = 0
     turn: Turn | None = None
     last_turn: LastTurn | None = None
+
+    @property
+    def card_label(self) -> str:
+        """How people name that card."""
+        return card_label(self.card_number, self.card)
 
     @property
     def exists(self) -> bool:

@@ -117,7 +117,14 @@ def _agent_chosen(session: Session, event: AgentChosen, here: EventRef) -> Sessi
 
 @SESSION_EVENTS.on(RunBound)
 def _run_bound(session: Session, event: RunBound, here: EventRef) -> Session:
-    session = replace(session, card=event.card, run=event.run, cwd=event.cwd or session.cwd, workspace_of=event.card)
+    session = replace(
+        session,
+        card=event.card,
+        card_number=event.card_number,
+        run=event.run,
+        cwd=event.cwd or session.cwd,
+        workspace_of=event.card,
+    )
     if event.rights is None:
         return session
     return replace(session, rights=intersect(session.rights, event.rights), limited_at=here)

@@ -91,10 +91,9 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
     if not session.exists:
         raise NotFound(f"There is no session {session.id}.", hint="`holdfast sessions` lists them.")
     if session.run and isinstance(command, CLOSED_TO_OTHERS):
-        hint = (
-            f"`holdfast card comment {session.card}` reaches its worker, `holdfast card stop {session.card}` ends it."
-        )
-        raise Conflict(f"Run {session.run} of card {session.card} works in this session.", hint=hint)
+        card = session.card_label
+        hint = f"`holdfast card comment {card}` reaches its worker, `holdfast card stop {card}` ends it."
+        raise Conflict(f"Run {session.run} of card {card} works in this session.", hint=hint)
     match command:
         case SendMessage(text=text, mode=mode):
             return _send(session, text, InputReceived(input=id, text=text, mode=mode, by=by))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hashlib import blake2s
 from typing import assert_never
 
+from holdfast.domain.card_number import card_label
 from holdfast.domain.events.task import (
     CommandExited,
     CommandKilled,
@@ -52,8 +53,8 @@ def end_evidence(end: TaskEnd) -> str:
             return hint
         case TurnEnded(session=session, turn=turn):
             return f"turn {turn} of session {session}"
-        case RunEnded(card=card, run=run):
-            return f"run {run} of card {card}"
+        case RunEnded(card=card, run=run, card_number=number):
+            return f"run {run} of card {card_label(number, card)}"
         case _ as never:
             assert_never(never)
 

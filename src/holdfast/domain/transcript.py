@@ -81,7 +81,7 @@ class Transcript:
 
     def __init__(self) -> None:
         self.session = self.title = self.profile = self.model = self.cwd = self.card = ""
-        self.run = self.version = 0
+        self.card_number = self.run = self.version = 0
         self.items: list[AnyItem] = []
         """All that is shown, in the order of the events that began it."""
         self.queue: list[QueuedItem] = []
@@ -218,6 +218,7 @@ class Transcript:
                 self.profile, self.model = event.profile, event.model
             case RunBound():
                 self.card, self.run, self.cwd = event.card, event.run, event.cwd or self.cwd
+                self.card_number = event.card_number
             case RunReleased():
                 self.card, self.run = "", 0
             case _:

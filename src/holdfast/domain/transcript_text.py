@@ -14,6 +14,7 @@ from typing import Any, assert_never
 
 import msgspec
 
+from holdfast.domain.card_number import PREFIX
 from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.events.chapter import Blocker, ChapterOpened, ResetPolicy, Survivor
 from holdfast.domain.events.session import InputRevised
@@ -36,6 +37,7 @@ COVERED = (
     "[covers_step?everything up to step {covers_step} of turn {covers_turn}]"
 )
 TOKENS = "({tokens_before|count} → {tokens_after|count} tokens)"
+CARD = f"[card_number?{PREFIX}-{{card_number}}][!card_number?{{card}}]"
 SENTENCES = {
     "SessionCreated": (
         "[origin.parent?Forked by {by} from session {origin.parent} at version {origin.version}.]"
@@ -54,9 +56,9 @@ SENTENCES = {
     "TurnResumed": "Turn {turn} resumed after {away_ms|duration}[attempt?, attempt {attempt}]: {reason|clause}.",
     "TurnUndone": "Turn {turn} was undone by {by}: the model no longer sees it. Its effects stay.",
     "RunBound": (
-        "Run {run} of card {card} works here. Messages become comments on the card, and the worker reads them."
+        f"Run {{run}} of card {CARD} works here. Messages become comments on the card, and the worker reads them."
     ),
-    "RunReleased": "Run {run} of card {card} is over. Messages no longer reach the card.",
+    "RunReleased": f"Run {{run}} of card {CARD} is over. Messages no longer reach the card.",
     "ResetPolicySet": "The reset rules of this session were set by {by}: {policy|settings}.",
     "ResetPostponed": (
         "The {rule} reset was due at {due_at|time} and is postponed[until? until {until|time} at the latest]: "

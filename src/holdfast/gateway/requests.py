@@ -13,6 +13,7 @@ import msgspec
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import Request
 
+from holdfast.domain.card_number import parse_card_number
 from holdfast.domain.command import TEXT_LIMIT, Command
 from holdfast.domain.errors import NotFound, NotReady, Rejected, TooLarge, Unavailable
 from holdfast.domain.events.actor import PersonActor
@@ -138,8 +139,10 @@ async def task_of(request: Request) -> TaskRow:
 
 async def card_of(request: Request) -> CardRow:
     """Return the card that the path names."""
-    prefix = _checked(request.path_params["id"], "card", hint="`holdfast card list` lists them.")
-    return await gateway_of(request).store.cards.card(prefix)
+    name = request.path_params["id"]
+    if parse_card_number(name) is None:
+        _checked(name, "card", hint="`holdfast card list` lists them.")
+    return await gateway_of(request).store.cards.card(name)
 
 
 async def find_session(gateway: Gateway, prefix: str) -> SessionRow:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from holdfast.domain.card_number import card_label
+
 
 class BoardView(msgspec.Struct, frozen=True, kw_only=True):
     """A board."""
@@ -35,6 +37,8 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True, rename={"retry_at": "a
     """A card as a board shows it."""
 
     id: str
+    number: int
+    """What people call it, with `HF-` before it; unique in the home."""
     board: str
     title: str
     profile: str
@@ -55,6 +59,11 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True, rename={"retry_at": "a
     moved_at: int
     updated_at: int
     version: int
+
+    @property
+    def label(self) -> str:
+        """How people name it: `HF-118`."""
+        return card_label(self.number, self.id)
 
 
 class CardPage(msgspec.Struct, frozen=True):
@@ -129,11 +138,17 @@ class CardAccepted(msgspec.Struct, frozen=True, kw_only=True):
     """A command about a card was committed. `kept` is the unsaved work because of which its workspace was kept."""
 
     card: str
+    number: int
     stream: str
     version: int
     seq: int
     duplicate: bool
     kept: str = ""
+
+    @property
+    def label(self) -> str:
+        """How people name the card: `HF-118`."""
+        return card_label(self.number, self.card)
 
 
 class CardContext(msgspec.Struct, frozen=True, kw_only=True):

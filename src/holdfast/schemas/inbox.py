@@ -26,6 +26,8 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The version of the event in `stream` that it is based on."""
     session: str
     """The session that waits or failed, or that of a card's last run; empty when there is none."""
+    number: int = 0
+    """The number of the card (`HF-118`); 0 when it is not about a card."""
 
 
 class WaitView(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,8 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from holdfast.domain.errors import Conflict, Fenced, NotFound, VersionConflict
-from holdfast.domain.events import AnyEvent, Record
+from holdfast.domain.events import AnyEvent, Record, encode
+from holdfast.domain.events.card import CardCreated
 from holdfast.domain.events.session import ModelFailed, ModelInterrupted, ModelResponded
 from holdfast.store.contract import Append, Appended, CommandKey, Lease
 
@@ -47,6 +48,13 @@ class Facts(Protocol):
     @property
     def last_token(self) -> int:
         """The last fencing token that was given out."""
+        ...
+
+    @property
+    def last_card_number(self) -> int:
+        """The highest number of a card; 0 before the first card. Nobody else gets the next one meanwhile: an engine
+        with several writers reads it under the lock that orders the log.
+        """
         ...
 
     def version(self, stream: str) -> int:
@@ -99,7 +107,7 @@ class AppendDecision:
 
 
 def decide_append(facts: Facts, append: Append, bodies: list[list[bytes]]) -> AppendDecision:
-    """Check command id, lease and versions, then number the events. `bodies` is the JSON of each event."""
+    """Check command id, lease and versions, then number events and new cards. `bodies` is the JSON of each event."""
     streams = [write.stream for write in append.writes]
     if not streams:
         raise ValueError("an append without writes")
@@ -114,8 +122,12 @@ def decide_append(facts: Facts, append: Append, bodies: list[list[bytes]]) -> Ap
     lease = decide_claim(facts, streams[0]) if append.claim else None
     events: list[NewEvent] = []
     first_seq = seq = facts.last_seq
+    numbers = _CardNumbers(facts)
     for write, written, version in zip(append.writes, bodies, versions, strict=True):
         for index, (event, body) in enumerate(zip(write.events, written, strict=True), 1):
+            if isinstance(event, CardCreated):
+                event = numbers.numbered(event)  # noqa: PLW2901
+                body = encode(event)  # noqa: PLW2901
             at = write.times[index - 1] if write.times else append.at
             events.append(_new_event(seq + index, write.stream, version + index, at, event, body))
         seq += len(write.events)
@@ -126,6 +138,22 @@ def decide_append(facts: Facts, append: Append, bodies: list[list[bytes]]) -> Ap
     reply = "{}" if key is None else key.reply
     appended = Appended(streams[0], version, first_seq, records, lease=lease, reply=reply)
     return AppendDecision(appended, tuple(events), key, _ended_steps(records))
+
+
+class _CardNumbers:
+    """Gives the cards of an append their numbers. Several in one append get one after the other."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._last: int | None = None
+
+    def numbered(self, created: CardCreated) -> CardCreated:
+        """Return the event with its number. One that is copied with its number keeps it."""
+        last = self._facts.last_card_number if self._last is None else self._last
+        if not created.number:
+            created = msgspec.structs.replace(created, number=last + 1)
+        self._last = max(last, created.number)
+        return created
 
 
 def _checked_version(facts: Facts, stream: str, expect: int | None) -> int:

@@ -264,6 +264,7 @@ def _card_created(event: CardCreated, id: str, record: Record) -> CardRow:
         moved_at=record.at,
         updated_at=record.at,
         version=record.version,
+        number=event.number,
     )
 
 

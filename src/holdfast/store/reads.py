@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Generic, Protocol
 
 from holdfast.domain.card import Board
+from holdfast.domain.card_number import card_label, parse_card_number
 from holdfast.domain.errors import Conflict, Gone, NotFound
 from holdfast.schemas.gateway import TaskCount, WorkSlot
 from holdfast.store.rows import (
@@ -78,6 +79,10 @@ class StartQuery:
     limit: int
     exclude: list[str]
     """Cards that were tried already."""
+
+
+SHORTEST_PREFIX = 4
+"""With fewer characters digits are the number of a card and never the beginning of an id."""
 
 
 class Fetch(Protocol):
@@ -308,9 +313,29 @@ class CardReads:
         """How many cards each board has, without empty boards."""
         return dict(await self._fetch.values("count_cards"))
 
-    async def card(self, prefix: str) -> CardRow:
-        """One card by id or unique prefix. NotFound, or Conflict if it fits several."""
-        return await _CARD.look_up(self._fetch, prefix)
+    async def card(self, name: str) -> CardRow:
+        """One card by its number (`HF-118`, or `118` if no id begins so), its id or a unique prefix of its id.
+
+        NotFound, or Conflict if it fits several.
+        """
+        said = parse_card_number(name)
+        if said is None:
+            return await _CARD.look_up(self._fetch, name.lower())
+        row = await self._fetch.row("get_card_by_number", CardRow, number=said.number)
+        if said.has_prefix:
+            if row is None:
+                raise NotFound(f"There is no card {card_label(said.number, '')}.", hint=_CARD.hint)
+            return row
+        if row is None:
+            return await _CARD.look_up(self._fetch, name)
+        ids = [id for id, *_ in await self._fetch.values("find_cards", **_range(name))]
+        others = [id for id in ids if id != row.id] if len(name) >= SHORTEST_PREFIX else []
+        if name in others:
+            return await _CARD.look_up(self._fetch, name)
+        if others:
+            what = f"{name} is the number of card {row.label} and the beginning of the id {others[0]}."
+            raise Conflict(what, hint=f"Write {row.label}, or more of the id.")
+        return row
 
     async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[CardRow]:
         """A page of cards, most urgent first."""

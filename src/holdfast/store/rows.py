@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from holdfast.domain.card import Board
+from holdfast.domain.card_number import card_label
 from holdfast.domain.events.card import BlockKind, CardStatus, RunOutcome
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.parts import ShownArgument
@@ -180,6 +181,12 @@ class CardRow(msgspec.Struct, frozen=True, gc=False):
     """Why its worker started in a new session, although there was one to resume."""
     root: str = ""
     """The session of a person from which the agent that created it descends."""
+    number: int = 0
+
+    @property
+    def label(self) -> str:
+        """How people name it: `HF-118`."""
+        return card_label(self.number, self.id)
 
 
 class RunRow(msgspec.Struct, frozen=True, gc=False):

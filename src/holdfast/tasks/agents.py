@@ -72,7 +72,7 @@ class AgentTasks:
             state = await self._sessions.get(session)
             turn = state.turn
             if state.run:
-                raise Conflict(f"The session works on card {state.card}, so it already is a task.")
+                raise Conflict(f"The session works on card {state.card_label}, so it already is a task.")
             if turn is None:
                 raise Conflict("No turn is running.")
             if turn.task:

@@ -359,14 +359,14 @@ def lost(task: str, evidence: str) -> TaskFinished:
     return TaskFinished(task=task, outcome="lost", reason=evidence, end=CommandLost(evidence=evidence), files=None)
 
 
-def run_finished(run: Run, ended: RunFinished, *, summary: str) -> Write:
+def run_finished(card: Card, run: Run, ended: RunFinished, *, summary: str) -> Write:
     """Return the end of the task of a card's run."""
     outcomes: dict[str, TaskOutcome] = {"done": "done", "failed": "failed", "lost": "lost"}
     finished = TaskFinished(
         task=run.started.task,
         outcome=outcomes.get(ended.outcome, "stopped"),
         reason=ended.reason,
-        end=RunEnded(card=ended.card, run=run.number),
+        end=RunEnded(card=card.id, run=run.number, card_number=card.number),
         preview=ended.reason[:PREVIEW],
         summary=summary,
         files=None,

@@ -131,6 +131,7 @@ export interface Call {
 
 export interface CardAccepted {
   readonly card: string;
+  readonly number: number;
   readonly stream: string;
   readonly version: number;
   readonly seq: number;
@@ -200,6 +201,7 @@ export interface CardCreated {
   readonly max_attempts?: number | null;
   readonly session?: string;
   readonly rights?: Rights | null;
+  readonly number?: number;
 }
 
 export interface CardDetail {
@@ -292,6 +294,7 @@ export interface CardUnlinked {
 
 export interface CardView {
   readonly id: string;
+  readonly number: number;
   readonly board: string;
   readonly title: string;
   readonly profile: string;
@@ -618,6 +621,7 @@ export interface InboxEntry {
   readonly stream: string;
   readonly version: number;
   readonly session: string;
+  readonly number?: number;
 }
 
 export interface InputReceived {
@@ -1084,6 +1088,7 @@ export interface RunActor {
   readonly type: "run";
   readonly card: string;
   readonly run: number;
+  readonly card_number?: number;
 }
 
 export interface RunBound {
@@ -1092,12 +1097,14 @@ export interface RunBound {
   readonly run: number;
   readonly cwd?: string;
   readonly rights?: Rights | null;
+  readonly card_number?: number;
 }
 
 export interface RunEnded {
   readonly type: "run_ended";
   readonly card: string;
   readonly run: number;
+  readonly card_number?: number;
 }
 
 export interface RunFinished {
@@ -1125,6 +1132,7 @@ export interface RunReleased {
   readonly kind: "RunReleased";
   readonly card: string;
   readonly run: number;
+  readonly card_number?: number;
 }
 
 export interface RunReminded {

@@ -97,8 +97,8 @@ def _worker_notice(client: Client, view: View, last: list[tuple[int, Block]]) ->
     card = next((card for card in cards if card.session == view.session), None)
     if card is None:
         return ""
-    view.transcript.card, view.transcript.run = card.id, card.run
-    said = notice_text(RunBound(card=card.id, run=card.run), clock=format_time)
+    view.transcript.card, view.transcript.card_number, view.transcript.run = card.id, card.number, card.run
+    said = notice_text(RunBound(card=card.id, run=card.run, card_number=card.number), clock=format_time)
     return "" if any(isinstance(block, NoticeBlock) and block.text == said for _, block in last) else said
 
 

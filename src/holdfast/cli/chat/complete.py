@@ -69,7 +69,7 @@ class Catalog:
 
     def _cards(self) -> Choices:
         rows = self._client.cards.list().cards[:LISTED]
-        return [(row.id, f"{row.status} · {shorten(one_line(row.title), 40)}") for row in rows]
+        return [(row.label, f"{row.status} · {shorten(one_line(row.title), 40)}") for row in rows]
 
     def _boards(self) -> Choices:
         return [(row.id, one_line(row.title)) for row in self._client.boards.list().boards]

@@ -26,6 +26,7 @@ from holdfast.cli.screen import format_time, one_line
 from holdfast.client.events import TextDelta
 from holdfast.client.http import Json
 from holdfast.client.lenient import lenient_record
+from holdfast.domain.card_number import card_label
 from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.chapter import ChapterRejoined, ResetPostponed, SummaryRequested
 from holdfast.domain.events.parts import Usage
@@ -152,7 +153,7 @@ class View:
     @property
     def card(self) -> str:
         """The card whose worker this is, while its run is open: then messages are comments on it."""
-        return self.transcript.card
+        return card_label(self.transcript.card_number, self.transcript.card) if self.transcript.card else ""
 
     @property
     def state(self) -> SessionActivity:

@@ -49,7 +49,7 @@ class CardLog:
                 if len(found.runs) > shown:
                     continue
                 if found.card.status in ("done", "archived"):
-                    self._note(f"card {self._card} is {found.card.status}")
+                    self._note(f"card {found.card.label} is {found.card.status}")
                     return
                 self._print_reason(found)
                 changes.wait(REFRESH_SECONDS)

@@ -72,7 +72,7 @@ def list_cards(cli: Cli, **filters: object) -> None:
 @card_argument
 def show(cli: Cli, id: str) -> None:
     """Show all details of CARD. Its text, comments, links and runs, and why it is in its column."""
-    found = cli.show(cli.client.get(_path(id)), CardDetail, render_card).card.id
+    found = cli.show(cli.client.get(_path(id)), CardDetail, render_card).card.label
     cli.hint(f"\nholdfast card why {found} · log {found} · comment {found} TEXT")
 
 
@@ -109,8 +109,8 @@ def log(cli: Cli, id: str, number: int | None, follow: bool, patience: float) ->
     found = cli.client.cards.get(id)
     chosen = [run for run in found.runs if number in (None, run.run)]
     if number is not None and not chosen:
-        hint = f"`{program()} card runs {found.card.id}` lists them."
-        raise CliError(f"Card {found.card.id} has no run {number}.", hint=hint, code=NOT_FOUND)
+        hint = f"`{program()} card runs {found.card.label}` lists them."
+        raise CliError(f"Card {found.card.label} has no run {number}.", hint=hint, code=NOT_FOUND)
     card_log = CardLog(cli, found.card.id, patience)
     if follow:
         try:
@@ -191,7 +191,7 @@ def card_options(function: F) -> F:
 @click.option("--follow", "session", type=SESSION, metavar="SESSION", help="Notify this session of its blocks and end.")
 @click.option("--idempotency-key", "key", metavar="KEY", help="A second call with the same key adds nothing.")
 def add(cli: Cli, /, key: str | None, triage: bool, parents: tuple[str, ...], start: Json | None, **given: Any) -> None:
-    """Add a card with TITLE, and print its id. It is started as soon as nothing blocks it.
+    """Add a card with TITLE, and print its number. It is started as soon as nothing blocks it.
 
     Starts a gateway in the background when none runs. The worker is told the body, or the title if there is none.
     """
@@ -204,12 +204,12 @@ def add(cli: Cli, /, key: str | None, triage: bool, parents: tuple[str, ...], st
     body = _named(given) | {"triage": triage, "parents": list(parents)} | (start or {})
     accepted = cli.send_command(CardAccepted, "/v1/cards", id=key, shown_by=f"{program()} card list", **body)
     if cli.json:
-        cli.print_json({name: getattr(accepted, name) for name in ("card", "version", "seq", "duplicate")})
+        cli.print_json({name: getattr(accepted, name) for name in ("card", "number", "version", "seq", "duplicate")})
         return
-    cli.echo(accepted.card)
+    cli.echo(accepted.label)
     reason = clean(cli.client.cards.get(accepted.card).why) or "It is started now."
     cli.note(("it was there already; " if accepted.duplicate else "") + reason)
-    cli.note(f"look: {program()} card log {accepted.card} --follow")
+    cli.note(f"look: {program()} card log {accepted.label} --follow")
 
 
 @card.verb("Write")
@@ -260,7 +260,6 @@ def link(cli: Cli, id: str, parent: str) -> None:
 @click.argument("parent", type=CARD)
 def unlink(cli: Cli, id: str, parent: str) -> None:
     """Do not let CARD wait for PARENT any more."""
-    parent = cli.client.cards.get(parent).card.id
     cli.accepted(cli.client.cards.unlink(id, parent), f"does not wait for {parent} any more")
 
 
@@ -367,8 +366,8 @@ def archive(cli: Cli, id: str) -> None:
     """Take CARD off the board. Its workspace is removed only if nothing would be lost with it."""
     accepted = cli.client.cards.archive(id)
     outcome = workspace_outcome(cli.client.cards.get(accepted.card), accepted.kept)
-    done = {name: getattr(accepted, name) for name in ("card", "version", "seq", "kept")}
-    cli.result(f"{accepted.card}: archived; {outcome}", **done)
+    done = {name: getattr(accepted, name) for name in ("card", "number", "version", "seq", "kept")}
+    cli.result(f"{accepted.label}: archived; {outcome}", **done)
 
 
 @card.verb("Move")
@@ -379,8 +378,9 @@ def release(cli: Cli, id: str) -> int:
     For a worktree: after its branch was merged or pushed. The branch itself stays. Exit code 1 if it is kept.
     """
     released = cli.client.cards.release(id)
-    outcome = workspace_outcome(cli.client.cards.get(released.card), released.kept)
-    cli.result(f"{released.card}: {outcome}", card=released.card, kept=released.kept)
+    found = cli.client.cards.get(released.card)
+    outcome = workspace_outcome(found, released.kept)
+    cli.result(f"{found.card.label}: {outcome}", card=released.card, kept=released.kept)
     return FAILED if released.kept else 0
 
 

@@ -110,7 +110,8 @@ def send(cli: Cli, session: str, text: str, mode: str, wait: bool, patience: flo
     cli.result(accepted.session, session=accepted.session, **fields)
     if not cli.json:
         if card := _card_of(accepted):
-            cli.note(f"a comment on card {card}: its worker gets it at its next step")
+            label = cli.client.cards.get(card).card.label
+            cli.note(f"a comment on card {label}: its worker gets it at its next step")
         cli.note(f"the answer:  {program()} sessions log {accepted.session} --follow")
     return 0
 

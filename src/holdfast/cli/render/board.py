@@ -158,7 +158,7 @@ def _stacked(used: list[BoardColumn], columns: int) -> list[str]:
 def _row(card: ShownCard, columns: int) -> list[str]:
     """A line for the card, and below it why it is there."""
     mark = click.style(f"{WARNING} ", fg="yellow") if card.warning else ""
-    head = f"  {card.id}  "
+    head = f"  {card.label}  "
     profile = shorten(one_line(card.profile), max(4, columns // 5))
     tail = "  ".join(filter(None, (profile, card_age(card))))
     room = columns - width(head) - 2 * bool(mark) - len(GAP) - width(tail)
@@ -216,7 +216,7 @@ def _drawn(column: BoardColumn, room: int) -> list[str]:
 
 def _box(card: ShownCard, room: int) -> list[str]:
     mark = f" {WARNING}" if card.warning else ""
-    left, right = f"{card.id}{mark}", card_age(card)
+    left, right = f"{card.label}{mark}", card_age(card)
     gap = " " * (room - width(left) - width(right))
     lines = [f"{_colored(card.status, left)}{gap}{dim(right)}"]
     lines += [pad(line, room) for line in wrap_at_most(one_line(card.title), room, TITLE_LINES)]

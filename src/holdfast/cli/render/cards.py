@@ -35,7 +35,7 @@ RESUME = ("auto", "resume", "fresh")
 PAGE = 5_000
 WARNING = "⚠"
 CARDS = (
-    Column("ID"),
+    Column("CARD"),
     Column("STATUS", states=True),
     Column("BOARD", optional=True),
     Column("PROFILE"),
@@ -115,7 +115,7 @@ def cards_table(found: CardPage) -> str:
 
 def _card_cells(card: CardView, why: str, *, one_board: bool) -> list[str]:
     return [
-        card.id,
+        card.label,
         card.status,
         "-" if one_board else card.board,
         card.profile or "-",
@@ -172,11 +172,11 @@ def render_card(found: CardDetail) -> str:
 def _card_details(found: CardDetail) -> list[tuple[str, str]]:
     card = found.card
     rows = [
-        ("card", card.id),
+        ("card", f"{card.label} (id {card.id})"),
         ("title", one_line(card.title)),
         ("board", card.board),
         ("status", _status(card)),
-        ("profile", card.profile or f"none: {program()} card assign {card.id} PROFILE"),
+        ("profile", card.profile or f"none: {program()} card assign {card.label} PROFILE"),
         ("workspace", _workspace(found)),
         ("priority", str(card.priority)),
         ("resume", found.resume or "as the profile and [board] say"),
@@ -203,7 +203,7 @@ def _card_details(found: CardDetail) -> list[tuple[str, str]]:
 
 
 def _status(card: CardView) -> str:
-    kind = f" ({card.block_kind})" if card.block_kind else ""
+    kind = f" ({card.block_kind.replace('_', ' ')})" if card.block_kind else ""
     run = f", run {card.run} in session {card.session}" if card.status == "running" else ""
     return f"{card.status}{kind} since {format_datetime(card.moved_at)}{run}"
 
@@ -223,14 +223,14 @@ def _attempts(found: CardDetail) -> str:
 
 
 def _named(card: CardView) -> str:
-    return f"{card.id} “{one_line(card.title)}” ({card.status})"
+    return f"{card.label} “{one_line(card.title)}” ({card.status})"
 
 
 def workspace_outcome(found: CardDetail, kept: str) -> str:
     """What became of the workspace of an archived card, and why."""
     kind = found.card.workspace
     if kept:
-        release = f"`{program()} card release {found.card.id}`"
+        release = f"`{program()} card release {found.card.label}`"
         return f"its workspace was kept, since this would be lost: {one_line(kept)}. Save it, then {release}"
     if kind.startswith("dir:"):
         return f"its workspace {kind.removeprefix('dir:')} is yours and stays"

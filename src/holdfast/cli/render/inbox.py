@@ -9,6 +9,7 @@ import click
 
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.screen import ago, clean, clock, dim, one_line, plural, shorten, terminal_width, wrap_at_most
+from holdfast.domain.card_number import card_label
 
 if TYPE_CHECKING:  # these bring the events with them, which `status` does not need
     from holdfast.domain.events.parts import ShownArgument
@@ -71,7 +72,8 @@ def entry_lines(entry: InboxEntry, wait: WaitView | None) -> list[str]:
     lines += [dim(with_home(command)) for command in entry.commands]
     if wait is not None and wait.pattern:
         lines.append(dim(f"{program()} answer {entry.id} --session or --always allows {one_line(wait.pattern)}"))
-    head = f", {ago(entry.since)}: {entry.stream.replace('/', ' ')} “{one_line(entry.title)}”"
+    noun, _, id = entry.stream.partition("/")
+    head = f", {ago(entry.since)}: {noun} {card_label(entry.number, id)} “{one_line(entry.title)}”"
     head = shorten(head, terminal_width() - len(kind_text(entry.kind)))
     return [f"{kind}{head}", *(f"  {line}" for line in lines)]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from holdfast.domain.card_number import card_label
 from holdfast.domain.events.parts import EventPart
 
 ServiceName = Literal["clock", "runtime", "reset clock", "board", "retention"]
@@ -38,9 +39,11 @@ class RunActor(EventPart, frozen=True, tag_field="type", tag="run"):
 
     card: str
     run: int
+    card_number: int = 0
+    """The number of the card; 0 in events of earlier versions."""
 
     def __str__(self) -> str:
-        return f"run {self.run} of card {self.card}"
+        return f"run {self.run} of card {card_label(self.card_number, self.card)}"
 
 
 class TaskActor(EventPart, frozen=True, tag_field="type", tag="task"):

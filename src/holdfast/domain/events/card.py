@@ -37,6 +37,8 @@ class CardCreated(Event, frozen=True):
     """The session that gets notes about its blocks and its end."""
     rights: Rights | None = None
     """What limits its workers besides their profile, when an agent created it; null when a person did."""
+    number: int = 0
+    """Its number (`HF-118`), unique in the home. The store sets it when it writes the event: 0 asks for the next."""
 
 
 class CardEdited(Event, frozen=True):

@@ -341,6 +341,8 @@ class RunBound(Event, frozen=True):
     """Where: the workspace may be another one than that of the run before."""
     rights: Rights | None = None
     """What limits its card; added to what limits the session."""
+    card_number: int = 0
+    """The number of the card; 0 in events of earlier versions."""
 
 
 class RunReleased(Event, frozen=True):
@@ -348,6 +350,8 @@ class RunReleased(Event, frozen=True):
 
     card: str
     run: int
+    card_number: int = 0
+    """The number of the card; 0 in events of earlier versions."""
 
 
 SessionEvent = (

@@ -155,6 +155,8 @@ class RunEnded(EventPart, frozen=True, tag_field="type", tag="run_ended"):
 
     card: str
     run: int
+    card_number: int = 0
+    """The number of the card; 0 in events of earlier versions."""
 
 
 TaskEnd = CommandExited | CommandKilled | CommandNeverStarted | CommandLost | TurnEnded | RunEnded

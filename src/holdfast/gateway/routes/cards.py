@@ -160,7 +160,9 @@ async def create_card(request: Request) -> Response:
     command = msgspec.structs.replace(command, profile=profile)
     if command.session is not None:
         command = msgspec.structs.replace(command, session=(await find_session(gateway, command.session)).id)
-    return accepted(CardAccepted, await gateway.cards.create(command, card=secrets.token_hex(4), caller=caller))
+    done = await gateway.cards.create(command, card=secrets.token_hex(4), caller=caller)
+    card = await gateway.cards.get(done.stream.removeprefix("card/"))  # a retry gets the card of the first time
+    return accepted(CardAccepted, done, number=card.number)
 
 
 @routes.get("/v1/cards/{id}", CardDetail)
@@ -216,7 +218,7 @@ async def why_not_card(request: Request) -> Response:
     sentences = why_card(card, reason, session, now=now)
     stream = card_stream(card.id)
     found = [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
-    return json_response(Why(f"card {card.id}", found))
+    return json_response(Why(f"card {card.label}", found))
 
 
 @routes.get("/v1/cards/{id}/context", CardContext)
@@ -267,7 +269,7 @@ def _card_command(command: type[CardCommand]) -> Handler:
         done = await gateway.cards.execute(row.id, given, caller)
         archived = isinstance(given, ArchiveCard)
         kept = await gateway.cards.clean_workspace(await gateway.cards.get(row.id)) if archived else ""
-        return accepted(CardAccepted, done, kept=kept)
+        return accepted(CardAccepted, done, number=row.number, kept=kept)
 
     return handler
 
@@ -297,6 +299,6 @@ async def release_workspace(request: Request) -> Response:
     row = await card_of(request)
     card = await gateway.cards.get(row.id)
     if card.status != "archived":
-        hint = f"`holdfast card archive {card.id}` removes it if it has no unsaved work."
-        raise Conflict(f"Card {card.id} is {card.status}; its workspace may still be needed.", hint=hint)
+        hint = f"`holdfast card archive {card.label}` removes it if it has no unsaved work."
+        raise Conflict(f"Card {card.label} is {card.status}; its workspace may still be needed.", hint=hint)
     return json_response(CardReleased(card.id, await gateway.cards.clean_workspace(card)))

@@ -29,6 +29,10 @@ ORDER BY c.moved_at, c.id;
 -- One card.
 SELECT * FROM cards WHERE id = :id;
 
+-- name: get_card_by_number
+-- One card by the number that people say.
+SELECT * FROM cards WHERE number = :number AND number > 0;
+
 -- name: find_cards
 -- Ids by prefix.
 SELECT id FROM cards WHERE id >= :prefix AND id < :beyond ORDER BY id LIMIT 10;

@@ -12,14 +12,15 @@ from holdfast.domain.events import decode, location
 from holdfast.store.projection import project
 from holdfast.store.sqlite.connections import connect_reader, connect_writer, explained
 from holdfast.store.sqlite.log_reads import checked
+from holdfast.store.sqlite.migrations.card_numbers import number_cards
 from holdfast.store.sqlite.migrations.event_shapes import new_shape
 from holdfast.store.sqlite.migrations.rewrite_events import rewrite_events
 from holdfast.store.sqlite.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
 from holdfast.store.sqlite.queries import migrations
 
 log = logging.getLogger(__name__)
-EVENT_SHAPES = 8
-"""The migration that is preceded by a rewriting of the events."""
+EVENT_SHAPES, CARD_NUMBERS = 8, 14
+"""The migrations that are preceded by a rewriting of events."""
 
 
 def prepare(path: Path) -> None:
@@ -73,6 +74,8 @@ def migrate(connection: sqlite3.Connection) -> None:
         if number > version:
             if number == EVENT_SHAPES:
                 rewrite_events(connection, new_shape, progress="events_rewritten")
+            if number == CARD_NUMBERS:
+                number_cards(connection)
             connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nPRAGMA user_version={number};\nCOMMIT;")
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import holdfast
 from holdfast.domain.events import encode, session_stream, task_stream
+from holdfast.domain.events.card import CardCreated
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
 from holdfast.store.contract import Append, Appended, Lease
@@ -53,6 +54,7 @@ class Known:
     """Leases that are held; one that is not here may still be in the database."""
     last_seq: int | None = None
     last_token: int | None = None
+    last_card_number: int | None = None
     rows: RememberedRows = field(default_factory=RememberedRows)
 
     def forget(self) -> None:
@@ -60,7 +62,7 @@ class Known:
         self.rows.forget()
         self.heads.clear()
         self.leases.clear()
-        self.last_seq = self.last_token = None
+        self.last_seq = self.last_token = self.last_card_number = None
 
 
 @dataclass(slots=True)
@@ -97,6 +99,13 @@ class Transaction:
         if self.known.last_token is None:
             self.known.last_token = int(self.run("last_token").fetchone()[0])
         return self.known.last_token
+
+    @property
+    def last_card_number(self) -> int:
+        """The highest number of a card, also of one that this transaction creates."""
+        if self.known.last_card_number is None:
+            self.known.last_card_number = int(self.run("last_card_number").fetchone()[0])
+        return self.known.last_card_number
 
     def version(self, stream: str) -> int:
         """The version of the last event of a stream; 0 if it has none."""
@@ -171,6 +180,8 @@ class Transaction:
         self.known.last_seq, self.known.heads[stream] = record.seq, Head(version, span)
         project(record, self.rows)
         match record.event:
+            case CardCreated(number=number):
+                self.known.last_card_number = max(self.last_card_number, number)
             case SessionDeleted(session=gone):
                 self._forget_stream(session_stream(gone))
             case TaskPruned(task=gone):

@@ -265,8 +265,10 @@ CREATE TABLE cards (
     moved_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     version INTEGER NOT NULL,
-    root TEXT NOT NULL DEFAULT ''
+    root TEXT NOT NULL DEFAULT '',
+    number INTEGER NOT NULL DEFAULT 0 -- the number that people say (HF-118), from its CardCreated
 ) WITHOUT ROWID;
+CREATE UNIQUE INDEX cards_by_number ON cards (number) WHERE number > 0;
 CREATE INDEX cards_by_root ON cards (root) WHERE root <> '';
 CREATE INDEX cards_in_order ON cards (board, status, priority DESC, created_at, id);
 CREATE INDEX cards_to_promote ON cards (priority DESC, created_at, id) WHERE status IN ('todo', 'scheduled');

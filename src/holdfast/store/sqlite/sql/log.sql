@@ -41,6 +41,10 @@ SELECT digest, stream, version, seq, reply FROM commands WHERE id = :id;
 INSERT INTO commands (id, digest, seq, stream, version, at, reply)
 VALUES (:id, :digest, :seq, :stream, :version, :at, :reply);
 
+-- name: last_card_number
+-- The highest number of a card.
+SELECT COALESCE(MAX(number), 0) FROM cards WHERE number > 0;
+
 -- name: last_token
 -- The last fencing token that was given out.
 SELECT value FROM counters WHERE name = 'fence';
