@@ -246,6 +246,7 @@ class BoardContract:
         assert await found(CardFilter(status="archived")) == ["ab"]
         assert await found(CardFilter(board="work")) == ["dd"]
         assert await found(CardFilter(profile="other", archived=True)) == ["ab"]
+        assert await found(CardFilter(text="hf-2")) == await found(CardFilter(text="HF-2")) == ["bb"]
         assert await found(CardFilter(text="the DOOR")) == await found(CardFilter(text="öL")) == ["aa"]
 
     # --- links ----------------------------------------------------------------------------------

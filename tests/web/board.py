@@ -24,6 +24,11 @@ def new_card(gateway: GatewayProcess, board: str, title: str, body: str = "", **
     return str(gateway.command("POST", "/v1/cards", {"title": title, "body": body, "board": board} | more)["card"])
 
 
+def label(gateway: GatewayProcess, id: str) -> str:
+    """What people call it: `HF-118`."""
+    return f"HF-{card(gateway, id)['card']['number']}"
+
+
 def card(gateway: GatewayProcess, id: str) -> Json:
     found: Json = gateway.get(f"/v1/cards/{id}")
     return found

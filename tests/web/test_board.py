@@ -19,7 +19,7 @@ from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
-from tests.web.board import card, column, drag, new_board, new_card, status
+from tests.web.board import card, column, drag, label, new_board, new_card, status
 from tests.web.checks import AXE
 from tests.web.conftest import settled
 from tests.web.seat import Seat
@@ -136,8 +136,8 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     visitor.until(lambda: status(gateway, one) == "ready", "it was carried there")
     page.get_by_role("link", name="Then this").focus()
     page.keyboard.press("Enter")
-    page.wait_for_url(f"**/board/{board}/{two}")
-    expect(page.get_by_role("complementary", name=f"Card {two}")).to_be_visible()
+    page.wait_for_url(f"**/board/{board}/{label(gateway, two)}")
+    expect(page.get_by_role("complementary", name=f"Card {label(gateway, two)}")).to_be_visible()
     page.keyboard.press("Escape")
     page.wait_for_url(f"**/board/{board}")
 
@@ -201,7 +201,7 @@ def test_words_to_a_worker_become_comments(visitor: Seat) -> None:
     page.get_by_role("button", name="Comment", exact=True).click()
     visitor.until(lambda: len(card(gateway, id)["comments"]) == 1, "it is a comment")
     page.get_by_role("link", name="Open card").last.click()
-    drawer = page.get_by_role("complementary", name=f"Card {id}")
+    drawer = page.get_by_role("complementary", name=f"Card {label(gateway, id)}")
     expect(drawer).to_contain_text("faster, if you can")
     drawer.get_by_role("button", name="Stop").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop 1 run").click()
@@ -226,7 +226,7 @@ def test_two_tabs_see_the_same(visitor: Seat) -> None:
     for tab in (page, other):
         expect(column(tab, "ready")).to_contain_text("Renamed elsewhere")
     page.get_by_role("link", name="Renamed elsewhere").click()
-    drawer = page.get_by_role("complementary", name=f"Card {first}")
+    drawer = page.get_by_role("complementary", name=f"Card {label(gateway, first)}")
     drawer.get_by_role("button", name="Wait for another card").click()
     drawer.get_by_label("Wait for which card").fill("comes")
     drawer.get_by_role("button", name=re.compile("Comes first")).click()
@@ -235,7 +235,7 @@ def test_two_tabs_see_the_same(visitor: Seat) -> None:
     drawer.get_by_role("button", name="Comment", exact=True).click()
     expect(other.locator(".card", has_text="Renamed elsewhere").locator(".talk")).to_contain_text("1")
     expect(other.locator(".card", has_text="Comes first")).to_contain_text("Board paused by you")
-    drawer.get_by_role("button", name=f"Menu of card {first}").click()
+    drawer.get_by_role("button", name=f"Menu of card {label(gateway, first)}").click()
     page.get_by_role("menuitem", name="Archive…").click()
     page.get_by_role("dialog").get_by_role("button", name="Archive 1 card").click()
     expect(other.locator(".card", has_text="Renamed elsewhere")).to_have_count(0)
@@ -275,7 +275,7 @@ def test_on_a_phone(browser: Browser, house: GatewayProcess) -> None:
         page.get_by_role("menuitem", name="Move to Review").click()
         page.get_by_role("tab", name="Review 1").click()
         page.get_by_role("link", name="Small and handy").click()
-        drawer = page.get_by_role("complementary", name=f"Card {id}")
+        drawer = page.get_by_role("complementary", name=f"Card {label(house, id)}")
         expect(drawer).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         drawer.get_by_role("button", name="Back to the board").click()

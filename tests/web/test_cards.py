@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Route, expect
 
-from tests.web.board import card, column, new_board, new_card, over, status
+from tests.web.board import card, column, label, new_board, new_card, over, status
 from tests.web.seat import Seat
 
 LISTEN = """() => {
@@ -45,7 +45,7 @@ def test_a_card_that_needs_somebody_calls(guest: Seat) -> None:
     called = page.locator(".toast", has_text="Which way needs you")
     expect(called).to_contain_text("left or right?")
     called.get_by_role("link", name="Open").click()
-    page.wait_for_url(f"**/board/{board}/{id}")
+    page.wait_for_url(f"**/board/{board}/{label(gateway, id)}")
     expect(page.get_by_label("What it waits for")).to_contain_text("left or right?")
 
 
@@ -115,7 +115,7 @@ def test_a_link_to_a_run_is_followed_once(guest: Seat) -> None:
     expect(marked).to_contain_text("Run 1")
     expect(marked).to_have_count(0)
     gateway.command("POST", f"/v1/cards/{id}/unblock", {"text": "complete this one"})
-    guest.sees(f"Run 2 of card {id} works here")
+    guest.sees(f"Run 2 of card {label(gateway, id)} works here")
     page.wait_for_timeout(300)
     assert marked.count() == 0  # whoever reads on is not taken back
 
@@ -174,7 +174,7 @@ def test_what_an_edit_cannot_take_back_is_not_offered(guest: Seat) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "edits")
     id = new_card(gateway, board, "Chosen", profile="demo", triage=True, resume="fresh", max_attempts=2)
     guest.open(f"/board/{board}/{id}")
-    page.get_by_role("button", name=f"Menu of card {id}").click()
+    page.get_by_role("button", name=f"Menu of card {label(gateway, id)}").click()
     page.get_by_role("menuitem", name="Edit…").click()
     form = page.get_by_role("dialog", name="Edit the card")
     expect(form.locator("option", has_text="careful")).to_have_count(1)  # the profiles come behind

@@ -8,7 +8,7 @@ import type { BoardView, CardView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { COLUMNS, type Column, columns } from "../log/cards";
 import { DrawerButton } from "../shell/TasksDrawer";
-import { byWhom, plural } from "../text";
+import { byWhom, cardLabel, plural } from "../text";
 import { Confirm } from "../ui/Confirm";
 import { Empty, Loading } from "../ui/Empty";
 import { useMedia, useNow, useTitle } from "../ui/hooks";
@@ -19,7 +19,7 @@ import { CardDrawer } from "./CardDrawer";
 import { CardForm } from "./CardForm";
 import { Columns } from "./Columns";
 import { type Moves, useMoves, WORDS } from "./moves";
-import { useBoards, useCard, useCards } from "./queries";
+import { useBoards, useCard, useCardId, useCards } from "./queries";
 
 const DEFAULT = "default";
 const NONE: readonly CardView[] = [];
@@ -46,7 +46,13 @@ export default function BoardPage({ name, card }: { readonly name: string; reado
 /** `/card/ID`: wherever it stands. */
 export function CardAnywhere({ id }: { readonly id: string }): ReactNode {
   const asked = useCard(id);
-  if (asked.data) return <Redirect to={`/board/${asked.data.card.board}/${asked.data.card.id}`} replace />;
+  if (asked.data)
+    return (
+      <Redirect
+        to={`/board/${asked.data.card.board}/${cardLabel(asked.data.card.number, asked.data.card.id)}`}
+        replace
+      />
+    );
   return (
     <div className="page">
       <div className="bar">
@@ -107,7 +113,8 @@ function Board({
     // where there is something to see; once, so that nothing moves under a finger
     if (chosen === null && rows.length > 0) setTab(FIRST.find((column) => sorted.get(column)?.length) ?? "ready");
   }, [chosen, rows, sorted]);
-  const to = (one: CardView): string => `/board/${name}/${one.id}`;
+  const open = useCardId(card, rows, !cards.isLoading);
+  const to = (one: CardView): string => `/board/${name}/${cardLabel(one.number, one.id)}`;
   const menu = (one: CardView): ReactNode => <CardMenu card={one} moves={moves} />;
   const filters = (
     <>
@@ -183,20 +190,20 @@ function Board({
             menu={menu}
             board={board}
             now={now}
-            selected={card}
+            selected={open ?? ""}
             to={to}
           />
         )}
-        {card && <CardDrawer key={card} id={card} board={name} moves={moves} />}
+        {open && <CardDrawer key={open} id={open} board={name} moves={moves} />}
       </div>
       {moves.dialog}
       {adding && (
         <CardForm
           board={name}
           onClose={() => setAdding(false)}
-          onDone={(id) => {
+          onDone={(label) => {
             setAdding(false);
-            go(`/board/${name}/${id}`);
+            go(`/board/${name}/${label}`);
           }}
         />
       )}

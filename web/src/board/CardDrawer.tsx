@@ -6,7 +6,7 @@ import { call } from "../api/http";
 import { queryClient } from "../api/queryClient";
 import type { CardDetail, CardView } from "../api/types.gen";
 import { COLUMNS } from "../log/cards";
-import { count, dollars } from "../text";
+import { cardLabel, count, dollars } from "../text";
 import { Chip } from "../ui/Chip";
 import { Confirm } from "../ui/Confirm";
 import { Empty, Loading } from "../ui/Empty";
@@ -50,7 +50,7 @@ export function CardDrawer({
     return () => document.removeEventListener("keydown", pressed);
   }, [close]);
   return (
-    <aside className="card-drawer" aria-label={`Card ${id}`}>
+    <aside className="card-drawer" aria-label={`Card ${asked.data ? cardLabel(asked.data.card.number, id) : id}`}>
       {asked.data ? (
         <Open key={id} detail={asked.data} moves={moves} onClose={close} />
       ) : (
@@ -189,7 +189,7 @@ function Head({
         <button type="button" className="btn quiet icon phone" aria-label="Back to the board" onClick={onClose}>
           <Icon name="left" />
         </button>
-        <span className="mono faint">{card.id}</span>
+        <span className="mono faint">{cardLabel(card.number, card.id)}</span>
         <span className="faint">{card.board}</span>
         <span className="grow" />
         {running && (
@@ -198,7 +198,11 @@ function Head({
             Stop
           </button>
         )}
-        <Menu name={`Menu of card ${card.id}`} entries={entries} className="btn quiet small icon" />
+        <Menu
+          name={`Menu of card ${cardLabel(card.number, card.id)}`}
+          entries={entries}
+          className="btn quiet small icon"
+        />
         <button type="button" className="btn quiet small icon wide" aria-label="Close the card" onClick={onClose}>
           <Icon name="close" />
         </button>

@@ -2,7 +2,7 @@
 import { memo, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { BoardView, CardView } from "../api/types.gen";
-import { age, byWhom, coming } from "../text";
+import { age, byWhom, cardLabel, coming } from "../text";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
 import { cardState } from "../ui/states";
@@ -36,7 +36,7 @@ export const CardFace = memo(function CardFace({
   return (
     <div className={`card ${state.look} ${selected ? "sel" : ""}`} data-why={`card/${card.id}`}>
       <span className="row">
-        <span className="id">{card.id}</span>
+        <span className="id">{cardLabel(card.number, card.id)}</span>
         <span className="faint cut grow whose">{card.profile || "no profile"}</span>
         {card.priority !== 0 && (
           <span className="prio" title={`Priority ${card.priority}`}>

@@ -5,6 +5,7 @@ import { call, newId } from "../api/http";
 import { knownValue } from "../api/known";
 import type { CardDetail, EditCard } from "../api/types.gen";
 import { useProfiles } from "../settings/queries";
+import { cardLabel } from "../text";
 import { useModal } from "../ui/hooks";
 import { toastError } from "../ui/toasts";
 
@@ -50,7 +51,10 @@ export function CardForm({
         const change: EditCard = running ? more : { ...said, ...more };
         await call("PATCH /v1/cards/{id}", { path: { id: known.id }, key, body: change });
         onDone(known.id);
-      } else onDone((await call("POST /v1/cards", { key, body: { ...said, ...more, board, triage } })).card);
+      } else {
+        const made = await call("POST /v1/cards", { key, body: { ...said, ...more, board, triage } });
+        onDone(cardLabel(made.number, made.card));
+      }
     } catch (error) {
       setBusy(false);
       toastError(error);

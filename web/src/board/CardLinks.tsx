@@ -3,6 +3,8 @@ import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call } from "../api/http";
 import type { CardDetail, CardView } from "../api/types.gen";
+import { fits } from "../log/cards";
+import { cardLabel } from "../text";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
 import { cardState } from "../ui/states";
@@ -16,11 +18,7 @@ export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
   const path = { id: card.id };
   const words = (text ?? "").trim().toLowerCase();
   const linked = new Set([card.id, ...parents.map((one) => one.id)]);
-  const offers = words
-    ? all
-        .filter((one) => !linked.has(one.id) && (one.title.toLowerCase().includes(words) || one.id.startsWith(words)))
-        .slice(0, 6)
-    : [];
+  const offers = words ? all.filter((one) => !linked.has(one.id) && fits(one, words)).slice(0, 6) : [];
   const link = (parent: string): void =>
     void call("POST /v1/cards/{id}/links", { path, body: { parent } }).then(() => setText(null), toastError);
   const unlink = (parent: string): void =>
@@ -61,7 +59,7 @@ export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
           <input
             className="input"
             aria-label="Wait for which card"
-            placeholder="Title or id of the card to wait for"
+            placeholder="Title or number of the card to wait for"
             autoFocus
             value={text}
             onChange={(event) => setText(event.target.value)}
@@ -78,7 +76,7 @@ export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
                 <button type="button" className="row w-full" onClick={() => link(one.id)}>
                   <Chip state={cardState(one)} />
                   <span className="cut grow text-left">{one.title}</span>
-                  <span className="id mono">{one.id}</span>
+                  <span className="id mono">{cardLabel(one.number, one.id)}</span>
                 </button>
               </li>
             ))}
@@ -101,7 +99,7 @@ function Row({
   return (
     <li className="row">
       <Chip state={cardState(card)} />
-      <Link className="cut grow" href={`/board/${card.board}/${card.id}`}>
+      <Link className="cut grow" href={`/board/${card.board}/${cardLabel(card.number, card.id)}`}>
         {card.title}
       </Link>
       <span className="faint">{word}</span>

@@ -7,6 +7,7 @@ import { call, Refused } from "../api/http";
 import { queryClient } from "../api/queryClient";
 import type { BoardView, CardDetail, CardView, LogRecord } from "../api/types.gen";
 import { cardHappened } from "../log/cards";
+import { cardLabel } from "../text";
 
 const PAGE = 10_000;
 const SOON_MS = 60;
@@ -58,6 +59,18 @@ export const useCard = (id: string, enabled = true): UseQueryResult<CardDetail> 
     refetchInterval: (query) =>
       query.state.data?.card.status === "running" ? 5_000 : query.state.data?.card.status === "ready" ? 10_000 : false,
   });
+
+/** The id of the card that an address names by its number or id; null as long as it is not known. */
+export function useCardId(name: string, rows: readonly CardView[], ready: boolean): string | null {
+  const row = rows.find((one) => one.id === name || cardLabel(one.number, one.id) === name.toUpperCase());
+  const asked = useQuery({
+    queryKey: ["card-id", name],
+    enabled: ready && name !== "" && row === undefined,
+    staleTime: Infinity,
+    queryFn: async () => (await call("GET /v1/cards/{id}", { path: { id: name } })).card.id,
+  });
+  return row?.id ?? asked.data ?? (asked.isError ? name : null);
+}
 
 // --- what the log says ---------------------------------------------------------------------------
 

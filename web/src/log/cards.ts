@@ -1,6 +1,6 @@
 /** The fold of a card as a board shows it: the same word as the gateway's own list, sooner. Pure. */
 import type { CardView, LogRecord } from "../api/types.gen";
-import { actorWords } from "../text";
+import { actorWords, cardLabel } from "../text";
 
 /**
  * A card after one more event of its stream. The card itself when it knew that already; null when something between
@@ -12,6 +12,7 @@ export function cardHappened(card: CardView | undefined, record: LogRecord): Car
     if (event.kind !== "CardCreated" || version !== 1) return null;
     return {
       id: event.card,
+      number: event.number ?? 0,
       board: event.board,
       title: event.title,
       profile: event.profile ?? "",
@@ -109,6 +110,10 @@ export interface Wanted {
   readonly profile: string;
 }
 
+/** By a text in its title or its number, or by the beginning of its id. */
+export const fits = (card: CardView, words: string): boolean =>
+  `${card.title}\n${cardLabel(card.number, "")}`.toLowerCase().includes(words) || card.id.startsWith(words);
+
 /** The cards by column, each in its order; `moving` are on their way to another one. */
 export function columns(
   cards: readonly CardView[],
@@ -119,7 +124,7 @@ export function columns(
   const words = text.trim().toLowerCase();
   for (const card of cards) {
     if (profile && card.profile !== profile) continue;
-    if (words && !card.title.toLowerCase().includes(words) && !card.id.startsWith(words)) continue;
+    if (words && !fits(card, words)) continue;
     found.get((moving.get(card.id) ?? card.status) as Column)?.push(card);
   }
   for (const [column, rows] of found) rows.sort(order(column));

@@ -53,7 +53,7 @@ def card() -> None:
 @click.option("--board", type=BOARD, metavar="NAME", help="Only cards of this board.")
 @click.option("--status", type=click.Choice([*STATUSES, "archived"]), help="Only cards in this column.")
 @click.option("--profile", metavar="NAME", help="Only cards of this profile.")
-@click.option("--search", "text", metavar="TEXT", help="Only cards with this text in the title.")
+@click.option("--search", "text", metavar="TEXT", help="Only cards with this text in the title or number.")
 @click.option("--archived", is_flag=True, help="Also archived cards.")
 def list_cards(cli: Cli, **filters: object) -> None:
     """List the cards of all boards, most urgent first. Each has the reason why it is in its column."""

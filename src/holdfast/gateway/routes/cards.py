@@ -129,7 +129,7 @@ class CardListQuery(QueryShape, frozen=True):
     board: Annotated[str, Meta(max_length=64)] = ""
     status: Annotated[str, Meta(max_length=20)] = ""
     profile: Annotated[str, Meta(max_length=64)] = ""
-    text: Annotated[str, Meta(max_length=500, description="A text in the title.")] = ""
+    text: Annotated[str, Meta(max_length=500, description="A text in the title or the number.")] = ""
     archived: bool = False
     offset: Annotated[int, Meta(ge=0, le=10**9)] = 0
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 500

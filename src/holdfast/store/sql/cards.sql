@@ -12,7 +12,7 @@ SELECT board, COUNT(*) AS cards FROM cards WHERE status <> 'archived' GROUP BY b
 -- The cards of a board in the order of its columns; an empty filter fits everything.
 SELECT * FROM cards
 WHERE (:board = '' OR board = :board) AND (:status = '' OR status = :status) AND (:profile = '' OR profile = :profile)
-    AND (:archived OR status <> 'archived') AND (:text = '' OR has_text(:text, title))
+    AND (:archived OR status <> 'archived') AND (:text = '' OR has_text(:text, title, 'HF-' || number))
 ORDER BY priority DESC, created_at, id LIMIT :limit OFFSET :offset;
 
 -- name: cards_for_people
