@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.board import workspace
+from holdfast.board.changes import changes_of
 from holdfast.domain.card import Card
 from holdfast.domain.errors import Rejected
 from holdfast.git import GitFailed, find_repository, status
@@ -188,7 +189,7 @@ async def use_holdfast(context: Path, root: Path) -> None:
         steps: tuple[Callable[[], object], ...] = (
             partial(workspace.check, card.workspace),
             partial(workspace.prepare, card, root, anew=True),
-            partial(workspace.diff, card, root, 10_000),
+            partial(changes_of, card, root),
             partial(workspace.unsaved_work, card, root),
             partial(workspace.remove, card, root),
         )

@@ -252,11 +252,3 @@ async def test_a_workspace_that_can_never_work_is_refused_at_once(rig: BoardRig,
     for wish in ("dir:relative", f"dir:{tmp_path}/missing", f"worktree:{tmp_path}"):
         with pytest.raises(Rejected):
             await rig.create(CARD, workspace=wish)
-
-
-async def test_the_diff_of_a_file_that_is_no_text(rig: BoardRig, repository: Path) -> None:
-    hand = await run_once(rig, workspace=f"worktree:{repository}")
-    (Path(hand.run.workspace) / "a.txt").write_bytes("größer\n".encode("latin-1"))
-    (Path(hand.run.workspace) / "new.txt").write_text("x")
-    text = workspace.diff(await rig.card(CARD), rig.home / "workspaces", 10_000)
-    assert "-one" in text and "new file: new.txt" in text

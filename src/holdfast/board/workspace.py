@@ -118,26 +118,6 @@ def _some(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def diff(card: Card, root: Path, limit: int) -> str:
-    """Return the changes since the workspace was created; empty if it is not a git repository."""
-    kind, _, path = card.workspace.partition(":")
-    place = Path(path).expanduser() if kind == "dir" else root / card.id
-    if not place.is_dir() or not _is_repository(place):
-        return ""
-    repository = _repository(place)
-    if not _git_succeeds(repository, "rev-parse", "HEAD"):
-        return ""
-    base = "HEAD"
-    if kind == "worktree":
-        origin = _repository(Path(path).expanduser())
-        base = _git(repository, "merge-base", "HEAD", _git(origin, "rev-parse", "HEAD"))
-    flags = ("--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-    text = _git(repository, "diff", *flags, base)
-    extra = _git(repository, "ls-files", "--others", "--exclude-standard")
-    new = "".join(f"\nnew file: {name}" for name in extra.splitlines()[:200])
-    return (text + new)[:limit]
-
-
 def unsaved_work(card: Card, root: Path) -> str:
     """Return the unsaved work in the workspace; empty when it can be removed."""
     kind = card.workspace.partition(":")[0]

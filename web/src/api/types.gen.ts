@@ -225,7 +225,10 @@ export interface CardDetail {
 }
 
 export interface CardDiff {
+  readonly compared_with: string;
+  readonly files: FileChange[];
   readonly diff: string;
+  readonly left_out: string;
 }
 
 export interface CardEdited {
@@ -540,6 +543,13 @@ export interface FailureDismissed {
   readonly kind: "FailureDismissed";
   readonly turn: number;
   readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+}
+
+export interface FileChange {
+  readonly path: string;
+  readonly change: string;
+  readonly added: number | null;
+  readonly removed: number | null;
 }
 
 export interface Findings {

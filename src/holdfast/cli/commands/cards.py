@@ -21,6 +21,7 @@ from holdfast.cli.render.cards import (
     fetch_cards,
     render_card,
     render_context,
+    render_diff,
     runs_table,
     workspace_outcome,
 )
@@ -134,9 +135,8 @@ def context(cli: Cli, id: str) -> None:
 @card.verb("Look")
 @card_argument
 def diff(cli: Cli, id: str) -> None:
-    """Show the changes in the workspace of CARD, as far as git knows."""
-    none = "No changes (or not a git repository)."
-    cli.show(cli.client.get(f"{_path(id)}/diff"), CardDiff, lambda found: clean(found.diff) or none)
+    """Show what CARD made: how its workspace differs from what it began with."""
+    cli.show(cli.client.get(f"{_path(id)}/diff"), CardDiff, render_diff)
 
 
 # --- write ----------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import time
 
+import click
+
 from holdfast.cli.hints import program
 from holdfast.cli.screen import (
     SHORT_ID,
@@ -26,11 +28,12 @@ from holdfast.cli.screen import (
 )
 from holdfast.client.client import Client
 from holdfast.client.http import Json
-from holdfast.schemas.cards import CardContext, CardDetail, CardPage, CardView, RunView
+from holdfast.schemas.cards import CardContext, CardDetail, CardDiff, CardPage, CardView, FileChange, RunView
 
 STATUSES = ("triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done")
 """The columns of a board, from left to right."""
 KINDS = ("needs_input", "dependency", "capability", "transient")
+FILE_MARKS = {"added": "A", "changed": "M", "deleted": "D"}
 RESUME = ("auto", "resume", "fresh")
 PAGE = 5_000
 WARNING = "⚠"
@@ -243,6 +246,20 @@ def render_context(found: CardContext) -> str:
     """In which session the next run would be, and what its worker would be told."""
     blocks = [_next_session(found), f"{dim('note from the board')}\n{_wrapped(found.note)}"]
     return "\n\n".join([*blocks, f"{dim('its next turn')}\n{_wrapped(found.text)}"])
+
+
+def render_diff(found: CardDiff) -> str:
+    """The files that a card made, then their lines."""
+    heading = dim(f"compared with {found.compared_with}")
+    if not found.files:
+        return f"No changes; compared with {found.compared_with}." if found.compared_with else "No changes."
+    files = [f"{FILE_MARKS.get(file.change, '?')} {one_line(file.path)}{_lines(file)}" for file in found.files]
+    left_out = [click.style(found.left_out, fg="yellow")] if found.left_out else []
+    return "\n".join([heading, *files, *left_out, "", clean(found.diff).rstrip()]).rstrip()
+
+
+def _lines(file: FileChange) -> str:
+    return "" if file.added is None or file.removed is None else dim(f"  +{file.added} -{file.removed}")
 
 
 def _wrapped(text: str) -> str:

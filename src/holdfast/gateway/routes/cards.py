@@ -10,7 +10,8 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.board import workspace
+from holdfast.board.changes import changes_of
+from holdfast.board.workspace import Unusable
 from holdfast.domain.commands import (
     ArchiveBoard,
     ArchiveCard,
@@ -60,7 +61,6 @@ from holdfast.store.rows import CardRow
 
 EXPLAINED = 200
 """For how many cards of a page the response says why they are not started."""
-DIFF_LIMIT = 400_000
 routes = Routes("cards")
 
 
@@ -243,17 +243,15 @@ async def card_context(request: Request) -> Response:
 
 @routes.get("/v1/cards/{id}/diff", CardDiff)
 async def card_diff(request: Request) -> Response:
-    """Show the changes in the card's workspace."""
+    """Show what the card made: the files in its workspace that differ from what it began with."""
     gateway = gateway_of(request)
     row = await card_of(request)
     card = await gateway.cards.get(row.id)
     try:
-        found = await gateway.cards.mounts.run_within(
-            None, lambda: workspace.diff(card, gateway.cards.root, DIFF_LIMIT)
-        )
-    except workspace.Unusable as error:
+        found = await gateway.cards.mounts.run_within(None, lambda: changes_of(card, gateway.cards.root))
+    except (Unusable, OSError) as error:
         raise Conflict(f"The workspace cannot be read: {error}.") from error
-    return json_response(CardDiff(found))
+    return json_response(msgspec.convert(found, CardDiff, from_attributes=True))
 
 
 def _card_command(command: type[CardCommand]) -> Handler:
