@@ -132,7 +132,7 @@ async def test_a_card_whose_time_has_come_is_not_promoted_after_it_was_blocked(
     assert (card.status, card.reason, card.runs) == ("blocked", "which colour?", ())
 
 
-@pytest.mark.parametrize(("command", "status"), [*TAKEN_AWAY, (MoveCard(status="todo"), "todo")])
+@pytest.mark.parametrize(("command", "status"), [*TAKEN_AWAY, (MoveCard(status="triage"), "triage")])
 async def test_a_card_that_is_taken_away_while_the_round_reads_what_it_may_start_is_not_started(
     rig: BoardRig, monkeypatch: pytest.MonkeyPatch, command: CardCommand, status: CardStatus
 ) -> None:

@@ -162,6 +162,22 @@ async def test_a_parent_that_was_never_done_says_how_to_go_on_without_it(rig: Bo
     assert "(archived before it was done; `holdfast card unlink HF-2 HF-1` removes the link)" in await why(rig)
 
 
+async def test_a_card_that_waits_for_nothing_cannot_be_moved_to_todo(rig: BoardRig) -> None:
+    """The board would make it ready again at once; one that runs would even be stopped and started again."""
+    await rig.create(OTHER, profile=None)
+    await rig.create(CARD, parents=[OTHER], profile=None)
+    await rig.tell(CARD, MoveCard(status="ready"))
+    await rig.tell(CARD, MoveCard(status="todo"))
+    await rig.tell(OTHER, CompleteCard())
+    await rig.look()
+    for status in ("ready", "triage"):
+        assert (await rig.card(CARD)).status == status
+        with pytest.raises(Conflict, match="HF-2 does not wait for another card, so the board would move it from todo"):
+            await rig.tell(CARD, MoveCard(status="todo"))
+        if status == "ready":
+            await rig.tell(CARD, MoveCard(status="triage"))
+
+
 async def test_a_circle_is_refused_with_its_path(rig: BoardRig) -> None:
     ids = ["aaaa0001", "aaaa0002", "aaaa0003"]
     for id in ids:

@@ -19,7 +19,16 @@ from holdfast.board import workspace
 from holdfast.clock import Clock
 from holdfast.domain.card import Card, block_words, fold_card
 from holdfast.domain.card_rules import decide_board, decide_card
-from holdfast.domain.commands import BoardCommand, CardCommand, CreateBoard, CreateCard, EditCard, LinkCard, UnlinkCard
+from holdfast.domain.commands import (
+    BoardCommand,
+    CardCommand,
+    CreateBoard,
+    CreateCard,
+    EditCard,
+    LinkCard,
+    MoveCard,
+    UnlinkCard,
+)
 from holdfast.domain.dispatch import comment_input, resumable
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected, VersionConflict
 from holdfast.domain.events import AnyEvent, board_stream, card_stream, session_stream
@@ -181,9 +190,19 @@ class Cards:
         async def change() -> CardChange:
             state = await self.get(card)
             events = decide_card(state, command, id=caller.key.id, by=caller.by, now=self._clock.now())
+            if isinstance(command, MoveCard) and command.status == "todo":
+                await self._check_waits(state)
             return CardChange(state, events, caller.by)
 
         return await self.transact(change, command=caller.key)
+
+    async def _check_waits(self, card: Card) -> None:
+        """Refuse to move a card to todo that the board would make ready again at once."""
+        if all(parent.done for parent in await self._store.cards.parents(card.id)):
+            raise Conflict(
+                f"{card.label} does not wait for another card, so the board would move it from todo to ready at once.",
+                hint=f"Move it to triage, or let it wait for a card first: `holdfast card link {card.label} PARENT`.",
+            )
 
     async def transact(self, decide: Callable[[], Awaitable[CardChange]], *, command: CommandKey) -> Appended:
         """Append what `decide` returns, with its consequences; decide again after a conflict."""
