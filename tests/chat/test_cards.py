@@ -23,13 +23,13 @@ def test_a_card_is_written_asked_about_and_let_go_on(gateway: GatewayProcess, cl
         seat.enter("/board")
         seat.until("There is no card here yet.")
         seat.enter("/card add block which key?")  # this session begins with it, and is told
-        seat.until("look: holdfast card log", "note Card ", "is blocked (needs_input): which key?")
+        seat.until("look: holdfast card log", "note Card ", "is blocked (needs input): which key?")
         (card,) = gateway.get("/v1/cards")["cards"]
         short = card["id"][:6]
         seat.enter(f"/card show {short.upper()}")
-        seat.until("blocked (needs_input)", "RUN  OUTCOME")
+        seat.until("blocked (needs input)", "RUN  OUTCOME")
         seat.enter(f"/card why {short}")
-        seat.until("It is blocked (needs_input)")
+        seat.until("It is blocked (needs input)")
         seat.enter("/board")
         seat.until("BLOCKED 1", "needs input: which key?")
         seat.enter(f"/card comment {short} it's under the mat")

@@ -47,7 +47,7 @@ def test_scenario_a_blocked_commented_unblocked(tmp_path: Path, server: Loopback
         )
         blocked = until_card(gateway, card, "blocked")
         assert blocked["card"]["reason"] == "Which colour?"
-        assert "It is blocked (needs_input): Which colour?" in why_card(gateway, card)
+        assert "It is blocked (needs input): Which colour?" in why_card(gateway, card)
         tell_card(gateway, card, "comments", {"text": "Blue,\nplease."})
         tell_card(gateway, card, "unblock")
         done = until_card(gateway, card, "done")
@@ -64,7 +64,7 @@ def test_scenario_a_blocked_commented_unblocked(tmp_path: Path, server: Loopback
     assert last_user_turn(body, wire).endswith("Blue,\nplease."), "what people wrote is the last thing said"
     assert "wrote:]\nBlue,\nplease." in last_user_turn(body, wire)
     assert [text.partition(") ")[2] for text in (note["text"] for note in told)] == [
-        "is blocked (needs_input): Which colour?",
+        "is blocked (needs input): Which colour?",
         "is done: It is blue.",
     ]
 
@@ -173,7 +173,7 @@ def test_bad_input(tmp_path: Path) -> None:
             ("/v1/cards", {"title": "x", "parents": ["ffffffff"]}, 404, "There is no card ffffffff."),
             (f"/v1/cards/{card}/unblock", {}, 409, "It is not blocked: it has been running for"),
             (f"/v1/cards/{card}/retry", {}, 409, "The card is running."),
-            (f"/v1/cards/{card}/links", {"parent": card}, 409, f"These links would form a cycle: {card} → {card}."),
+            (f"/v1/cards/{card}/links", {"parent": card}, 409, "These links would form a cycle: HF-1 → HF-1."),
             (f"/v1/cards/{card}/unlink", {"parent": "ffffffff"}, 409, "It does not wait for ffffffff."),
             (f"/v1/cards/{card}/move", {"status": "done"}, 400, "A card is not moved to done by hand."),
             (f"/v1/cards/{card}/move", {"status": "ready"}, 409, "The card is running."),

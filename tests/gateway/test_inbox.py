@@ -23,18 +23,20 @@ def test_promise_5_nine_blocked_cards_are_the_same_nine_everywhere(gateway: Gate
 
     found = gateway.get("/v1/inbox")
     assert {entry["id"] for entry in found["entries"]} == nine
+    numbers = {f"HF-{number}" for number in range(1, NINE + 1)}
+    assert {entry["link"].rpartition("/")[2] for entry in found["entries"]} == numbers
     assert found["total"] == NINE
     assert gateway.get("/v1/status")["inbox"] == {"blocked_card": NINE}
 
     cli = CommandLine(gateway.home)
-    assert set(re.findall(r"blocked card, .*: card (\w+) ", cli.ok("inbox"))) == nine
+    assert set(re.findall(r"blocked card, .*: card (\S+) ", cli.ok("inbox"))) == numbers
     assert re.search(r"waits for you +9 blocked cards \(holdfast inbox\)", cli.ok("status"))
-    assert set(re.findall(r"^Blocked card, .*: card (\w+) ", cli.ok("why"), re.M)) == nine
+    assert set(re.findall(r"^Blocked card, .*: card (\S+) ", cli.ok("why"), re.M)) == numbers
 
     session = gateway.create("inbox")
     gateway.until_rest(session)
     (told,) = [r["event"]["output"] for r in gateway.events(session) if r["event"]["kind"] == "ToolCallFinished"]
-    assert set(re.findall(r"^Blocked card, .*: card (\w+) ", told, re.M)) == nine
+    assert set(re.findall(r"^Blocked card, .*: card (\S+) ", told, re.M)) == numbers
 
 
 def test_a_failed_turn_is_dismissed_from_the_command_line(gateway: GatewayProcess) -> None:
