@@ -174,7 +174,7 @@ def test_bad_input(tmp_path: Path) -> None:
             (f"/v1/cards/{card}/unblock", {}, 409, "It is not blocked: it has been running for"),
             (f"/v1/cards/{card}/retry", {}, 409, "The card is running."),
             (f"/v1/cards/{card}/links", {"parent": card}, 409, "These links would form a cycle: HF-1 → HF-1."),
-            (f"/v1/cards/{card}/unlink", {"parent": "ffffffff"}, 409, "It does not wait for ffffffff."),
+            (f"/v1/cards/{card}/unlink", {"parent": "ffffffff"}, 409, "It does not wait for that card."),
             (f"/v1/cards/{card}/move", {"status": "done"}, 400, "A card is not moved to done by hand."),
             (f"/v1/cards/{card}/move", {"status": "ready"}, 409, "The card is running."),
             (f"/v1/cards/{card}/move", {"status": "scheduled"}, 400, "`at` goes with `scheduled`"),
