@@ -17,8 +17,8 @@ import msgspec
 
 from holdfast.board import workspace
 from holdfast.clock import Clock
-from holdfast.domain.card import Card, block_words, fold_card
-from holdfast.domain.card_rules import decide_board, decide_card
+from holdfast.domain.card import Card, fold_card
+from holdfast.domain.card_rules import decide_board, decide_card, follower_note
 from holdfast.domain.commands import (
     BoardCommand,
     CardCommand,
@@ -35,7 +35,6 @@ from holdfast.domain.events import AnyEvent, board_stream, card_stream, session_
 from holdfast.domain.events.actor import THE_BOARD, Actor
 from holdfast.domain.events.card import (
     BoardCreated,
-    CardBlocked,
     CardCommented,
     CardCompleted,
     CardCreated,
@@ -283,7 +282,7 @@ class Cards:
 
     async def _notices(self, card: Card, events: list[CardEvent], worker: str | None) -> list[Write]:
         """Return the notes for the sessions that follow the card: about a block, a completion or a failure."""
-        notes = [text for event in events if (text := _follower_note(card, event))]
+        notes = [text for event in events if (text := follower_note(card, event))]
         if not notes:
             return []
         found = []
@@ -396,15 +395,3 @@ def _path(above: dict[str, list[str]], start: str, goal: str) -> list[str]:
                 seen.add(one)
                 ways.append([*way, one])
     return []
-
-
-def _follower_note(card: Card, event: CardEvent) -> str:
-    match event:
-        case CardBlocked(block_kind=kind, reason=reason):
-            return f"Card {card.label} ({card.title}) is blocked ({block_words(kind)}): {reason}"
-        case CardCompleted(summary=summary):
-            return f"Card {card.label} ({card.title}) is done: {summary}"
-        case RunFinished(outcome="failed" | "lost", reason=reason, run=run):
-            return f"Run {run} of card {card.label} ({card.title}) failed: {reason}"
-        case _:
-            return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from holdfast.domain.card import Board, Card
+from holdfast.domain.card import Board, Card, block_words
 from holdfast.domain.commands import (
     ArchiveBoard,
     ArchiveCard,
@@ -194,3 +194,16 @@ def _not_blocked(card: Card, now: int) -> str:
         running = duration(now - card.run.at.at)
         return f"It is not blocked: it has been running for {running}. A comment reaches its worker."
     return f"It is not blocked; it has been {card.status} for {duration(now - card.moved.at)}."
+
+
+def follower_note(card: Card, event: CardEvent) -> str:
+    """Return what the sessions that follow a card are told of an event; empty if nothing."""
+    match event:
+        case CardBlocked(block_kind=kind, reason=reason):
+            return f"Card {card.label} ({card.title}) is blocked ({block_words(kind)}): {reason}"
+        case CardCompleted(summary=summary):
+            return f"Card {card.label} ({card.title}) is done: {summary}"
+        case RunFinished(outcome="failed" | "lost", reason=reason, run=run):
+            return f"Run {run} of card {card.label} ({card.title}) failed: {reason}"
+        case _:
+            return ""

@@ -16,8 +16,7 @@ from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.task_commands import TaskCommand
 
 Workspace = Annotated[str, msgspec.Meta(min_length=1, max_length=4096, pattern=r"^(scratch|(dir|worktree):.+)$")]
-CardId = Annotated[str, msgspec.Meta(min_length=1, max_length=32)]
-"""A card by its number, its id or a unique prefix of its id."""
+CardId = Annotated[str, msgspec.Meta(min_length=1, max_length=32)]  # its number, its id or a unique prefix
 BoardName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Priority = Annotated[int, msgspec.Meta(ge=-1000, le=1000)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=1_000, le=366 * 86_400_000)]
