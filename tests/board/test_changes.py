@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from holdfast.board.changes import USUAL, Changes, Limits, changes_of
+from holdfast.board.changes import USUAL, ChangeLimits, Changes, changes_of
 from holdfast.domain.commands import ArchiveCard
 from tests.board.rig import BoardRig
 from tests.board.test_workspace import CARD, block, git, run_once
 from tests.board.test_workspace import repository as repository  # noqa: PLC0414  # a fixture
 
 
-async def made(rig: BoardRig, limits: Limits = USUAL) -> Changes:
+async def made(rig: BoardRig, limits: ChangeLimits = USUAL) -> Changes:
     return changes_of(await rig.card(CARD), rig.cards.root, limits)
 
 
@@ -103,13 +103,13 @@ async def test_it_is_bounded_and_says_so(rig: BoardRig) -> None:
     for number in range(20):
         (place / f"{number:02}.txt").write_text("line\n" * 50)
     (place / "large").write_text("x" * 5_000)
-    found = await made(rig, Limits(files=10))
+    found = await made(rig, ChangeLimits(files=10))
     assert (len(found.files), found.left_out) == (10, "There are more than 10 files.")
-    found = await made(rig, Limits(characters=700, file_bytes=1_000))
+    found = await made(rig, ChangeLimits(characters=700, file_bytes=1_000))
     assert len(found.diff) <= 700 and found.diff.endswith("+line\n")
     assert (len(found.files), found.left_out) == (21, "The differences are cut after 700 characters.")
     assert listed(found)["large"] == ("added", None, None)
-    found = await made(rig, Limits(seconds=-1))
+    found = await made(rig, ChangeLimits(seconds=-1))
     assert found.files == [] and "could be read within" in found.left_out
 
 

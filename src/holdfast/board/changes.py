@@ -35,7 +35,7 @@ BINARY_SAMPLE = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChangeLimits:
     """How much is read and shown."""
 
     files: int = 1_000
@@ -44,7 +44,7 @@ class Limits:
     seconds: float = 10.0
 
 
-USUAL = Limits()
+USUAL = ChangeLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Changes:
     """What the limits left out, in words; empty when nothing is missing."""
 
 
-def changes_of(card: Card, root: Path, limits: Limits = USUAL) -> Changes:
+def changes_of(card: Card, root: Path, limits: ChangeLimits = USUAL) -> Changes:
     """Return what the card made. Unusable if its workspace cannot be read."""
     kind, _, path = card.workspace.partition(":")
     place = Path(path).expanduser() if kind == "dir" else root / card.id
@@ -88,7 +88,7 @@ def changes_of(card: Card, root: Path, limits: Limits = USUAL) -> Changes:
 # --- with git -------------------------------------------------------------------------------------
 
 
-def _in_repository(repository: Repository, origin: Path | None, limits: Limits) -> Changes:
+def _in_repository(repository: Repository, origin: Path | None, limits: ChangeLimits) -> Changes:
     deadline = time.monotonic() + limits.seconds
 
     def git(of: Repository, *words: str, limit: int = LISTED_BYTES) -> str:
@@ -133,7 +133,7 @@ def _listed(said: str) -> list[ChangedFile]:
 # --- without --------------------------------------------------------------------------------------
 
 
-def _in_directory(place: Path, limits: Limits) -> Changes:
+def _in_directory(place: Path, limits: ChangeLimits) -> Changes:
     reader = _Reader(
         Changes("its scratch directory, which began empty"), limits, deadline=time.monotonic() + limits.seconds
     )
@@ -183,7 +183,7 @@ def _read_below(top: Path, path: Path, limit: int) -> bytes | None:
 class _Reader:
     """Collects files and their differences up to the limits."""
 
-    def __init__(self, found: Changes, limits: Limits, deadline: float) -> None:
+    def __init__(self, found: Changes, limits: ChangeLimits, deadline: float) -> None:
         self._found = found
         self._limits = limits
         self._deadline = deadline
