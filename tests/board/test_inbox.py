@@ -19,6 +19,8 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events.card import RunStarted
+from holdfast.domain.events.session import Purpose, WaitAnswered, WaitOpened
+from tests.actors import person
 from tests.board.rig import BoardRig, Hand
 
 CARD, OTHER, SESSION = "c0ffee01", "c0ffee02", "ab12ab12ab12ab12"
@@ -148,6 +150,37 @@ async def test_the_failed_turn_of_a_run_is_told_by_its_card(rig: BoardRig, inbox
     assert await kinds(inbox) == [("blocked_card", CARD)]
     await failed(rig, hand.session)  # what a person asks of that session later is no part of the run
     assert ("failed_turn", hand.session) in await kinds(inbox)
+
+
+@pytest.mark.parametrize(
+    ("purpose", "answers"),
+    [
+        ("approval", ["answer w1 --allow", "answer w1 --deny"]),
+        ("question", ["answer w1 TEXT"]),
+        ("compaction", ["answer w1 'try again'", "answer w1 digest"]),
+        ("resume", ["answer w1 'go on'", f"stop {SESSION}"]),
+    ],
+)
+async def test_a_turn_that_waits_for_a_person_is_there_with_its_answers(
+    rig: BoardRig, inbox: InboxReader, purpose: Purpose, answers: list[str]
+) -> None:
+    await rig.new_session(SESSION)
+    await rig.say(SESSION, SendMessage(text="say hello"))
+    hand = await Hand(rig, a_run(SESSION)).take()
+    await hand.begin()
+    await hand.write(WaitOpened(turn=1, wait="w1", purpose=purpose, reason="Shall I?"))
+    (entry,) = await inbox.entries()
+    assert (entry.kind, entry.id, entry.what, entry.session) == (purpose, "w1", "Shall I?", SESSION)
+    assert entry.commands == [f"holdfast {answer}" for answer in answers]
+    await hand.write(WaitAnswered(turn=1, wait="w1", answer="yes", by=person("ann")))
+    assert await inbox.entries() == []
+
+
+async def test_an_agent_is_told_when_nothing_waits(rig: BoardRig, inbox: InboxReader) -> None:
+    await rig.new_session(SESSION)
+    state = await rig.sessions.get(SESSION)
+    context = (await rig.agents.of(state)).tool_context(state)
+    assert (await inbox.tool.call(context, "{}")).output == "Nothing is waiting for a person."
 
 
 async def test_a_fork_does_not_fail_again(rig: BoardRig, inbox: InboxReader) -> None:

@@ -51,3 +51,12 @@ def test_of_a_megabyte_that_was_overwritten_the_last_is_shown() -> None:
     data = b"a\r" * (1 << 19)
     assert plain(data) == coloured(data) == "a"
     assert whole(data) == data
+
+
+@pytest.mark.parametrize("character", ["a", "é", "—", "\u1000", "\U00010000", "\U0010ffff"])
+def test_a_character_that_has_not_come_whole_is_left_for_later(character: str) -> None:
+    data = character.encode()
+    for there in range(1, len(data)):
+        assert whole(b"so far " + data[:there]) == b"so far "
+    assert whole(b"so far " + data) == b"so far " + data
+    assert whole(data * 2) == data * 2

@@ -55,6 +55,14 @@ async def test_going_on_by_offset_gives_the_whole_file(tmp_path: Path) -> None:
     assert found == "".join(lines)
 
 
+async def test_a_window_that_is_full_says_how_long_the_file_is(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text((LINE_CHARS // 2 * "x" + "\n") * 12)
+    head, _, text = (await done(READ, tmp_path, path="a")).partition("\n")
+    shown = len(text.splitlines())
+    assert 1 < shown < 12
+    assert head == f"[lines 1-{shown} of 12; continue with offset={shown + 1}]"
+
+
 async def test_a_huge_file_is_read_only_as_far_as_needed(tmp_path: Path) -> None:
     with (tmp_path / "huge").open("wb") as file:
         file.write((b"y" * 99 + b"\n") * 200)

@@ -38,7 +38,7 @@ def _warning(pattern: str, policy: Policy, profile: ProfileSettings) -> str:
         return _of_command(about, policy, profile)
     if policy != "allow":
         return ""
-    if not colon and fnmatchcase("terminal", tool) and pattern == _of_terminal(profile):
+    if fnmatchcase("terminal", tool) and pattern == _of_terminal(profile):
         return "every command is allowed, also those that read keys, delete files or send data away."
     if about.startswith("**"):
         return "every file that the profile reaches is allowed, also hidden ones such as .env; name a directory."
