@@ -386,3 +386,38 @@ def test_what_was_granted_for_the_session_joins_the_rules_and_overrides_no_denia
 def test_a_line_within_the_bounds_is_read_quickly_whatever_is_in_it() -> None:
     for piece in ("a=(", "${", "<<a ", "<<<(", "[[ (", "case a in (", "$((", "`", "((", '"$('):
         assert read_line((piece * MAX_LENGTH)[:MAX_LENGTH]).obstacles
+
+
+@pytest.mark.parametrize("count", [60, 120, 1_000])
+def test_what_is_nested_too_deep_to_be_read_is_never_allowed(count: int) -> None:
+    assert policy("{ " * count + "rm x" + "; }" * count, NO_RM) != "allow"
+
+
+@pytest.mark.parametrize("count", [10, 1_998, 2_500, 9_000])
+def test_a_command_behind_too_many_words_to_be_looked_at_is_never_allowed(count: int) -> None:
+    for command in ("rm x", "sh script"):
+        assert policy("env " + "a " * count + command, NO_RM) != "allow"
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("git push", "deny"),
+        ("/usr/bin/git push", "deny"),
+        ("git -C x push", "deny"),
+        ("git --no-pager push origin", "deny"),
+        ("git", "allow"),
+        ("git --no-pager", "allow"),
+        ("git status", "allow"),
+        ("git status push", "allow"),
+        ("gitk push", "allow"),
+    ],
+)
+def test_a_denial_of_a_subcommand_closes_that_one_and_no_other(line: str, answer: Policy) -> None:
+    assert policy(line, {"*": "allow", "terminal:git push *": "deny"}) == answer
+
+
+@pytest.mark.parametrize("answer", ["deny", "ask"])
+def test_a_rule_about_every_command_closes_every_command(answer: Policy) -> None:
+    rules: dict[str, Policy] = {"*": "allow", "terminal:*": answer}
+    assert [policy(line, rules) for line in ("ls", "git log ls", "env ls", "true; ls")] == [answer] * 4
