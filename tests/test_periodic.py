@@ -63,3 +63,22 @@ async def test_the_first_look_may_wait() -> None:
     rounds.start()
     await asyncio.sleep(0.05)
     await rounds.stop()
+
+
+async def test_when_it_has_stopped_nothing_of_it_runs_any_more() -> None:
+    inside, over = asyncio.Event(), False
+
+    async def look() -> None:
+        nonlocal over
+        inside.set()
+        try:
+            await asyncio.sleep(PATIENCE)
+        finally:
+            await asyncio.sleep(0.05)
+            over = True
+
+    rounds = PeriodicTask(look, name="x", every=3600)
+    rounds.start()
+    await inside.wait()
+    await rounds.stop()
+    assert over

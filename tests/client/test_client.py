@@ -21,6 +21,14 @@ def test_run_returns_the_text_of_the_turn(client: Client) -> None:
     assert client.sessions.get(result.session).session.version == result.version
 
 
+def test_the_context_of_a_session_has_its_texts_unless_only_its_size_is_asked_for(client: Client) -> None:
+    session = client.run("say hello", profile=DEMO).session
+    context = client.sessions.context(session)
+    assert len(context.messages) == 2 and "hello" in str(context.messages)
+    figures = client.sessions.context(session, texts=False)
+    assert (figures.messages, figures.tokens) == ([], context.tokens)
+
+
 def test_a_failed_turn_is_a_result_and_no_exception(client: Client) -> None:
     result = client.run("fail", profile=DEMO)
     assert result.outcome == "failed"

@@ -11,7 +11,7 @@ from msgspec import inspect
 from holdfast.client.errors import UnexpectedResponse
 from holdfast.client.events import EventReceived, RecordItem, RecordReceived, TextDelta, follow_events
 from holdfast.client.http import Json
-from holdfast.client.lenient import decode, lenient_record
+from holdfast.client.lenient import convert, decode, lenient_record
 from holdfast.domain.events.session import ModelResponded, SessionRenamed
 from holdfast.gateway.server import PARTS
 from holdfast.schemas.inbox import Inbox
@@ -107,3 +107,21 @@ def test_a_response_may_have_more_and_not_less() -> None:
         decode(msgspec.json.encode(page), OutputPage)
     with pytest.raises(UnexpectedResponse, match="not JSON"):
         decode(b"<html>", OutputPage)
+
+
+def test_what_was_read_already_may_have_more_and_not_less() -> None:
+    page: Json = {"offset": 0, "next": 1, "size": 1, "state": "done", "dropped": {"start": 0, "end": 1}, "text": "x"}
+    assert convert(page, OutputPage) == convert(page | {"more": 1}, OutputPage)
+    del page["size"]
+    with pytest.raises(UnexpectedResponse, match="size"):
+        convert(page, OutputPage)
+
+
+@pytest.mark.parametrize("wrong", [{"counts": [1]}, {"counts": "many"}, {"counts": {"done": "many"}}, []])
+def test_a_response_of_another_shape_is_refused_in_words(wrong: object) -> None:
+    with pytest.raises(UnexpectedResponse, match="does not fit"):
+        convert(wrong, Counted)
+
+
+class Counted(msgspec.Struct, forbid_unknown_fields=True):
+    counts: dict[str, int]

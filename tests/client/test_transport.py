@@ -6,9 +6,12 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+from holdfast.client.errors import ClientError, ConnectionLost, GatewayNotRunning
+from holdfast.client.reconnect import Disconnected, Reconnected, retry_until_reachable, wait_until_reachable
 from holdfast.client.transport import ClientConnection, ProtocolError, Request
 from tests.eventually import PATIENCE
 
@@ -69,3 +72,16 @@ def test_what_came_before_a_cut_is_not_lost() -> None:
         with pytest.raises(ProtocolError):
             seen.extend(connection.send(Request("GET", "/", {})).lines())
         assert seen == [b"one", b"two"]
+
+
+def test_whoever_waits_is_told_once_that_the_gateway_is_away_and_once_that_it_is_back() -> None:
+    tries: list[ClientError] = [GatewayNotRunning(Path("/nowhere")), ConnectionLost("cut"), ConnectionLost("cut")]
+
+    def ask() -> str:
+        if tries:
+            raise tries.pop()
+        return "hello"
+
+    assert list(retry_until_reachable(ask, patience=PATIENCE)) == [Disconnected(PATIENCE), Reconnected()]
+    assert list(retry_until_reachable(ask, patience=PATIENCE)) == []
+    assert wait_until_reachable(ask, patience=PATIENCE) == "hello"

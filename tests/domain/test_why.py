@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from holdfast.domain.commands import CompactSession, StopTurn
@@ -314,3 +315,10 @@ def test_a_summary_that_a_person_asked_for() -> None:
     book.finish()
     book.tell(CompactSession())
     assert of_chapter(book) == [("SummaryRequested", "ann asked for a summary of its context; that comes next.")]
+
+
+def test_a_note_for_the_next_chapter_is_no_summary_of_this_one() -> None:
+    book = Book("one").begin().answer("bye")
+    book.finish()
+    book.write(HANDS_OVER, begun(purpose="hand_over"), msgspec.structs.replace(written(turn=1), purpose="hand_over"))
+    assert of_chapter(book) == []

@@ -164,3 +164,14 @@ def test_a_socket_that_left_before_it_was_refused_is_no_error(own: GatewayProces
     assert own.get("/healthz")["status"] == "ok"
     log = (own.home / "logs" / "gateway.log").read_text()
     assert "Traceback" not in log and "Exception" not in log, log
+
+
+def test_a_browser_restarts_the_gateway_only_as_it_is(gateway: GatewayProcess) -> None:
+    """Variables such as PATH decide what the gateway runs; whoever has the token of the home may set them."""
+    browser = Browser(gateway)
+    refused = browser.request("POST", "/v1/restart", json={"env": {"PATH": "/tmp/evil"}})
+    assert refused.status_code == 400 and "cannot change the environment" in refused.text
+    for name, value in (("", "x"), ("A=B", "x"), ("A\0", "x"), ("A", "x\0")):
+        strange = gateway.request("POST", "/v1/restart", json={"env": {name: value}})
+        assert strange.status_code == 400 and "env: names and values" in strange.text
+    assert gateway.get("/v1/status")["pid"] == gateway.pid

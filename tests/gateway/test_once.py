@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
+
+from holdfast.gateway.state import ANSWERS_KEPT, OncePerKey
+from holdfast.schemas.tasks import WriteResult
+from holdfast.store.contract import CommandKey
 from tests.e2e.board import create_card, until_card
 from tests.e2e.gateway import GatewayProcess, until
 
@@ -47,3 +53,16 @@ def test_a_repeated_stop_gets_the_first_answer_whatever_the_task_is(gateway: Gat
 
 def state_of(gateway: GatewayProcess, task: str) -> str:
     return str(gateway.get(f"/v1/tasks/{task}")["state"])
+
+
+async def test_answers_are_kept_for_the_last_keys_only_so_that_a_gateway_does_not_grow() -> None:
+    answers, acted = OncePerKey(), Counter[str]()
+
+    async def act(id: str) -> WriteResult:
+        acted[id] += 1
+        return WriteResult(bytes=1, of=1)
+
+    ids = [f"key-{number}" for number in range(ANSWERS_KEPT + 1)]
+    for id in (*ids, ids[-1], ids[1], ids[0]):
+        await answers.once(CommandKey(id, "digest"), partial(act, id))
+    assert [acted[id] for id in (ids[0], ids[1], ids[-1])] == [2, 1, 1]

@@ -34,6 +34,7 @@ def warnings(tools: dict[str, Policy]) -> list[str]:
         ("terminal:bash *", "allow", "runs any code"),
         ("terminal:env *", "allow", "starts other commands"),
         ("terminal:sudo *", "allow", "starts other commands"),
+        ("terminal:source *", "allow", "starts other commands"),
         ("terminal:git *", "allow", "hooks"),
         ("terminal:make *", "allow", "runs other programs"),
         ("terminal:find *", "allow", "runs other programs"),

@@ -104,6 +104,19 @@ async def test_a_batch_that_fails_leaves_no_trace_in_what_is_remembered(engine: 
     await store.close()
 
 
+async def test_a_wait_whose_answer_was_not_stored_is_still_open(engine: SqliteEngine) -> None:  # noqa: F811
+    store: Store = await engine.open()
+    wait = WaitOpened(turn=1, wait="w", purpose="question", reason="which?")
+    answer = WaitAnswered(turn=1, wait="w", answer="this", by=ME)
+    await write(store, STREAM, created(A), said(input="i"), said(input="j"), started(1, "i"), wait)
+    with pytest.raises(sqlite3.IntegrityError):
+        await write(store, STREAM, answer, started(2, "j"))
+    assert [row.id for row in await store.waits()] == ["w"]
+    await write(store, STREAM, finished(1))
+    assert await store.waits() == [], "the end of its turn ends it"
+    await store.close()
+
+
 async def test_what_exists_is_not_created_again(engine: SqliteEngine) -> None:  # noqa: F811
     store = await engine.open()
     await write(store, STREAM, created(A), said())
