@@ -224,7 +224,7 @@ async def _shut_down(gateway: Gateway, serving: asyncio.Task[None]) -> None:
     await serving
     try:
         async with asyncio.timeout(SUSPEND_SECONDS):
-            await _note(gateway, GatewayStopped(pid=os.getpid(), reason="somebody said goodbye"))
+            await _note(gateway, GatewayStopped(pid=os.getpid(), reason="it was asked to shut down"))
     except (HoldfastError, TimeoutError) as error:
         log.warning("the clean shutdown could not be written: %s", error)
 

@@ -1,4 +1,4 @@
-"""The whole of a gateway but for its doors: every part, constructed with its collaborators. Nothing is started here.
+"""A whole gateway but for its HTTP server: every part, constructed with its collaborators. Nothing is started here.
 
 `app.py` starts the parts in order and stops them; tests assemble the same parts and start those that they need.
 """

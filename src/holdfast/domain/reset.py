@@ -230,7 +230,7 @@ def _pid(one: RunningTask) -> str:
     return "" if one.pid is None else f"pid {one.pid} "
 
 
-WISHES = {"keep": "a person chose to keep it", "stop all": "a person chose to stop it"}
+PERSONS_CHOICE = {"keep": "a person chose to keep it", "stop all": "a person chose to stop it"}
 AGENTS = "agents continue in their own sessions"
 
 
@@ -251,7 +251,7 @@ def split_running(
                 activity=one.doing,
                 evidence=one.evidence,
                 age_ms=one.age_ms,
-                rule=rule or (WISHES.get(policy, f"on_live_process = {policy}") if one.process else AGENTS),
+                rule=rule or (PERSONS_CHOICE.get(policy, f"on_live_process = {policy}") if one.process else AGENTS),
             )
         )
     return kept, stopped
@@ -261,7 +261,7 @@ def _stopped_by(one: RunningTask, policy: OnLiveProcess | RunningChoice) -> str 
     if not one.process or policy == "keep":
         return None
     if policy == "stop all":
-        return WISHES[policy]
+        return PERSONS_CHOICE[policy]
     if one.lifetime == "chapter":
         return "its lifetime is the chapter"
     if policy == "stop":

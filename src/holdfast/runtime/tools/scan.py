@@ -21,16 +21,16 @@ LINE = 1 << 20
 
 def main() -> int:
     """Read the request, search, print."""
-    wish = json.loads(sys.argv[1])
-    signal.alarm(wish["seconds"])  # also when its parent has died
-    source = re.escape(wish["pattern"]) if wish["literal"] else wish["pattern"]
+    request = json.loads(sys.argv[1])
+    signal.alarm(request["seconds"])  # also when its parent has died
+    source = re.escape(request["pattern"]) if request["literal"] else request["pattern"]
     try:
-        pattern = re.compile(source, re.IGNORECASE if wish["ignore_case"] else 0)
+        pattern = re.compile(source, re.IGNORECASE if request["ignore_case"] else 0)
     except (re.error, OverflowError, RecursionError) as error:
         print(f"regex parse error: {error}", file=sys.stderr)  # noqa: T201
         return 2
-    kept, dropped = _globs(wish["glob"])
-    for name in [wish["file"]] if wish["file"] else _files(set(wish["skipped"]), set(wish["closed"])):
+    kept, dropped = _globs(request["glob"])
+    for name in [request["file"]] if request["file"] else _files(set(request["skipped"]), set(request["closed"])):
         if (kept is None or kept.fullmatch(name)) and (dropped is None or not dropped.fullmatch(name)):
             _search(name, pattern)
     return 0

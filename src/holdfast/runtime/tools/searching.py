@@ -111,7 +111,7 @@ def _commands(arguments: SearchArguments, file: str, closed: list[str], seconds:
             f"--regexp={arguments.pattern}",
             f"./{file}",
         ]
-    wish = {
+    request = {
         "pattern": arguments.pattern,
         "literal": arguments.literal,
         "ignore_case": arguments.ignore_case,
@@ -121,7 +121,7 @@ def _commands(arguments: SearchArguments, file: str, closed: list[str], seconds:
         "closed": closed,
         "seconds": seconds + 5,
     }
-    yield [sys.executable, "-I", "-S", str(SCAN), json.dumps(wish)]
+    yield [sys.executable, "-I", "-S", str(SCAN), json.dumps(request)]
 
 
 def _literally(path: str) -> str:
