@@ -213,7 +213,10 @@ class SessionWorker:
     # --- beginnings and ends --------------------------------------------------------------------
 
     async def _pick_up(self, left: Partial, break_: Break) -> Events:
+        """Return what is known about the turn or the summary that an earlier worker left open, if one did."""
         session = self._writer.session
+        if session.turn is None and session.chapter.in_progress is None:
+            return Events()
         agent = await self._agents.of(session)
         return await self._driver.pick_up(session, agent, left, break_, now=self._clock.now())
 

@@ -78,8 +78,9 @@ class Driver(Protocol):
     async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
         """Return what is known about a turn that an earlier worker left open; nothing if its agent still works.
 
-        Called once, before all else. `left` is the text so far of an open answer. If the turn was stopped meanwhile, an
-        agent that still works is notified here, and its open calls get an outcome: the end of the turn comes next.
+        Called before all else, if a turn or a summary is open. `left` is the text so far of an open answer. If the turn
+        was stopped meanwhile, an agent that still works is notified here, and its open calls get an outcome: the end of
+        the turn comes next.
         """
         ...
 
