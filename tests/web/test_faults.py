@@ -32,20 +32,10 @@ def test_a_task_with_a_hostile_name_and_output(guest: Seat) -> None:
     output = guest.page.get_by_role("region", name="Output of")
     expect(output).to_contain_text("the end")
     expect(guest.page.locator("h1")).to_contain_text(f"{SAID}gnp.exe")
-    guest.page.get_by_role("button", name="Load from the start").click()
-    expect(guest.page.get_by_text("Only the end is shown")).to_have_count(0)
     guest.page.get_by_role("button", name="Start").click()
     expect(output).to_contain_text("<script>window.pwned=1</script>")
-    expect(output).to_contain_text("rm gnp.x")  # the gateway has cleaned it
-    rest = output.get_by_role("button", name=re.compile("show the rest"))
-    expect(rest).to_have_count(2)  # before what was dropped of it, and behind
-    assert len(output.inner_text()) < 100_000  # a line is cut where nobody can read it anyway
-    rest.first.click()
-    line = guest.page.get_by_role("dialog", name="The whole line")
-    expect(line).to_contain_text("Characters 1 to 65,536 of")
-    line.get_by_role("button", name="After").click()
-    expect(line).to_contain_text("Characters 65,537")
-    line.get_by_role("button", name="Close").click()
+    expect(output).to_contain_text(f"rm {SAID}gnp.x")
+    assert len(output.inner_text()) < 1_000_000  # of the line of 10 MB only what is near the eye is there
     guest.open("/tasks")
     expect(guest.page.locator("td a.task")).to_contain_text(SAID)
     assert guest.page.evaluate("window.pwned") is None

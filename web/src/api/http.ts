@@ -48,6 +48,14 @@ export function call<R extends keyof Routes>(
 }
 
 export async function request<T>(route: string, options: Options = {}): Promise<T> {
+  const answer = await send(route, options);
+  return (answer.status === 204 ? undefined : JSON.parse(visible(await answer.text()))) as T; // for eyes: titles, previews, words
+}
+
+/** An answer that is not JSON. */
+export const fetchBytes = (route: keyof Routes, options: Options): Promise<Response> => send(route, options);
+
+async function send(route: string, options: Options): Promise<Response> {
   const [method = "GET", pattern = "/"] = route.split(" ");
   const path = pattern.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(options.path?.[name] ?? ""));
   const query = new URLSearchParams(Object.entries(options.query ?? {}).map(([name, value]) => [name, String(value)]));
@@ -69,7 +77,7 @@ export async function request<T>(route: string, options: Options = {}): Promise<
   }
   if (answer.status === 401) onSignedOut();
   if (!answer.ok) throw await refusal(answer);
-  return (answer.status === 204 ? undefined : JSON.parse(visible(await answer.text()))) as T; // for eyes: titles, previews, words
+  return answer;
 }
 
 async function refusal(answer: Response): Promise<Error> {

@@ -1,184 +1,258 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { load, save } from "../api/storage";
 import type { TaskView } from "../api/types.gen";
 import { size } from "../text";
-import { visible } from "../ui/blocks";
-import { Empty } from "../ui/Empty";
-import { useModal } from "../ui/hooks";
+import { Empty, Loading } from "../ui/Empty";
+import { useMedia, useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
-import { Why } from "../ui/Why";
-import { plain, spans } from "./ansi";
-import { type Gap, type OutputRow, useOutput } from "./output";
+import { useVirtualRows } from "../ui/VirtualList";
+import { GapBand, LineView } from "./OutputLine";
+import styles from "./OutputView.module.css";
+import { lineNumbers, rowAt } from "./outputRows";
+import { type Output, useOutput } from "./useOutput";
+import { type OutputSearch, useOutputSearch } from "./useOutputSearch";
 
 const ROW = 19;
-const GAP = 38;
-const LONG = 8192;
-const AT_ONCE = 65_536;
+const GAP = 40;
+/** So near to the first or last row that is loaded, more is. */
+const NEAR = 40;
 
 export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
-  const [fromStart, setFromStart] = useState(false);
-  const output = useOutput(task.id, fromStart);
-  const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 600 });
-  const [follow, setFollow] = useState(true);
+  const output = useOutput(task.id);
   const [text, setText] = useState("");
-  const [hit, setHit] = useState(0);
-  const rows = output.rows;
-  const gaps = useMemo(() => rows.flatMap((row, index) => ("gap" in row ? [index] : [])), [rows]);
-  const hits = useMemo(() => {
-    const wanted = text.toLowerCase();
-    return wanted
-      ? rows.flatMap((row, index) => ("text" in row && plain(row.text).toLowerCase().includes(wanted) ? [index] : []))
-      : [];
-  }, [rows, text]);
-  const top = (index: number): number => index * ROW + gaps.filter((gap) => gap < index).length * (GAP - ROW);
-  const height = top(rows.length);
+  const wanted = useSettled(text, 200);
+  const search = useOutputSearch(task.id, wanted, output.size ?? 0);
+  const [current, setCurrent] = useState(0);
+  const phone = useMedia("(max-width: 720px)");
+  const [wrap, setWrap] = useState(() => load<boolean | null>("output.wrap", null));
+  const [numbered, setNumbered] = useState(() => load("output.lines", false));
+  const wraps = wrap ?? phone;
+  const [follow, setFollow] = useState(true);
+  const [target, setTarget] = useState<number | null>(null);
+  const scroller = useRef<HTMLDivElement>(null);
+  const aiming = useRef(false);
+  const lastTop = useRef(0);
+  const { rows } = output.loaded;
+  const view = useVirtualRows({
+    scroller,
+    count: rows.length,
+    rowKey: (index) => rows[index]?.offset ?? index,
+    estimate: (index) => (rows[index]?.kind === "gap" ? GAP : ROW),
+    anchor: "end",
+    follow: false, // as somebody chose, below: another part may be loaded while the end was in view
+    overscan: 20,
+  });
+  const numbers = useMemo(() => (numbered ? lineNumbers(output.loaded) : null), [numbered, output.loaded]);
   const widest = useMemo(
-    () => rows.reduce((most, row) => Math.max(most, "text" in row ? Math.min(row.text.length, LONG) : 0), 0),
-    [rows],
+    () => (wraps ? 0 : rows.reduce((most, row) => (row.kind === "line" ? Math.max(most, row.text.length) : most), 0)),
+    [rows, wraps],
   );
-  const first = Math.max(0, Math.floor(view.top / ROW) - gaps.length - 20);
-  const last = Math.min(rows.length, Math.ceil((view.top + view.height) / ROW) + 20);
+  const match = search.matches[current];
 
+  const reveal = (offset: number): void => {
+    setFollow(false);
+    aiming.current = true;
+    setTarget(offset);
+    void output.show(offset);
+  };
+  const step = (by: number): void => {
+    const count = search.matches.length;
+    if (count === 0) return;
+    if (current + by >= count && search.state === "many") return search.goOn();
+    const next = (current + by + count) % count;
+    setCurrent(next);
+    reveal(search.matches[next]?.offset ?? 0);
+  };
+  const goTo = (place: "start" | "end"): void => {
+    setFollow(place === "end");
+    setTarget(place === "start" ? 0 : null);
+    void output.show(place);
+  };
+  const first = search.matches[0]?.offset;
   useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const watch = new ResizeObserver(() => setView((before) => ({ ...before, height: element.clientHeight })));
-    watch.observe(element);
-    return () => watch.disconnect();
-  }, []);
+    setCurrent(0);
+    if (first !== undefined) reveal(first);
+  }, [first, wanted]);
   useEffect(() => {
-    if (follow && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [follow, height]);
+    if (target === null || output.size === null) return;
+    const index = rowAt(rows, target);
+    if (index < 0) return;
+    view.scrollTo(index, target === 0 ? "start" : "center");
+    setTarget(null);
+  }, [target, rows]);
+  useEffect(() => {
+    if (follow && rows.length > 0) view.scrollTo(rows.length - 1, "end");
+  }, [follow, rows, wraps]);
+  useEffect(() => {
+    const mark = aiming.current && target === null && scroller.current?.querySelector("mark[data-current]");
+    if (!mark) return;
+    aiming.current = false;
+    mark.scrollIntoView({ block: "nearest", inline: "nearest" }); // it may be far to the right
+  });
+  const [top, bottom] = [view.rows[0]?.index ?? 0, view.rows.at(-1)?.index ?? 0];
+  useEffect(() => {
+    if (rows.length === 0 || target !== null) return;
+    if (top < NEAR && !follow) output.grow("before");
+    if (bottom > rows.length - NEAR) output.grow("after");
+  }, [top, bottom, rows, follow, target]);
 
   const scrolled = (): void => {
-    const element = box.current;
-    if (!element) return;
-    setView({ top: element.scrollTop, height: element.clientHeight });
-    setFollow(element.scrollHeight - element.scrollTop - element.clientHeight < 24);
-  };
-  const to = (index: number): void => {
-    setFollow(false);
-    if (box.current) box.current.scrollTop = Math.max(0, top(index) - box.current.clientHeight / 3);
-  };
-  const find = (step: number): void => {
-    if (hits.length === 0) return;
-    const next = (hit + step + hits.length) % hits.length;
-    setHit(next);
-    to(hits[next] ?? 0);
+    const box = scroller.current;
+    if (!box || target !== null) return;
+    const up = box.scrollTop < lastTop.current - 2;
+    lastTop.current = box.scrollTop;
+    const near = box.scrollHeight - box.scrollTop - box.clientHeight < 24;
+    if (up && !near) setFollow(false);
+    else if (near && output.size !== null && output.loaded.to >= output.size) setFollow(true);
   };
   const key = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const act = {
-      n: () => find(1),
-      N: () => find(-1),
-      G: () => setFollow(true),
-      g: () => to(0),
-      f: () => setFollow(!follow),
+      n: () => step(1),
+      N: () => step(-1),
+      G: () => goTo("end"),
+      g: () => goTo("start"),
+      f: () => goTo("end"),
+      w: () => toggleWrap(),
     }[event.key];
     if (!act) return;
     event.preventDefault(); // here these letters mean something else than on the page
     act();
   };
-  const kept = output.size - task.dropped_bytes;
+  const toggleWrap = (): void => {
+    setWrap(!wraps);
+    save("output.wrap", !wraps);
+  };
+  const toggleNumbers = (): void => {
+    setNumbered(!numbered);
+    save("output.lines", !numbered);
+  };
+  const gap = rows.find((row) => row.kind === "gap");
   return (
-    <section className="viewer" aria-label="Output">
-      <div className="filters">
+    <section className={styles.view} aria-label="Output">
+      <div className={styles.bar}>
         <form
-          className="field w-72"
+          className={styles.search}
           onSubmit={(event) => {
             event.preventDefault();
-            find(1);
+            step(1);
           }}
         >
-          <Icon name="search" />
-          <input
-            type="search"
-            data-search
-            className="mono"
-            placeholder="Search the output"
-            aria-label="Search the output"
-            value={text}
-            onChange={(event) => {
-              setText(event.target.value);
-              setHit(0);
-            }}
-          />
-          {text && <span className="faint">{hits.length === 0 ? "none" : `${hit + 1} of ${hits.length}`}</span>}
+          <label className={`field ${styles.field}`}>
+            <Icon name="search" />
+            <input
+              type="search"
+              data-search
+              className="mono"
+              placeholder="Search the output"
+              aria-label="Search the output"
+              maxLength={200}
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+              onKeyDown={(event) => {
+                if (event.key !== "Enter" || !event.shiftKey) return;
+                event.preventDefault();
+                step(-1);
+              }}
+            />
+            <span className={styles.count} role="status">
+              {text !== "" && countWords(search, current, text !== wanted)}
+            </span>
+          </label>
+          <button
+            type="button"
+            className="btn quiet icon"
+            aria-label="Previous match"
+            disabled={search.matches.length === 0}
+            onClick={() => step(-1)}
+          >
+            <Icon name="left" />
+          </button>
+          <button
+            type="submit"
+            className="btn quiet icon"
+            aria-label="Next match"
+            disabled={search.matches.length === 0}
+          >
+            <Icon name="right" />
+          </button>
         </form>
-        <button
-          type="button"
-          className="btn quiet icon"
-          aria-label="Previous match"
-          disabled={hits.length === 0}
-          onClick={() => find(-1)}
-        >
-          <Icon name="left" />
-        </button>
-        <button
-          type="button"
-          className="btn quiet icon"
-          aria-label="Next match"
-          disabled={hits.length === 0}
-          onClick={() => find(1)}
-        >
-          <Icon name="right" />
-        </button>
-        <span className="grow" />
-        <span className="faint wide">
-          {task.dropped_bytes > 0 ? `${size(output.size)} written, ${size(kept)} kept` : size(output.size)}
-        </span>
+        <span className={styles.size}>{sizeWords(task, output.size)}</span>
+        <div className="seg" role="group" aria-label="How lines are shown">
+          <button type="button" aria-pressed={wraps} onClick={toggleWrap}>
+            Wrap
+          </button>
+          <button
+            type="button"
+            aria-pressed={numbered}
+            title="Line numbers instead of offsets in bytes"
+            onClick={toggleNumbers}
+          >
+            Lines
+          </button>
+        </div>
         <div className="seg" role="group" aria-label="Position">
-          <button type="button" onClick={() => to(0)}>
+          <button type="button" onClick={() => goTo("start")}>
             Start
           </button>
-          {gaps.length > 0 && (
-            <button type="button" onClick={() => to(gaps[0] ?? 0)}>
+          {gap && (
+            <button type="button" onClick={() => reveal(gap.offset)}>
               Gap
             </button>
           )}
-          <button type="button" onClick={() => setFollow(true)} aria-pressed={follow}>
-            {task.state === "running" ? "Follow" : "End"}
+          <button type="button" onClick={() => goTo("end")} aria-pressed={follow}>
+            {output.running ? "Follow" : "End"}
           </button>
         </div>
       </div>
+      {text !== "" && search.dropped && <DroppedNote gap={search.dropped} />}
       <div
-        className="term"
+        className={styles.lines}
+        data-wrap={wraps || undefined}
         role="region"
         aria-label={`Output of ${task.title}`}
         tabIndex={0}
-        ref={box}
+        ref={scroller}
         onScroll={scrolled}
         onKeyDown={key}
       >
-        {output.from > 0 && (
-          <div className="gap !static">
-            <span className="grow">Only the end is shown, from byte {output.from.toLocaleString("en")} on.</span>
-            <button type="button" className="btn small" onClick={() => setFromStart(true)}>
-              Load from the start
-            </button>
-          </div>
-        )}
-        {output.problem && <p className="eof px-5">{output.problem}</p>}
-        {!output.loading && rows.length === 0 && !output.problem && (
-          <Empty title={task.state === "running" ? "No output yet" : "It wrote nothing"}>
-            Output is stored on disk and shown here, also after a restart.
-          </Empty>
-        )}
-        <div className="space" style={{ height, minWidth: `calc(var(--gutter) + ${widest + 4}ch)` }}>
-          {rows.slice(first, last).map((row, index) => (
-            <Row
-              key={first + index}
-              row={row}
-              top={top(first + index)}
-              wanted={text.toLowerCase()}
-              current={hits[hit] === first + index}
-              task={task.id}
-            />
-          ))}
+        <OutputState output={output} />
+        <div
+          style={{
+            paddingTop: view.above,
+            paddingBottom: view.below,
+            minWidth: wraps ? undefined : `calc(var(--gutter) + ${widest + 2}ch)`,
+          }}
+        >
+          {view.rows.map(({ index, key: id }) => {
+            const row = rows[index];
+            if (!row) return null;
+            return (
+              <div key={id} ref={view.measure} data-index={index}>
+                {row.kind === "gap" ? (
+                  <GapBand gap={row} task={task.id} />
+                ) : (
+                  <LineView
+                    row={row}
+                    before={rows[index - 1]}
+                    after={rows[index + 1]}
+                    number={numbers ? (numbers[index] ?? null) : undefined}
+                    wanted={wanted}
+                    matches={search.matches}
+                    current={
+                      match !== undefined && match.offset >= row.offset && match.offset < row.offset + row.bytes
+                        ? match
+                        : null
+                    }
+                  />
+                )}
+              </div>
+            );
+          })}
         </div>
       </div>
-      {!follow && task.state === "running" && (
-        <button type="button" className="btn newer !bottom-4" onClick={() => setFollow(true)}>
+      {!follow && output.running && (
+        <button type="button" className={`btn ${styles.newer}`} onClick={() => goTo("end")}>
           New output
           <Icon name="down" />
         </button>
@@ -187,102 +261,46 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
   );
 }
 
-function Row({
-  row,
-  top,
-  wanted,
-  current,
-  task,
-}: {
-  readonly row: OutputRow;
-  readonly top: number;
-  readonly wanted: string;
-  readonly current: boolean;
-  readonly task: string;
-}): ReactNode {
-  const [whole, setWhole] = useState(false);
-  if ("gap" in row) return <GapBand gap={row.gap} top={top} task={task} />;
-  const long = row.text.length > LONG;
-  const shown = long ? row.text.slice(0, LONG) : row.text;
-  return (
-    <div className={`row ${current ? "cur" : ""}`} style={{ top }}>
-      <i>{row.offset?.toLocaleString("en") ?? ""}</i>
-      <span>
-        {spans(shown).map((span, index) => (
-          <span key={index} className={span.look}>
-            {wanted ? marked(span.text, wanted) : span.text}
-          </span>
-        ))}
-      </span>
-      {long && (
-        <button type="button" className="why rest" onClick={() => setWhole(true)}>
-          {size(row.text.length)} in this line, show the rest
-        </button>
-      )}
-      {whole && <WholeLine text={plain(row.text)} onClose={() => setWhole(false)} />}
-    </div>
-  );
-}
-
-/** A line that is too long for one: in pieces, wrapped. */
-function WholeLine({ text, onClose }: { readonly text: string; readonly onClose: () => void }): ReactNode {
-  const [from, setFrom] = useState(0);
-  const to = Math.min(text.length, from + AT_ONCE);
-  return (
-    <dialog ref={useModal(".acts button:last-child")} aria-label="The whole line" className="whole" onClose={onClose}>
-      <pre tabIndex={0}>{visible(text.slice(from, to))}</pre>
-      <div className="acts">
-        <span className="faint grow">
-          Characters {(from + 1).toLocaleString("en")} to {to.toLocaleString("en")} of{" "}
-          {text.length.toLocaleString("en")}
-        </span>
-        <button
-          type="button"
-          className="btn"
-          disabled={from === 0}
-          onClick={() => setFrom(Math.max(0, from - AT_ONCE))}
-        >
-          Before
-        </button>
-        <button type="button" className="btn" disabled={to >= text.length} onClick={() => setFrom(to)}>
-          After
-        </button>
-        <button type="button" className="btn" onClick={onClose}>
-          Close
-        </button>
-      </div>
-    </dialog>
-  );
-}
-
-function marked(text: string, wanted: string): ReactNode {
-  const parts: ReactNode[] = [];
-  const lower = text.toLowerCase();
-  let from = 0;
-  for (let at = lower.indexOf(wanted); at >= 0; at = lower.indexOf(wanted, from)) {
-    parts.push(
-      text.slice(from, at),
-      <mark key={at} className="hit">
-        {text.slice(at, at + wanted.length)}
-      </mark>,
+/** What stands instead of lines. Nothing is said of an output that was not read. */
+function OutputState({ output }: { readonly output: Output }): ReactNode {
+  if (output.problem)
+    return (
+      <p className={styles.note} role="status">
+        {output.problem} It is tried again{output.size === null ? "" : "; what was read stays"}.
+      </p>
     );
-    from = at + wanted.length;
-  }
-  return [...parts, text.slice(from)];
-}
-
-function GapBand({ gap, top, task }: { readonly gap: Gap; readonly top: number; readonly task: string }): ReactNode {
+  if (output.size === null) return <Loading />;
+  if (output.size > 0) return null;
   return (
-    <div className="gap" role="note" style={{ top }}>
-      <Icon name="unknown" />
-      <span className="grow cut">
-        <b>
-          bytes {gap.start.toLocaleString("en")}–{(gap.end - 1).toLocaleString("en")} dropped (
-          {size(gap.end - gap.start)})
-        </b>{" "}
-        <span className="muted">The beginning and the end are kept, at their original offsets.</span>
-      </span>
-      <Why of="task" id={task} />
+    <div className={styles.empty}>
+      <Empty title={output.running ? "No output yet" : "It wrote nothing"}>
+        Output is stored on disk and shown here, also after a restart.
+      </Empty>
     </div>
   );
+}
+
+function DroppedNote({ gap }: { readonly gap: { readonly start: number; readonly end: number } }): ReactNode {
+  return (
+    <p className={styles.dropped}>
+      Bytes {gap.start.toLocaleString("en")}–{(gap.end - 1).toLocaleString("en")} ({size(gap.end - gap.start)}) were
+      dropped: nothing can be found there.
+    </p>
+  );
+}
+
+function sizeWords(task: TaskView, written: number | null): string {
+  if (written === null) return "";
+  const kept = written - task.dropped_bytes;
+  return task.dropped_bytes > 0 ? `${size(written)} written, ${size(kept)} kept` : size(written);
+}
+
+function countWords(search: OutputSearch, current: number, settling: boolean): string {
+  if (search.problem) return "no answer";
+  const count = search.matches.length;
+  const total = `${count.toLocaleString("en")}${search.state === "many" ? "+" : search.state === "searching" ? "…" : ""}`;
+  if (count > 0) return `${(current + 1).toLocaleString("en")} of ${total}`;
+  if (search.state === "complete" && !settling) return "none";
+  const share = search.size > 0 ? Math.floor((100 * search.searched) / search.size) : 0;
+  return share > 0 ? `searching, ${share} %` : "searching";
 }

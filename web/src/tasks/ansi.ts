@@ -50,34 +50,3 @@ function styled(before: ReadonlyMap<string, string>, codes: string): Map<string,
   }
   return look;
 }
-
-export interface OutputLine {
-  /** Where it begins in the file, when that is known. */
-  readonly offset: number | null;
-  readonly text: string;
-}
-
-const encoder = new TextEncoder();
-
-/** A page of output as lines. Each begins with the colours that the one before left on; those of the last are told. */
-export function lines(
-  text: string,
-  offset: number,
-  next: number,
-  colours = "",
-): { lines: readonly OutputLine[]; colours: string } {
-  const raw = text.split("\n");
-  if (raw.at(-1) === "") raw.pop();
-  const exact = encoder.encode(text).length === next - offset; // nothing was cleaned away: every offset is true
-  let at = offset;
-  const found = raw.map((line, index) => {
-    const here: OutputLine = { offset: exact || index === 0 ? at : null, text: colours + line };
-    if (exact) at += encoder.encode(line).length + 1;
-    const last = [...line.matchAll(SGR)].at(-1);
-    if (last) colours = /^0?$/.test(last[1] ?? "") ? "" : last[0];
-    return here;
-  });
-  return { lines: found, colours };
-}
-
-export const plain = (line: string): string => line.replace(SGR, "").replace(CONTROL, "");

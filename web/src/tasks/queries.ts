@@ -1,7 +1,7 @@
 /** What the pages of tasks ask the gateway for. */
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
-import { call, Refused } from "../api/http";
+import { call, fetchBytes, Refused } from "../api/http";
 import { type Known, useKnown } from "../api/known";
 import { byId, changeLists, type List, type Listing, type Order, PAGE, placed, useList } from "../api/pagedList";
 import { POLL_MS } from "../api/queryClient";
@@ -49,6 +49,39 @@ export const useStale = (): Known<readonly TaskView[]> =>
     queryFn: async () => (await call("GET /v1/tasks/stale")).tasks,
     refetchInterval: 12 * POLL_MS,
   });
+
+/** Bytes of an output as they were written: those before `start` were dropped if there is a gap. */
+export interface OutputPiece {
+  readonly start: number;
+  readonly bytes: Uint8Array;
+  readonly next: number;
+  readonly size: number;
+  readonly state: string;
+  readonly gap: { readonly start: number; readonly end: number } | null;
+}
+
+export async function readOutput(
+  task: string,
+  query: { readonly offset: number; readonly limit: number; readonly wait?: number },
+  signal: AbortSignal,
+): Promise<OutputPiece> {
+  const answer = await fetchBytes("GET /v1/tasks/{id}/output", {
+    path: { id: task },
+    query: { ...query, raw: true },
+    signal,
+  });
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  const next = Number(answer.headers.get("holdfast-next"));
+  const start = next - bytes.length;
+  return {
+    start,
+    bytes,
+    next,
+    size: Number(answer.headers.get("holdfast-size")),
+    state: answer.headers.get("holdfast-state") ?? "",
+    gap: start > query.offset ? { start: query.offset, end: start } : null,
+  };
+}
 
 /** Tasks do not move in the list, so each is asked for alone. */
 export async function refreshTask(id: string): Promise<void> {

@@ -27,6 +27,8 @@ export interface VirtualOptions {
   readonly margin?: number;
   /** For logs: rows grow at the end, and the end stays in view while it is there. */
   readonly anchor?: "start" | "end";
+  /** Whether the end stays in view while rows are added; by default with `anchor: "end"`. */
+  readonly follow?: boolean;
 }
 
 export function useVirtualRows(options: VirtualOptions): VirtualRows {
@@ -40,7 +42,7 @@ export function useVirtualRows(options: VirtualOptions): VirtualRows {
     gap: options.gap ?? 0,
     scrollMargin: margin,
     anchorTo: options.anchor ?? "start",
-    followOnAppend: options.anchor === "end",
+    followOnAppend: options.follow ?? options.anchor === "end",
     initialRect: { width: 800, height: 900 },
   });
   const rows = virtualizer.getVirtualItems();
