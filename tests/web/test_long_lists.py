@@ -131,7 +131,7 @@ def test_every_task_is_reached_and_found(browser: Browser, years: GatewayProcess
         seat.open("/tasks")
         expect(page.get_by_text("make part-599", exact=True)).to_be_visible()
         expect(page.get_by_text(f"{TASKS} tasks")).to_be_visible()
-        assert scroll_until(page, ".grid-wrap", "make part-0", "tbody tr") < FEW
+        assert scroll_until(page, "[aria-label=Tasks][role=region]", "make part-0", "tbody tr") < FEW
         page.get_by_role("button", name="Failed 1").click()
         expect(page.locator("td a.task")).to_have_text(["make part-7"])
         page.get_by_role("button", name="All", exact=True).click()

@@ -104,6 +104,9 @@ export function byWhom(by: Actor | string): string {
   return ["web", "cli", "api", ""].includes(words) || words.startsWith("device ") ? "you" : words;
 }
 
+/** A reason that the gateway wrote, in the words of whoever reads it. */
+export const asYou = (reason: string): string => reason.replace(/\bby (?:web|cli|api)\b/, "by you");
+
 /** A moment to come: today by the clock, else with its day. */
 export function coming(at: number, now: number = theirNow()): string {
   if (at < midnight(now) + DAY) return clock(at);

@@ -1,6 +1,6 @@
 /** What happened to a task, from its own events: who did what when. */
 import type { LogRecord, TaskFinished } from "../api/types.gen";
-import { byWhom, clock, size } from "../text";
+import { asYou, byWhom, clock, size } from "../text";
 
 export interface Happened {
   readonly version: number;
@@ -65,7 +65,7 @@ function tell(event: LogRecord["event"]): TabMessage | null {
         text: `Ended: ${event.outcome}`,
         look: "end",
         more: [
-          event.reason,
+          asYou(event.reason),
           event.output_bytes ? `${size(event.output_bytes)} of output` : "",
           evidence(event.end, event.reason),
         ]

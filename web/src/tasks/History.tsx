@@ -1,7 +1,6 @@
 /** A task's history on the line, from its own events. */
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { Link } from "wouter";
 import { call } from "../api/http";
 import type { LogRecord, TaskView } from "../api/types.gen";
 import { history } from "../log/history";
@@ -36,12 +35,6 @@ export function History({ task }: { readonly task: TaskView }): ReactNode {
               <span className="faint">
                 <Time at={step.at} />
               </span>
-              {index === 0 && task.session && (
-                <span className="muted">
-                  {" "}
-                  from <Link href={`/s/${task.session}`}>its session</Link>
-                </span>
-              )}
               {step.more && (
                 <>
                   <br />

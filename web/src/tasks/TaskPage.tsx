@@ -1,257 +1,239 @@
 import { type ReactNode, useState } from "react";
-import { Link, useLocation } from "wouter";
-import { call } from "../api/http";
-import { queryClient } from "../api/queryClient";
+import { Link } from "wouter";
+import { Refused } from "../api/http";
 import type { TaskView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { Conversation } from "../chat/Conversation";
 import { DrawerButton } from "../shell/TasksDrawer";
 import { size } from "../text";
 import { Chip } from "../ui/Chip";
-import { Confirm } from "../ui/Confirm";
 import { Empty, Loading } from "../ui/Empty";
 import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
+import { Unknown } from "../ui/Known";
 import { Menu } from "../ui/Menu";
 import { STALE, taskState } from "../ui/states";
-import { toast, toastError } from "../ui/toasts";
+import { Tabs } from "../ui/Tabs";
 import { Why } from "../ui/Why";
-import { download } from "./download";
 import { History } from "./History";
 import { OutputView } from "./OutputView";
 import { useTask } from "./queries";
 import { Sparks } from "./Sparks";
+import { StartedBy } from "./StartedBy";
+import styles from "./TaskPage.module.css";
+import { canKill, canRerun, canStop, endWords, exitWords, hasOutput } from "./taskWords";
+import { useTaskActions } from "./useTaskActions";
 
 export default function TaskPage({ id }: { readonly id: string }): ReactNode {
   const task = useTask(id);
   useTitle(task.data?.title ?? "Task");
-  if (task.isError)
-    return (
-      <div className="page">
-        <div className="bar">
-          <h1>Task</h1>
-        </div>
+  if (task.data) return <Detail task={task.data} at={task.dataUpdatedAt} />;
+  const missing = task.error instanceof Refused;
+  return (
+    <div className="page">
+      <div className="bar">
+        <Back />
+        <h1>Task</h1>
+      </div>
+      <Banners />
+      {missing ? (
         <Empty
-          title="Task not found"
+          title="There is no such task"
           action={
             <Link className="btn" href="/tasks">
               All tasks
             </Link>
           }
         >
-          {task.error.message}
+          {task.error?.message}
         </Empty>
-      </div>
-    );
-  return task.data ? (
-    <Detail task={task.data} at={task.dataUpdatedAt} />
-  ) : (
-    <div className="page">
-      <div className="bar" />
-      <Loading />
+      ) : task.isError ? (
+        <Unknown reason={task.error.message} />
+      ) : (
+        <Loading />
+      )}
     </div>
   );
 }
 
+const Back = (): ReactNode => (
+  <Link className="btn quiet icon" href="/tasks" aria-label="Back to tasks">
+    <Icon name="left" />
+  </Link>
+);
+
 function Detail({ task, at }: { readonly task: TaskView; readonly at: number }): ReactNode {
-  const agent = task.kind !== "process";
-  const [tab, setTab] = useState(agent && task.worker ? "transcript" : "output");
+  const [tab, setTab] = useState<"transcript" | "output">(task.worker ? "transcript" : "output");
   return (
     <div className="page">
       <Bar task={task} />
       <Banners />
-      {agent && (
-        <div className="tabs px-4 bg-panel flex gap-4 border-b border-hairline" role="tablist" aria-label="What it did">
-          {["transcript", "output"].map((name) => (
-            <button
-              key={name}
-              type="button"
-              role="tab"
-              id={`tab-${name}`}
-              aria-controls="what"
-              aria-selected={tab === name}
-              className="h-9 border-b-2 border-transparent aria-selected:border-accent aria-selected:font-semibold text-muted aria-selected:text-ink"
-              onClick={() => setTab(name)}
-            >
-              {name === "transcript" ? "Transcript" : "Output"}
-            </button>
-          ))}
-        </div>
-      )}
-      <div className="split">
-        <div
-          id="what"
-          className="grid min-h-0 min-w-0"
-          {...(agent ? { role: "tabpanel", "aria-labelledby": `tab-${tab}` } : {})}
-        >
-          {tab === "transcript" ? <Conversation id={task.worker} /> : <OutputView task={task} />}
-        </div>
-        <Facts task={task} at={at} />
+      <div className={styles.split}>
+        {task.kind === "process" ? (
+          <OutputView task={task} />
+        ) : (
+          <Tabs
+            name="What it did"
+            chosen={tab}
+            onChoose={setTab}
+            tabs={[
+              { id: "transcript", word: "Transcript", panel: () => <Conversation id={task.worker} /> },
+              { id: "output", word: "Output", panel: () => <OutputView task={task} /> },
+            ]}
+          />
+        )}
+        <About task={task} at={at} />
       </div>
     </div>
   );
 }
 
 function Bar({ task }: { readonly task: TaskView }): ReactNode {
-  const [killing, setKilling] = useState(false);
-  const [, go] = useLocation();
-  const running = task.state === "running";
-  const path = { id: task.id };
-  const rerun = (): void => {
-    const what = task.argv.length > 0 ? { argv: task.argv } : { shell: task.command };
-    void call("POST /v1/tasks", { body: { ...what, name: task.title, cwd: task.cwd } }).then(
-      (started) => go(`/tasks/${started.task}`),
-      toastError,
-    );
-  };
-  const save = (): void => void download(task.id, `${task.id}.log`);
-  const refresh = (): void => void queryClient.invalidateQueries({ queryKey: ["task", task.id] });
-  const stop = (force: boolean): void =>
-    void call("POST /v1/tasks/{id}/stop", { path, body: { force } }).then(refresh, toastError);
-  const pin = (): void =>
-    void call("POST /v1/tasks/{id}/pin", { path, body: { pinned: !task.pinned } }).then(refresh, toastError);
-  const copy = (): void =>
-    void navigator.clipboard?.writeText(`${location.origin}/tasks/${task.id}`).then(() => toast("done", "Link copied"));
+  const actions = useTaskActions(task);
+  const words = task.state === "running" ? task.activity_detail : endWords(task);
   return (
-    <div className="bar">
-      <Link className="btn quiet icon" href="/tasks" aria-label="Back to tasks">
-        <Icon name="left" />
-      </Link>
-      <h1 className={`cut ${task.kind === "process" ? "mono !text-[15px]" : ""}`} title={task.command}>
+    <div className={`bar ${styles.bar}`}>
+      <Back />
+      <h1 className={`cut ${styles.title} ${task.kind === "process" ? "mono" : ""}`} title={task.command}>
         {task.title}
       </h1>
       <Chip state={taskState(task)} />
       {task.stale && <Chip state={STALE} />}
-      <span className="muted wide cut">{running ? task.activity_detail : ending(task)}</span>
+      <span className={styles.words}>{words}</span>
       <span className="grow" />
-      <button type="button" className="btn quiet wide" aria-pressed={task.pinned} onClick={pin}>
-        <Icon name="pin" />
-        {task.pinned ? "Unpin" : "Pin"}
-      </button>
-      <button type="button" className="btn quiet wide" onClick={copy}>
-        <Icon name="link" />
-        Copy link
-      </button>
-      {task.kind === "process" && (
-        <button type="button" className="btn wide" onClick={save}>
-          <Icon name="download" />
-          Download {size(task.output_bytes - task.dropped_bytes)}
+      <span className={styles.roomy}>
+        <button type="button" className="btn quiet" aria-pressed={task.pinned} onClick={actions.pin}>
+          <Icon name="pin" />
+          {task.pinned ? "Unpin" : "Pin"}
         </button>
-      )}
-      {running && (
-        <button type="button" className="btn danger" onClick={() => stop(false)}>
+        <button type="button" className="btn quiet" onClick={actions.copyLink}>
+          <Icon name="link" />
+          Copy link
+        </button>
+        {hasOutput(task) && (
+          <button type="button" className="btn" onClick={actions.save}>
+            <Icon name="download" />
+            Download {size(task.output_bytes - task.dropped_bytes)}
+          </button>
+        )}
+        {canKill(task) && (
+          <button type="button" className="btn danger" onClick={actions.askToKill}>
+            Kill
+          </button>
+        )}
+      </span>
+      {canStop(task) && (
+        <button type="button" className="btn danger" onClick={actions.stop}>
           <Icon name="stop" />
           Stop
         </button>
       )}
-      {running && task.kind === "process" && (
-        <button type="button" className="btn danger wide" onClick={() => setKilling(true)}>
-          Kill
-        </button>
-      )}
-      {!running && task.kind === "process" && (
-        <button type="button" className="btn primary wide" onClick={rerun}>
+      {canRerun(task) && (
+        <button type="button" className={`btn primary ${styles.rerun}`} onClick={actions.rerun}>
           <Icon name="refresh" />
           Run again
         </button>
       )}
-      <span className="phone">
-        <Menu
-          name="Task menu"
-          entries={[
-            { word: task.pinned ? "Unpin" : "Pin", icon: "pin", act: pin },
-            { word: "Copy link", icon: "link", act: copy },
-            ...(task.kind === "process" ? [{ word: "Download", icon: "download", act: save }] : []),
-            ...(running && task.kind === "process"
-              ? [{ word: "Kill", icon: "stop", danger: true, act: () => setKilling(true) }]
-              : []),
-          ]}
-        />
+      <span className={styles.narrow}>
+        <Menu name="Task menu" entries={actions.entries} />
       </span>
-      <span className="wide">
-        <DrawerButton />
-      </span>
-      {killing && (
-        <Confirm
-          title={`Kill ${task.title}?`}
-          verb="Kill"
-          onNo={() => setKilling(false)}
-          onYes={() => {
-            setKilling(false);
-            stop(true);
-          }}
-        >
-          <p>All its processes are killed at once.</p>
-        </Confirm>
-      )}
+      <DrawerButton />
+      {actions.question}
     </div>
   );
 }
 
-function ending(task: TaskView): string {
-  const code = task.exit_code === null ? "" : `exit ${task.exit_code}`;
-  return [
-    code,
-    task.reason.startsWith("exit code") ? "" : task.reason,
-    task.ended_by && !task.reason.includes(task.ended_by) ? `by ${task.ended_by}` : "",
-  ]
-    .filter(Boolean)
-    .join(" · ");
-}
-
-function Facts({ task, at }: { readonly task: TaskView; readonly at: number }): ReactNode {
+function About({ task, at }: { readonly task: TaskView; readonly at: number }): ReactNode {
   const ended = task.finished_at !== null;
-  const facts: readonly (readonly [string, ReactNode])[] = [
-    [
-      "Task",
-      <span key="id" className="mono">
-        {task.id}
-      </span>,
-    ],
-    [
-      "Command",
-      <div key="c" className="mono whitespace-pre-wrap max-h-32 overflow-auto" tabIndex={0}>
-        {task.command}
-      </div>,
-    ],
-    [
-      "Directory",
-      <span key="d" className="mono">
-        {task.cwd}
-      </span>,
-    ],
-    ["Process", task.pid ?? (task.kind === "process" ? "unknown" : "–")],
-    ["Lifetime", task.lifetime],
-    ["Exit code", task.exit_code ?? (ended && task.kind === "process" ? "unknown" : "–")],
-    ["Files", task.files === null ? "unknown" : task.files.length > 0 ? task.files.join(", ") : "none changed"],
-    ...(task.summary ? [["Summary", task.summary] as const] : []),
-    ...(task.survivors.length > 0 ? [["Left behind", task.survivors.join(", ")] as const] : []),
-  ];
+  const doing = `${taskState(task).word}${task.activity_evidence ? `: ${task.activity_evidence}` : ""}`;
   return (
-    <aside className="facts" aria-label="About this task">
+    <aside className={styles.about} aria-label="About this task">
       <section>
         <h2>{ended ? "Why it ended" : "What it does"}</h2>
-        <p className="mt-1">
-          {ended
-            ? task.reason || "unknown"
-            : `${taskState(task).word}${task.activity_evidence ? `: ${task.activity_evidence}` : ""}`}
-        </p>
+        <p>{ended ? endWords(task) : doing}</p>
         {task.stale && (
-          <p className="mt-1">
+          <p>
             <Chip state={STALE} /> {task.stale}. Nobody waits for it any more; it goes on until somebody stops it.
           </p>
         )}
-        {task.evidence && <p className="muted mt-1">{task.evidence}</p>}
-        <p className="mt-1">
+        {task.evidence && <p className="muted">{task.evidence}</p>}
+        <p>
           <Why of="task" id={task.id} word={ended ? "Show the evidence" : "Why?"} />
         </p>
       </section>
       {!ended && <Sparks task={task} at={at} />}
       <History task={task} />
-      <section>
-        <h2>Facts</h2>
-        <dl>{facts.map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}</dl>
-      </section>
+      <Changes files={task.files} ended={ended} />
+      <Facts task={task} />
     </aside>
+  );
+}
+
+const FEW = 12;
+
+/** The files that it changed, where that is known: in a git repository, by its status before and after. */
+function Changes({ files, ended }: { readonly files: readonly string[] | null; readonly ended: boolean }): ReactNode {
+  const [all, setAll] = useState(false);
+  if (!ended) return null;
+  const shown = all ? (files ?? []) : (files ?? []).slice(0, FEW);
+  const rest = (files?.length ?? 0) - shown.length;
+  return (
+    <section>
+      <h2>Changed files {files?.length || ""}</h2>
+      {files === null && <p className="muted">Not known. It is known of what runs in a git repository.</p>}
+      {files?.length === 0 && <p className="muted">None.</p>}
+      {shown.length > 0 && (
+        <ul className={styles.files}>
+          {shown.map((file) => (
+            <li key={file}>{file}</li>
+          ))}
+        </ul>
+      )}
+      {rest > 0 && (
+        <button type="button" className="text-link" onClick={() => setAll(true)}>
+          {rest} more
+        </button>
+      )}
+    </section>
+  );
+}
+
+function Facts({ task }: { readonly task: TaskView }): ReactNode {
+  const agent = task.kind !== "process";
+  return (
+    <section>
+      <h2>Facts</h2>
+      <dl className={styles.facts}>
+        <Fact name="Task">
+          <span className="mono">{task.id}</span>
+        </Fact>
+        <Fact name="From">
+          <StartedBy task={task} />
+        </Fact>
+        <Fact name={agent ? "Prompt" : "Command"}>
+          <div className={styles.command} tabIndex={0} role="region" aria-label={agent ? "Prompt" : "Command"}>
+            {task.command}
+          </div>
+        </Fact>
+        <Fact name="Directory">
+          <span className="mono">{task.cwd}</span>
+        </Fact>
+        {!agent && <Fact name="Process">{task.pid ?? "unknown"}</Fact>}
+        {task.ports.length > 0 && <Fact name="Ports">{task.ports.join(", ")}</Fact>}
+        {!agent && <Fact name="Lifetime">{task.lifetime}</Fact>}
+        {!agent && <Fact name="Exit code">{exitWords(task)}</Fact>}
+        {task.summary && <Fact name="Summary">{task.summary}</Fact>}
+        {task.survivors.length > 0 && <Fact name="Left behind">{task.survivors.join(", ")}</Fact>}
+      </dl>
+    </section>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactNode {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
   );
 }

@@ -1,0 +1,153 @@
+"""The pages of tasks: what is said is known, what is offered can be done, all of an output is found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.gateway import GatewayProcess, until
+from tests.web.checks import check_axe, check_keyboard, layout_faults
+from tests.web.seat import Seat
+
+LONG_NAME = "git bisect run bench/checkout.sh --profile release --case 4711"
+
+
+def run(gateway: GatewayProcess, shell: str, name: str = "", **more: object) -> str:
+    """A command that has ended."""
+    body = {"shell": shell} | ({"name": name} if name else {}) | more
+    task = str(gateway.command("POST", "/v1/tasks", body)["task"])
+    gateway.until_ended(task)
+    return task
+
+
+def start(gateway: GatewayProcess, shell: str, name: str) -> str:
+    return str(gateway.command("POST", "/v1/tasks", {"shell": shell, "name": name})["task"])
+
+
+def test_pages_fit_every_screen_and_the_keyboard_reaches_all_of_them(
+    browser: Browser, shared: GatewayProcess, tmp_path: Path
+) -> None:
+    running = start(shared, "echo begun; sleep 600", "a server that is looked at for long")
+    ended = run(shared, r"printf '\033[38;5;196mred\033[0m\n'; seq 1 200; exit 3", LONG_NAME)
+    with Seat(browser, shared) as seat:
+        for path, ready in (
+            ("/tasks", "a.task"),
+            (f"/tasks/{ended}", "mark, [data-index]"),
+            (f"/tasks/{running}", "[data-index]"),
+        ):
+            assert layout_faults(seat, path, ready) == [], path
+            seat.open(path)
+            seat.page.locator(ready).first.wait_for()
+            assert check_keyboard(seat.page) == [], path
+            assert check_axe(seat.page) == [], path
+        seat.page.set_viewport_size({"width": 1024, "height": 768})
+        seat.open("/tasks")
+        name = seat.page.get_by_role("link", name=LONG_NAME)
+        box = name.bounding_box()
+        assert box is not None and box["width"] > 180, "the name has the most room"
+        shared.command("POST", f"/v1/tasks/{running}/stop", {"force": True})
+
+
+def test_nothing_is_counted_that_was_not_heard(browser: Browser, gateway: GatewayProcess) -> None:
+    run(gateway, "true", "the only one")
+    with Seat(browser, gateway) as seat:
+        page = seat.page
+        page.route(re.compile(r"/v1/(tasks|overview)"), lambda route: route.abort())
+        seat.open("/tasks")
+        expect(page.get_by_text("The gateway does not answer").first).to_be_visible()
+        for claim in ("0 tasks", "No task yet", "Nothing fits", "Failed 0", "Running 0"):
+            expect(page.get_by_text(claim)).to_have_count(0)
+        page.unroute(re.compile(r"/v1/(tasks|overview)"))
+        page.reload()
+        expect(page.get_by_role("link", name="the only one")).to_be_visible()
+        expect(page.get_by_text("1 task,")).to_be_visible()
+        gateway.terminate()
+        expect(page.get_by_text(re.compile(r"1 task, .* as of \d\d:\d\d, offline"))).to_be_visible()
+        expect(page.get_by_role("link", name="the only one")).to_be_visible()
+
+
+def test_all_of_an_output_is_found_by_the_gateway(guest: Seat) -> None:
+    script = (
+        "echo the first NEEDLE; yes 'a line that has nothing' | head -c 9M; echo;"
+        "head -c 30000 /dev/zero | tr '\\0' x; echo ' a needle far to the right';"
+        "printf 'ne\\033[38;2;255;255;0medle\\033[0m in colours\\n10 %%\\r needle \\r20 %%\\n'; seq 1 300"
+    )
+    task = run(guest.gateway, script)
+    page = guest.page
+    guest.open(f"/tasks/{task}")
+    output = page.get_by_role("region", name="Output of")
+    expect(output).to_contain_text("300")
+    count = page.get_by_role("status").filter(has_text=re.compile(" of |none"))
+    field = page.get_by_label("Search the output")
+    field.fill("needle")
+    expect(count).to_have_text("1 of 4")
+    expect(output.locator("mark[data-current]")).to_have_text("NEEDLE")
+    expect(output.locator("[data-current]").first).to_contain_text("the first")
+    expect(page.get_by_text(re.compile(r"were dropped: nothing can be found there"))).to_be_visible()
+    field.press("Enter")
+    expect(count).to_have_text("2 of 4")
+    mark = output.locator("mark[data-current]")
+    expect(mark).to_have_text("needle")
+    expect(mark).to_be_in_viewport()  # at the end of a line of 30,000 letters, in its place
+    assert "x" * 1000 in output.inner_text()
+    page.get_by_role("button", name="Next match").click()
+    expect(output.locator("mark[data-current]").first).to_have_text("ne")
+    expect(output.get_by_text("in colours")).to_be_in_viewport()
+    page.get_by_role("button", name="Next match").click()
+    expect(output).to_contain_text("found in a part that was overwritten later")
+    field.press("Shift+Enter")
+    expect(count).to_have_text("3 of 4")
+    field.fill("nothing like it")
+    expect(count).to_have_text("none")
+    # how lines are shown
+    wide = output.evaluate("box => box.scrollWidth > box.clientWidth")
+    page.get_by_role("button", name="Wrap").click()
+    until(lambda: output.evaluate("box => box.scrollWidth <= box.clientWidth"), "it wraps")
+    assert wide
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Lines").click()
+    expect(output.locator("[data-index='1']")).to_contain_text(re.compile(r"^2a line"))
+    page.reload()
+    expect(page.get_by_role("button", name="Wrap")).to_have_attribute("aria-pressed", "true")
+
+
+def test_selection_offers_only_what_can_be_done(browser: Browser, gateway: GatewayProcess) -> None:
+    running = start(gateway, "sleep 600", "a running one")
+    run(gateway, "echo again >> /dev/null", "an ended one")
+    with Seat(browser, gateway) as seat:
+        page = seat.page
+        seat.open("/tasks")
+        chosen = page.get_by_role("region", name="Chosen tasks")
+        page.get_by_label("Choose an ended one").check()
+        expect(chosen.get_by_role("button")).to_have_text(["Run 1 again", "Pin 1", ""])
+        page.get_by_label("Choose a running one").check()
+        expect(chosen.get_by_role("button")).to_have_text(["Stop 1", "Run 1 again", "Pin 2", ""])
+        page.keyboard.press("Escape")
+        expect(chosen).to_have_count(0)
+        # the menu of a row, by keyboard
+        page.get_by_role("link", name="a running one").focus()
+        page.keyboard.press("x")
+        expect(page.get_by_label("Choose a running one")).to_be_checked()
+        chosen.get_by_role("button", name="Stop 1").press("Enter")
+        expect(page.locator("tbody tr", has_text="a running one")).to_contain_text("Stopped")
+        expect(page.get_by_role("region", name="Tasks", exact=True)).to_be_focused()
+        menu = page.get_by_role("button", name="Actions for a running one")
+        menu.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("menu")).to_be_visible()
+        page.keyboard.press("Home")
+        expect(page.get_by_role("menuitem", name="Run again")).to_be_focused()
+        expect(page.get_by_role("menuitem", name="Stop")).to_have_count(0)
+        page.keyboard.press("Escape")
+        expect(menu).to_be_focused()
+        expect(page.locator("tbody tr", has_text="an ended one").locator("td").nth(4)).to_have_text("you")
+        seat.open(f"/tasks/{running}")
+        expect(page.get_by_label("About this task")).to_contain_text("stopped by you")
+        page.get_by_role("button", name="Run again").click()
+        expect(page).not_to_have_url(re.compile(running))
+        page.get_by_role("button", name="Stop", exact=True).click()
+        expect(page.get_by_role("button", name="Run again")).to_be_visible()
+        seat.open("/tasks/ffffffffffffffff")
+        expect(page.get_by_text("There is no such task")).to_be_visible()

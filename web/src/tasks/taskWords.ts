@@ -1,0 +1,46 @@
+/** What is said of a task, and what can be done with it. */
+import type { TaskView } from "../api/types.gen";
+import { asYou, byWhom } from "../text";
+
+/** Who stopped it, for "stopped by you"; empty if it ended by itself. */
+export function stoppedBy(task: Pick<TaskView, "ended_by">): string {
+  const [, who = "", how] = /^(.*?)(?: \((.*)\))?$/.exec(task.ended_by) ?? [];
+  if (who === "") return "";
+  return `stopped by ${byWhom(who)}${how ? ` (${how})` : ""}`;
+}
+
+/** How it ended, in the words of whoever reads it: nobody is called "web". */
+export function endWords(task: Pick<TaskView, "state" | "reason" | "exit_code" | "ended_by">): string {
+  const reason = asYou(task.reason);
+  if (reason) return reason;
+  const stopped = stoppedBy(task);
+  if (stopped) return stopped;
+  return task.exit_code === null ? "unknown" : `exit code ${task.exit_code}`;
+}
+
+/** The exit code: a number, "unknown" if nobody saw it, or "–" where there is none. */
+export function exitWords(task: Pick<TaskView, "kind" | "state" | "exit_code" | "signal">): string {
+  if (task.exit_code !== null) return String(task.exit_code);
+  if (task.kind !== "process" || task.state === "running") return "–";
+  return task.signal || (task.state === "lost" ? "unknown" : "–");
+}
+
+/** How it was started: by a person, by an agent, by the board. */
+export type Starter = "you" | "agent" | "board" | "other";
+
+export function starter(task: Pick<TaskView, "started_by" | "kind">): Starter {
+  if (task.kind === "card") return "board";
+  if (byWhom(task.started_by) === "you") return "you";
+  if (/^(the agent of session|run \d+ of card)/.test(task.started_by)) return "agent";
+  return "other";
+}
+
+export const canStop = (task: TaskView): boolean => task.state === "running";
+export const canKill = (task: TaskView): boolean => canStop(task) && task.kind === "process";
+export const hasOutput = (task: TaskView): boolean => task.kind === "process" && task.output_bytes > 0;
+
+/** An ended command, or an agent that had a session of its own. */
+export const canRerun = (task: TaskView): boolean =>
+  task.state !== "running" &&
+  task.left_by === "" &&
+  (task.kind === "process" || (task.kind === "agent" && task.worker === task.id));
