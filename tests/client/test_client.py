@@ -25,8 +25,25 @@ def test_the_context_of_a_session_has_its_texts_unless_only_its_size_is_asked_fo
     session = client.run("say hello", profile=DEMO).session
     context = client.sessions.context(session)
     assert len(context.messages) == 2 and "hello" in str(context.messages)
+    assert context.counted and context.tokens != context.characters // 4
     figures = client.sessions.context(session, texts=False)
     assert (figures.messages, figures.tokens) == ([], context.tokens)
+
+
+def test_what_no_model_has_counted_yet_is_a_quarter_of_the_characters(client: Client) -> None:
+    context = client.sessions.context(client.sessions.create(profile=DEMO).session)
+    assert not context.counted and context.tokens == context.characters // 4 > 0
+
+
+def test_a_command_with_an_id_of_the_caller_is_carried_out_once(client: Client) -> None:
+    session = client.sessions.create(profile=DEMO).session
+    first, again = [client.sessions.send(session, "say hello", id="my-own-id") for _ in range(2)]
+    assert (first.version, first.duplicate, again.duplicate) == (again.version, False, True)
+
+
+def test_a_session_without_rules_is_never_reset(client: Client) -> None:
+    found = client.sessions.reset_status(client.sessions.create(profile=DEMO).session)
+    assert (found.next_rule, found.next_at) == (None, None)
 
 
 def test_a_failed_turn_is_a_result_and_no_exception(client: Client) -> None:

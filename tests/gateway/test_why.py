@@ -198,3 +198,9 @@ def test_deleted(gateway: GatewayProcess) -> None:
     session = gateway.create()
     gateway.command("DELETE", f"/v1/sessions/{session}")
     assert gateway.request("GET", f"/v1/sessions/{session}/why").status_code == 410
+
+
+def test_a_gateway_that_can_write_says_nothing_of_its_disk(gateway: GatewayProcess) -> None:
+    gateway.until_rest(gateway.create("fail"))
+    sentences = gateway.get("/v1/why")["sentences"]
+    assert sentences and all(one["text"] and one["stream"] != "system" for one in sentences)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from holdfast.processes.command import Ended
 from holdfast.processes.identity import Process, process, table
-from tests.eventually import eventually
+from tests.eventually import PATIENCE, eventually
 from tests.processes.house import PYTHON, House
 
 
@@ -44,6 +45,14 @@ async def test_asking_is_enough(house: House) -> None:
     assert isinstance(outcome, Ended)
     assert outcome.code == 9
     assert house.everything(running.id).endswith(b"bye\n")
+
+
+async def test_what_has_ended_is_not_waited_for(house: House) -> None:
+    running = await house.start("trap 'exit 9' TERM; echo ready; while :; do sleep 0.01; done")
+    await ready(house, running.id)
+    async with asyncio.timeout(PATIENCE):
+        report = await house.supervisor.kill(running.id, grace=PATIENCE * 10)
+    assert (report.forced, report.survivors) == (0, ())
 
 
 async def test_ignoring_term(house: House) -> None:

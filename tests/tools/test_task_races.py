@@ -15,7 +15,7 @@ from holdfast.clock import SystemClock
 from holdfast.config import Home
 from holdfast.domain.commands import ArchiveSession
 from holdfast.domain.errors import Conflict, Unavailable
-from holdfast.domain.events import AnyEvent, session_stream, task_stream
+from holdfast.domain.events import SYSTEM, AnyEvent, session_stream, task_stream
 from holdfast.domain.events.parts import Call, Usage
 from holdfast.domain.events.session import (
     InputReceived,
@@ -26,7 +26,14 @@ from holdfast.domain.events.session import (
     TurnFinished,
     TurnStarted,
 )
-from holdfast.domain.events.task import ProcessStarted, TaskBackgrounded, TaskFinished, TaskStarted, TaskStopRequested
+from holdfast.domain.events.task import (
+    ProcessStarted,
+    TaskBackgrounded,
+    TaskFinished,
+    TaskPruned,
+    TaskStarted,
+    TaskStopRequested,
+)
 from holdfast.processes.command import CommandSpec, Running
 from holdfast.sessions import Caller
 from holdfast.store.contract import Append, Appended, CommandKey, Write
@@ -306,6 +313,26 @@ async def test_what_is_no_task_of_ours_does_not_keep_the_gateway_from_starting(t
     async with opened(tmp_path) as desk:
         assert (await desk.call("terminal", command="true")).outcome == "done"
     assert (home.tasks / "lost+found").exists()
+
+
+async def test_promise_6_files_of_a_pruned_task_are_deleted_by_the_next_gateway_and_no_others(tmp_path: Path) -> None:
+    """A gateway may be killed between the prune and the deletion of the files."""
+    home = Home(tmp_path / "home")
+    home.prepare()
+    first = await Desk(home, tmp_path).open()
+    command = "printf 'with a \\033[1mcolour'"
+    pruned, kept = [(await first.call("terminal", command=command, background=True)).task for _ in range(2)]
+    for task in (pruned, kept):
+        await first.task_queries.wait_ended(task)
+    prune = TaskPruned(task=pruned, title="", state="done", bytes=0, by=person("me"))
+    await first.store.append(Append((Write(SYSTEM, (prune,)),), SystemClock().now()))
+    await first.tasks.stop()
+    await first.store.close()
+    assert (home.tasks / pruned).exists()
+    second = Desk(home, tmp_path)
+    await second.tasks.start()
+    assert [(home.tasks / task).exists() for task in (pruned, kept)] == [False, True]
+    await second.close()
 
 
 async def test_what_was_remembered_of_tasks_that_are_over_is_cleared_at_the_next_start(tmp_path: Path) -> None:
