@@ -205,10 +205,10 @@ async def _recover(gateway: Gateway) -> None:
     await gateway.models.detect()
     await gateway.tasks.start()
     await gateway.exporter.start()
-    await gateway.retention.start()
-    await gateway.stale_report.start()
+    gateway.retention.start()
+    gateway.stale_report.start()
     await gateway.runner.start()
-    await gateway.reset_scheduler.start()
+    gateway.reset_scheduler.start()
     await gateway.dispatcher.start()
     gateway.recovered.set()
 

@@ -28,8 +28,8 @@ AT_ONCE = 4
 log = logging.getLogger(__name__)
 
 
-class ResetScheduler:
-    """Checks every few seconds which sessions are due."""
+class ResetScheduler(PeriodicTask):
+    """Checks every few seconds which sessions are due. The first round has those that fell due without a gateway."""
 
     def __init__(
         self,
@@ -41,21 +41,13 @@ class ResetScheduler:
         clock: Clock,
         timings: LifecycleTimings = USUAL.lifecycle,
     ) -> None:
+        super().__init__(self.run_once, name="the reset clock", every=timings.reset_check)
         self._store = store
         self._reset_service = reset_service
         self._profiles = profiles
         self._awake = awake
         self._clock = clock
-        self._rounds = PeriodicTask(self.run_once, name="the reset clock", every=timings.reset_check)
         self._few = asyncio.Semaphore(AT_ONCE)
-
-    async def start(self) -> None:
-        """Run a round at once, which includes resets that fell due while no gateway was running."""
-        self._rounds.start()
-
-    async def stop(self) -> None:
-        """Stop the rounds."""
-        await self._rounds.stop()
 
     async def run_once(self) -> None:
         """Run one round. The rows are read first: a round without them would forget how long sessions were idle."""

@@ -46,8 +46,8 @@ def outlived(tasks: list[Prunable], rules: RetentionSettings, *, now: int) -> di
     return gone
 
 
-class Retention:
-    """Applies the rules every hour while it is started."""
+class Retention(PeriodicTask):
+    """Applies the rules every hour while it is started, but not at once: a start should be quick."""
 
     def __init__(
         self,
@@ -59,22 +59,12 @@ class Retention:
         clock: Clock,
         timings: LifecycleTimings = USUAL.lifecycle,
     ) -> None:
+        super().__init__(self._apply_all, name="retention", every=EVERY_SECONDS, first=timings.first_retention)
         self._store = store
         self._pruning = pruning
         self._sessions = sessions
         self._clock = clock
         self._profiles = profiles
-        self._rounds = PeriodicTask(
-            self._apply_all, name="retention", every=EVERY_SECONDS, first=timings.first_retention
-        )
-
-    async def start(self) -> None:
-        """Apply the rules every hour, but not at once: a start should be quick."""
-        self._rounds.start()
-
-    async def stop(self) -> None:
-        """Stop applying the rules."""
-        await self._rounds.stop()
 
     @property
     def rules(self) -> RetentionSettings:

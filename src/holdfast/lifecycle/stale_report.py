@@ -22,7 +22,7 @@ USUAL_HOUR = 4
 log = logging.getLogger(__name__)
 
 
-class StaleReport:
+class StaleReport(PeriodicTask):
     """Writes the report at the daily hour."""
 
     def __init__(
@@ -33,20 +33,12 @@ class StaleReport:
         profiles: Profiles,
         timings: LifecycleTimings = USUAL.lifecycle,
     ) -> None:
+        super().__init__(self.run_once, name="the list of stale commands", every=timings.stale_check)
         self._store = store
         self._task_queries = task_queries
         self._clock = clock
         self._profiles = profiles
         self._listed: int | None = None
-        self._rounds = PeriodicTask(self.run_once, name="the list of stale commands", every=timings.stale_check)
-
-    async def start(self) -> None:
-        """Write reports from the next daily hour on."""
-        self._rounds.start()
-
-    async def stop(self) -> None:
-        """Stop writing reports."""
-        await self._rounds.stop()
 
     async def run_once(self) -> bool:
         """Write the report if the daily hour has passed since the last one; return whether it lists any command."""

@@ -17,7 +17,6 @@ import msgspec
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import decode, session_stream
-from holdfast.periodic import FollowerState
 from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
@@ -40,19 +39,11 @@ class _Line(msgspec.Struct):
     version: int
 
 
-class TaskFileExporter:
-    """Writes the files of agent tasks."""
+class TaskFileExporter(LogFollower):
+    """Writes the files of agent tasks; lines that are missing when it is stopped are added at the next start."""
 
     def __init__(self, store: Store, *, sessions: Sessions, changes: GitSnapshots, profiles: Profiles) -> None:
-        self._store = store
-        self._sessions = sessions
-        self._root = changes.root
-        self._changes = changes
-        self._profiles = profiles
-        self._workers: dict[str, str] = {}
-        self._written: dict[str, int] = {}
-        """By task: the version of the last written line; if missing, it is read from the file."""
-        self._follower = LogFollower(
+        super().__init__(
             store,
             self._react,
             wanted=self._is_written,
@@ -60,19 +51,13 @@ class TaskFileExporter:
             sweep=self._catch_up,
             sweep_seconds=SWEEP_SECONDS,
         )
-
-    @property
-    def state(self) -> FollowerState:
-        """The health of the log follower."""
-        return self._follower.state
-
-    async def start(self) -> None:
-        """Catch up, then follow."""
-        await self._follower.start()
-
-    async def stop(self) -> None:
-        """Stop following; missing lines are added at the next start."""
-        await self._follower.stop()
+        self._sessions = sessions
+        self._root = changes.root
+        self._changes = changes
+        self._profiles = profiles
+        self._workers: dict[str, str] = {}
+        self._written: dict[str, int] = {}
+        """By task: the version of the last written line; if missing, it is read from the file."""
 
     def _is_written(self, stream: str, kind: str) -> bool:
         return kind in BOUNDS or (kind in WRITTEN and stream.removeprefix("session/") in self._workers)
