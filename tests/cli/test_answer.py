@@ -67,6 +67,12 @@ def test_a_watch_sees_only_the_turn_of_its_input() -> None:
     assert (watch.profile, watch.model) == ("demo", "m")
 
 
+def test_a_question_keeps_its_lines_and_the_command_that_answers_it(capsys: pytest.CaptureFixture[str]) -> None:
+    question = f"allow it?\ncommand: {'x' * 200}\nanswer with: holdfast answer 3ee45ae72707 --allow"
+    AnswerPrinter(Cli()).note(question)
+    assert unstyle(capsys.readouterr().err) == question + "\n"
+
+
 def test_a_message_that_joins_is_watched_from_there() -> None:
     log = Told()
     log.step(3, 1, "before")

@@ -28,7 +28,7 @@ class AnswerPrinter:
         match change.item:
             case StepItem() if (call := change.call) is not None:
                 if call.duration_ms is not None:
-                    self.note(call_line(call, call.duration_ms))
+                    self.note(shorten(one_line(call_line(call, call.duration_ms)), terminal_width()))
             case StepItem(state="live", text=text) if text:
                 self._again()
                 self._write(text[len(self._streamed) :])
@@ -49,9 +49,9 @@ class AnswerPrinter:
                 pass
 
     def note(self, text: str) -> None:
-        """A remark between the lines."""
+        """Print a remark on lines of its own. Nothing is cut off: it may end with a command to copy."""
         self._end_line()
-        self._cli.note(dim(shorten(one_line(text), terminal_width())))
+        self._cli.note(dim(clean(text)))
 
     def _answered(self, whole: str) -> None:
         """The whole text of a step; it may differ from what was streamed."""
