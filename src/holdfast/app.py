@@ -51,7 +51,7 @@ from holdfast.timings import USUAL, StoreTimings, Timings
 SUSPEND_SECONDS = 1.5
 BEGIN_AGAIN_SECONDS = 1.0
 DEFAULT_PORT = 4690
-DOCTOR = "`holdfast doctor` examines the home."
+DOCTOR = "Run `holdfast doctor`."
 OpenStore = Callable[[Path, StoreTimings], Awaitable[Store]]
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ def serve(
 ) -> int:
     """Run a gateway until it is shut down. Returns the exit code of the process.
 
-    A restart replaces the program in the same process: whoever started the gateway keeps its child, and a gateway
+    A restart replaces the program in the same process: the parent process keeps its child, and a gateway
     that an agent restarts does not become part of the agent's command.
     """
     try:

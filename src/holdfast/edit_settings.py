@@ -47,7 +47,7 @@ def add_profile(path: Path, name: str, values: Values) -> None:
     def change(settings: dict[str, Any]) -> None:
         profiles = _table(path, settings, ["profiles"])
         if name in profiles or name == DEMO:
-            raise ConfigError(f"There is a profile {name!r} already; change it in {path}.")
+            raise ConfigError(f"The profile {name!r} exists already; change it in {path}.")
         profiles[name] = dict(values)
 
     _edit(path, change)
@@ -88,7 +88,10 @@ def _edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
                     raise ConfigError(
                         f"{path}: the change does not fit into the file as it is written; edit it by hand."
                     )
-                parse_settings(path, after)
+                try:
+                    parse_settings(path, after)
+                except ConfigError as error:  # its line is one of a file that is never written
+                    raise ConfigError(str(error).removeprefix(f"{path}:").partition(": ")[2]) from error
                 if _replace(target, draft, before, after.encode("utf-8")):
                     return
     except OSError as error:
@@ -102,7 +105,7 @@ def _edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
 def _exclusive_draft(target: Path) -> Iterator[BinaryIO]:
     """The file that will replace the target, locked: only one of our own processes edits at a time.
 
-    Whoever waited for the lock may have been given a file that has since become the target, and starts again.
+    A process that waited for the lock may hold a file that has become the target since; then it starts again.
     """
     path = _draft_path(target)
     while True:

@@ -1,8 +1,8 @@
 """Git, as Holdfast itself runs it: in directories that agents can write, without running anything of theirs.
 
-Whoever can write below `.git` can make git start programs: hooks, filters, textconv, fsmonitor, ssh commands, includes
-and more, under names of their choice. So a repository's configuration is not read at all. `read_git` gives git a
-private directory with a configuration of our own and the repository's refs, objects and index; a driver that
+Write access to `.git` is enough to make git start programs: hooks, filters, textconv, fsmonitor, ssh commands,
+includes and more, under names of their choice. So a repository's configuration is not read at all. `read_git` gives
+git a private directory with a configuration of our own and the repository's refs, objects and index; a driver that
 `.gitattributes` names does not exist there. `manage_worktrees` needs the real directory; it runs no command that would
 use a driver, and turns hooks and the like off by name. Both get an environment of their own without any key.
 

@@ -62,14 +62,14 @@ class NetworkMounts:
             raise
 
     async def run_within(self, seconds: float | None, work: Callable[[], T]) -> T:
-        """Do work that takes time and that nothing can stop, in a thread. TimeoutError after so many seconds."""
+        """Do work that takes time and that nothing can stop, in a thread. TimeoutError after this many seconds."""
         async with asyncio.timeout(seconds):
             return await (_run_in_own_thread(work) if self.found else asyncio.to_thread(work))
 
 
 async def _run_in_own_thread(work: Callable[[], T]) -> T:
     done: Future[T] = Future()
-    done.set_running_or_notify_cancel()  # from here on whoever waits may leave, and the work goes on
+    done.set_running_or_notify_cancel()  # from here on the waiting caller may leave, and the work continues
 
     def in_thread() -> None:
         try:

@@ -139,7 +139,7 @@ class Profiles:
         )
 
     def resume_policy(self, profile: str) -> Literal["auto", "resume", "fresh"]:
-        """Whether its workers on the board go on with the session of the last."""
+        """Whether its workers on the board continue the session of the last."""
         return self.settings.profiles.get(profile, ProfileSettings()).resume or self.settings.board.resume
 
     # --- resets ---------------------------------------------------------------------------------

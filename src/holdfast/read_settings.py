@@ -15,6 +15,7 @@ from holdfast.settings import (
     DEMO,
     DEMO_PROFILE,
     SPAN_KEYS,
+    Policy,
     Settings,
     reset_problem,
     span_ms,
@@ -77,8 +78,8 @@ class _ConfigText:
                 if keys[: len(table)] == table:
                     best = number
                 continue
-            key = re.match(r"""\s*["']?([\w.-]+)["']?\s*=""", line)
-            found = [*table, *key.group(1).split(".")] if key else []
+            key = re.match(r"""\s*(?:(["'])(.*?)\1|([\w.-]+))\s*=""", line)
+            found = [*table, *([key[2]] if key[1] else key[3].split("."))] if key else []
             if found == keys:
                 return number
             if found and keys[: len(found)] == found:
@@ -87,6 +88,14 @@ class _ConfigText:
 
 
 WRITE_A_SPAN = "write a number and a unit, like 30m or 4h."
+TYPES = {
+    "int": "a whole number",
+    "float": "a decimal number",
+    "str": "a text in quotes",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
 KEY_LENGTH = 20
 """A name of this length with small letters and digits looks like a key, not like a variable."""
 
@@ -113,7 +122,8 @@ def _check(file: _ConfigText, raw: dict[str, Any]) -> Settings:
         what, _, where_it_is = str(error).partition(" - at ")
         where = _keys_of(where_it_is.strip("`"), raw)
         values = _allowed(where, raw)
-        said = f"write {values}" if values else what.replace(" | null", "")
+        said = f"write {values}" if values else _in_words(what)
+        where = _with_rule(where, raw)
         raise file.error(where, f"{'.'.join(where)}: {said}.") from error
     for keys, table, shape in _tables(raw):
         for key, value in table.items():
@@ -280,3 +290,18 @@ def _allowed(where: list[str], raw: dict[str, Any]) -> str:
         if get_origin(choice) is Literal:
             return "one of: " + ", ".join(f'"{word}"' for word in get_args(choice))
     return ""
+
+
+def _in_words(problem: str) -> str:
+    """A wrong type as msgspec reports it, in words."""
+    found = re.match(r"Expected `(\w+)(?: \| null)?`, got `(\w+)`", problem)
+    return f"write {TYPES[found[1]]}, not {TYPES[found[2]]}" if found and {*found.groups()} <= {*TYPES} else problem
+
+
+def _with_rule(where: list[str], raw: dict[str, Any]) -> list[str]:
+    """The keys of `tools`, followed by the first rule in it that is wrong."""
+    table: Any = raw
+    for key in where:
+        table = table.get(key) if isinstance(table, dict) else None
+    rules = table.items() if where[-1] == "tools" and isinstance(table, dict) else ()
+    return [*where, *[pattern for pattern, policy in rules if policy not in get_args(Policy)][:1]]

@@ -106,7 +106,7 @@ class CompactionSettings:
     summary_timeout: Annotated[int, Between(1, 3600)] = 60
     """In seconds."""
     on_failure: Literal["digest", "pause"] = "digest"
-    """When it does not fit and there is no summary: go on with a digest, or ask a person."""
+    """If it does not fit and there is no summary: continue with a digest, or ask a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ class BoardSettings:
     max_per_profile: Annotated[int, Between(0, 1000)] = 0
     """Maximum with one profile; 0 is no separate limit."""
     resume: Literal["auto", "resume", "fresh"] = "auto"
-    """Whether the next worker goes on with the session of the last; a card and a profile may say otherwise."""
+    """Whether the next worker continues the session of the last; a card and a profile can override it."""
     max_attempts: Annotated[int, Between(1, 100)] = 3
     """How often a card is tried before it waits for a person."""
     max_runtime: str = "4h"
@@ -217,7 +217,7 @@ class ProfileSettings:
     session_reset: ResetSettings = field(default_factory=ResetSettings)
     """What is different from [session_reset] for its sessions."""
     resume: Literal["auto", "resume", "fresh"] | None = None
-    """Whether its workers on the board go on with the session of the last; by default as [board] says."""
+    """Whether its workers on the board continue the session of the last; by default as set in [board]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ class StoreTimings:
     probe: float = 2.0
     """Between two looks whether a disk that refused takes writes again."""
     sweep: float = 60.0
-    """After this whoever follows looks, also without a notice."""
+    """After this long, followers check the log also without a notification."""
     search_delay: float = 0.5
     """Commits that come within it are indexed together."""
     search_retry: float = 5.0
@@ -75,7 +75,7 @@ class RuntimeTimings:
     save: float = 0.2
     """Together with the commit itself, what was shown of an answer is on disk a quarter of a second later."""
     demo_hang: float = 86_400.0
-    """How long the demo agent does nothing when it is told to hang."""
+    """How long the demo agent does nothing for `hang`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +95,12 @@ class GatewayTimings:
     unauthenticated: float = 5.0
     """How long a connection may stay without showing a credential."""
     uncounted: float = 0.25
-    """For so long a new connection is not counted: many may connect at once, and their headers take a moment."""
+    """How long a new connection is not counted: many may connect at once, and their headers take a moment."""
     unread: float = 30.0
-    """The kernel cuts whoever leaves what was sent unread for so long."""
+    """The kernel closes a connection whose client has not read for this long."""
     heartbeat: float = 10.0
     stalled: float = 10.0
-    """Whoever takes nothing for so long while much waits for it is cut."""
+    """A client that takes nothing for this long, while much is waiting for it, is disconnected."""
     stalled_check: float = 1.0
     device_seen: float = 60.0
     """How old the moment may be at which a device was last seen."""

@@ -213,7 +213,7 @@ async def test_nothing_is_removed_under_the_hands_of_a_worker(rig: BoardRig) -> 
     assert own.is_dir()
     await hand.end("stopped")
     await rig.look()
-    assert not own.exists(), "it is looked at again when the worker has left"
+    assert not own.exists(), "it is checked again when the worker has left"
 
 
 async def test_what_came_into_a_scratch_directory_after_the_look_stays(rig: BoardRig) -> None:

@@ -34,10 +34,10 @@ def test_a_verb_never_starts_an_agent(verb: str, rest: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("/bg stauts", "use /tasks; /tasks --help lists its verbs. For an agent: /bg -- stauts"),
+        ("/bg stauts", "for running tasks use /tasks. To start an agent: /bg -- stauts"),
         ("/bg kil 3bc3", "use /tasks"),
         ("/bg kill", "use /tasks"),
-        ("/bg list all files", "For an agent: /bg -- list all files"),
+        ("/bg list all files", "To start an agent: /bg -- list all files"),
         ("/bg", "/bg needs a prompt for an agent"),
         ("/bg --", "/bg needs a prompt for an agent"),
     ],

@@ -21,9 +21,9 @@ def test_a_card_is_written_asked_about_and_let_go_on(gateway: GatewayProcess, cl
     with sit_down(cli, cwd=cwd, columns=100) as seat:
         seat.until("idle")
         seat.enter("/board")
-        seat.until("There is no card here yet.")
+        seat.until("There are no cards here yet.")
         seat.enter("/card add block which key?")  # this session begins with it, and is told
-        seat.until("look: holdfast card log", "note Card ", "is blocked (needs input): which key?")
+        seat.until("follow it: holdfast card log", "note Card ", "is blocked (needs input): which key?")
         (card,) = gateway.get("/v1/cards")["cards"]
         short = card["id"][:6]
         seat.enter(f"/card show {short.upper()}")
@@ -33,7 +33,7 @@ def test_a_card_is_written_asked_about_and_let_go_on(gateway: GatewayProcess, cl
         seat.enter("/board")
         seat.until("BLOCKED 1", "needs input: which key?")
         seat.enter(f"/card comment {short} it's under the mat")
-        seat.until("HF-1: commented; its worker gets it")
+        seat.until("HF-1: commented; its worker will get the comment")
         seat.enter(f"/card unblock {short} complete found it")
         seat.until("is done: found it")
         seat.enter(f"/card unblock {short}")
@@ -59,14 +59,14 @@ def test_who_sits_at_a_worker_is_told_that_words_become_comments(
     session = stands(gateway, card, "running")["card"]["session"]
     with sit_down(cli, "chat", session[:8], cwd=cwd, columns=120) as seat:
         seat.until(f"Run 1 of card {card} works here. Messages become comments on the card")
-        seat.until(f"card {card}: words are comments")
+        seat.until(f"card {card}: messages become comments")
         seat.enter("say I heard it")
         until(lambda: gateway.get(f"/v1/cards/{card}")["comments"], "it was said")
         gate.touch()
         seat.until("I heard it", f"Run 1 of card {card} is over. Messages no longer reach the card.")
         seat.until_idle()
-        assert f"card {card}: words are comments" not in seat.emulator.screen.rsplit("\n", 1)[-1]
-        assert "nothing is at work" in seat.leave()
+        assert f"card {card}: messages become comments" not in seat.emulator.screen.rsplit("\n", 1)[-1]
+        assert "nothing is running" in seat.leave()
     found = stands(gateway, card, "blocked")
     assert [one["text"] for one in found["comments"]] == ["say I heard it"]
 

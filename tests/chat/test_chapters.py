@@ -58,13 +58,13 @@ def test_a_reset_and_back(gateway: GatewayProcess, cli: CommandLine, cwd: Path) 
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
         seat.enter("/reset")
-        seat.until("Nothing was said here yet.")
+        seat.until("This session has no messages yet.")
         seat.enter("say before")
         seat.until_idle("\n\nbefore")
         seat.enter("/reset note")
         seat.enter("count")  # waits until the chapter has begun
         shown = seat.until_idle("I have seen 1 user message; the first was: count")
-        assert "── chapter 2: the model starts anew ───" in shown
+        assert "── chapter 2: the model starts with an empty context ───" in shown
         assert "\n   because cli asked for it\n" in shown
         assert "\n   Note of the agent: 1 user message so far; the first was: say before\n" in shown
         assert "\n   /undo-reset brings the earlier context back\n" in shown
@@ -74,12 +74,12 @@ def test_a_reset_and_back(gateway: GatewayProcess, cli: CommandLine, cwd: Path) 
         seat.enter("/undo-reset")
         seat.until("There is no reset to undo.")
         seat.enter("/reset now")
-        seat.until("/reset takes nothing, or `note`")
+        seat.until("/reset takes no argument, or `note`")
 
 
 def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     """Keep, stop, cancel; what is no answer is neither guessed nor sent."""
-    question = "/reset and what still runs: k keep · s stop · c cancel"
+    question = "/reset, with commands running: k keep · s stop · c cancel"
     with sit_down(cli, cwd=cwd, rows=60) as seat:
         seat.until("idle")
         seat.enter("bg sleep 300")
@@ -88,7 +88,7 @@ def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: Comman
         seat.enter("/reset")
         seat.until("sleep 300\nstill running: k keep: handed over to the new chapter", f"{question}\n\n?")
         seat.enter("what is this?")
-        seat.until("Nothing was sent. First this: k keep · s stop · c cancel.")
+        seat.until("Nothing was sent. First answer this: k keep · s stop · c cancel.")
         seat.type(CTRL_C)
         seat.until("Nothing was changed.", gone=question)
         assert "ChapterOpened" not in kinds(gateway.events(session))
@@ -98,14 +98,14 @@ def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: Comman
         shown = seat.until_idle("Kept: ", "sleep 300 (", "\n\nbehind it\n")
         assert shown.index("Kept: ") < shown.index("say behind it\n"), "it waited for the choice"
         seat.enter("/new")
-        seat.until("/new and what still runs: k keep · s stop · c cancel", "it continues in the old session")
+        seat.until("/new, with commands running: k keep · s stop · c cancel", "it continues in the old session")
         seat.enter("keep")
         seat.until("new session · demo · idle")
         assert task_of(gateway, "sleep 300")["state"] == "running"
         seat.enter("/resume " + session[:8])
         seat.until(f"session {session[:8]}")
         seat.enter("/new")
-        seat.until("/new and what still runs: k keep")
+        seat.until("/new, with commands running: k keep")
         seat.enter("s")
         seat.until("asked to end: ", "new session · demo · idle")
         task = task_of(gateway, "sleep 300")["id"]
@@ -138,15 +138,15 @@ def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
             assert "\n   Kept: " in shown
             assert "\n   Note of the agent: 1 user message so far" in shown
             assert "\n   /undo-reset brings the earlier context back\n" in shown
-            assert "the model starts anew" not in shown, "the same is not told twice"
+            assert "the model starts with an empty context" not in shown, "the same is not told twice"
             if columns == 120:
                 seat.enter("/stale")
-                seat.until("is at work, in use, pinned or started by a person")
+                seat.until("is working, in use, pinned or started by a person")
                 cli.ok("sessions", "policy", session, "--mode", "none")
                 seat.enter("say back")
                 seat.until_idle("\n\nback")
     with sit_down(cli, "chat", session) as seat:
-        shown = seat.until_idle("── chapter 2: the model starts anew ───")
+        shown = seat.until_idle("── chapter 2: the model starts with an empty context ───")
         assert "while you were away" not in shown
 
 
@@ -170,7 +170,7 @@ def test_a_context_is_made_shorter(gateway: GatewayProcess, cli: CommandLine, cw
         seat.until("fill fill")
         gateway.until_event(only_session(gateway), "SummaryFailed", count=3)
         seat.enter("say more")
-        seat.until("1 try again\n  2 digest\n", "it waits for your choice: 1 try again · 2 digest\n\n?")
+        seat.until("1 try again\n  2 digest\n", "waits for your choice: 1 try again · 2 digest\n\n?")
         seat.enter("perhaps")
         seat.until("It waits for one of: 1 try again · 2 digest.")
         seat.enter("2")

@@ -67,7 +67,7 @@ def test_running_calls_and_waiting() -> None:
     story.happened("ToolCallStarted", turn=1, call="c", tool="read", effect="pure")
     assert lines(story) == ["⚙ read path=a · running · 15 s · [1]"]
     story.happened("WaitOpened", turn=1, wait="w", purpose="retry", reason="429", until=27_500)
-    assert lines(story)[-1] == "it tries again in 7 s; Ctrl-C stops it"
+    assert lines(story)[-1] == "tries again in 7 s; Ctrl-C stops the turn"
 
 
 def test_what_was_not_sent_is_shown_when_it_takes_long_or_nobody_is_there() -> None:

@@ -88,7 +88,10 @@ def test_a_command_prints_what_it_prints_on_the_command_line(gateway: GatewayPro
     (block,) = run_command(str(gateway.home), "profiles", here=HERE)
     assert isinstance(block, ListingBlock)
     assert [line.split()[0] for line in block.lines[1:]] == ["careful", "demo"]
-    assert only_remark(gateway.home, "profiles show nobody") == "There is no profile nobody. There is: careful, demo."
+    assert (
+        only_remark(gateway.home, "profiles show nobody")
+        == "There is no profile nobody. The profiles are: careful, demo."
+    )
 
 
 def test_what_is_meant_in_a_chat_is_filled_in(gateway: GatewayProcess) -> None:

@@ -45,8 +45,8 @@ def test_a_line_means(typed: str, meant: ParsedLine) -> None:
     ("typed", "said"),
     [
         ("/hepl", "There is no /hepl. Did you mean /help?"),
-        ("/resume", "/resume needs more: /resume ID"),
-        ("/stop now", "/stop takes nothing"),
+        ("/resume", "/resume needs an argument: /resume ID"),
+        ("/stop now", "/stop takes no argument"),
     ],
 )
 def test_what_cannot_be_meant_is_explained(typed: str, said: str) -> None:

@@ -31,7 +31,7 @@ def test_looking_at_tasks_and_ending_them(gateway: GatewayProcess, cli: CommandL
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
         seat.enter("/bg status")
-        seat.until("For what runs use /tasks")
+        seat.until("for running tasks use /tasks")
         seat.enter("/tasks")
         seat.until("ACTIVITY", short, "echo from the")
         seat.enter(f"/tasks log {short}")
@@ -49,11 +49,11 @@ def test_looking_at_tasks_and_ending_them(gateway: GatewayProcess, cli: CommandL
         seat.enter("/tasks history --state stopped")
         seat.until("TOOK")
         seat.enter("/tasks history --state failed")
-        seat.until("No task fits")
+        seat.until("No task matches")
         seat.enter("/tasks prune")
-        seat.until("No task would go (ended more than 7 days ago).")
+        seat.until("No task would be deleted (ended more than 7 days ago).")
         seat.enter("/tasks")
-        seat.until("Nothing runs in the background.")
+        seat.until("Nothing is running in the background.")
         seat.enter("/tasks hsitory")
         seat.until("No such command 'hsitory'. Did you mean 'history'?")
     assert [row["kind"] for row in gateway.get("/v1/tasks", all="true")["tasks"]] == ["process"]
@@ -109,14 +109,14 @@ def test_a_running_turn_becomes_a_task(gateway: GatewayProcess, cli: CommandLine
         shown = seat.ended()
     (cwd / "gate").touch()
     (task,) = gateway.get("/v1/tasks", kind="agent")["tasks"]
-    assert "detached; the work continues (running)" in shown
+    assert "detached; the agent continues (running)" in shown
     assert f"the turn is a task now: holdfast tasks show {task['id'][:8]}" in shown
     ended = gateway.until_ended(task["id"])
     assert (ended["state"], ended["summary"].splitlines()[-1]) == ("done", "one two three")
     with sit_down(cli, "chat", str(task["worker"])[:8], cwd=cwd) as seat:
         seat.until_idle(f"Turn 1 was made background task {task['id'][:8]} by cli.", "one two three")
         seat.enter("/detach")
-        assert "detached; nothing is at work" in seat.ended()
+        assert "detached; nothing is running" in seat.ended()
     assert len(of_kind(gateway.events(str(task["worker"])), "TurnBackgrounded")) == 1
 
 

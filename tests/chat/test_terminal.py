@@ -53,21 +53,21 @@ def test_a_whole_conversation(gateway: GatewayProcess, cli: CommandLine, cwd: Pa
         seat.type(CTRL_C)
         seat.until_idle("stopped by cli")
         seat.type(CTRL_C)
-        seat.until("No turn runs, so there is nothing to stop. Ctrl-D leaves.")
+        seat.until("No turn is running, so there is nothing to stop. Ctrl-D leaves the chat.")
 
         (cwd / "gate").unlink()
         seat.enter(ALT_ENTER.join((WAITS, "say the work goes on alone")))
         seat.until("· running")
         session = only_session(gateway)
-        assert f"detached; the work continues (running)\nback: holdfast chat {session[:8]}" in seat.leave()
+        assert f"detached; the agent continues (running)\ncome back: holdfast chat {session[:8]}" in seat.leave()
 
     (cwd / "gate").touch()
     gateway.until_rest(session)
     with sit_down(cli, "chat", session[:8], columns=120) as seat:
-        shown = seat.until_idle(f"holdfast · “say hello **world**” · session {session[:8]}", "while away")
+        shown = seat.until_idle(f"holdfast · “say hello world” · session {session[:8]}", "while away")
         before, _, after = shown.partition("── 1 message while away ──\n")
         assert before.count("the work goes on alone") == 1 and after.count("\nthe work goes on alone\n") == 1
-        assert "detached; nothing is at work" in seat.leave()
+        assert "detached; nothing is running" in seat.leave()
     texts = [event["text"] for event in of_kind(gateway.events(session), "InputReceived")]
     assert len(texts) == 6
 
@@ -76,7 +76,7 @@ def test_what_was_typed_last_is_sent_before_it_leaves(gateway: GatewayProcess, c
     with sit_down(cli, cwd=cwd) as seat:
         seat.until("idle")
         seat.type("say quick\r\x04")
-        assert "the work continues" in seat.ended()
+        assert "the agent continues" in seat.ended()
     session = only_session(gateway)
     assert of_kind(gateway.until_rest(session), "ModelResponded")[0]["text"] == "quick"
 
@@ -111,7 +111,7 @@ def test_two_terminals_see_the_same_and_an_approval_is_answered_once(
         one.until("⚙ read path=README.md · done", "? allow write note.txt?", "5 deny")
         session = only_session(gateway)
         with sit_down(cli, cwd=cwd) as two:
-            two.until("? allow write note.txt?", "it waits for your permission: 1 allow")
+            two.until("? allow write note.txt?", "waits for your approval: 1 allow")
             two.enter("perhaps")
             two.until("It waits for an approval: 1 allow · 2 call")
             (wait,) = gateway.get("/v1/inbox")["waits"]
@@ -162,14 +162,14 @@ def test_a_session_that_somebody_deletes_takes_nothing_with_it(
         cli.ok("stop", only_session(gateway))
         seat.until("stopped by")
         cli.ok("sessions", "delete", only_session(gateway), "--yes")
-        seat.until("was deleted", "/new begins a session", f"{PROMPT} a long draft")
+        seat.until("was deleted", "/new starts a session", f"{PROMPT} a long draft")
         seat.type("\r")
         seat.until(f"{PROMPT} a long draft\n  (not sent)")
         seat.enter("/new")
         seat.until("new session · demo · idle")
         seat.enter("say here")
         seat.until_idle("\n\nhere")
-        assert "detached; nothing is at work" in seat.leave()
+        assert "detached; nothing is running" in seat.leave()
 
 
 def test_what_is_typed_behind_a_command_goes_where_it_leads(
@@ -196,7 +196,7 @@ def test_ctrl_c_twice_stops_once(gateway: GatewayProcess, cli: CommandLine, cwd:
         seat.enter("slow 300 stop me")
         seat.until("· running")
         seat.type(CTRL_C + CTRL_C)
-        shown = seat.until_idle("already. Ctrl-D leaves; it ends by itself.", "stopped by cli")
+        shown = seat.until_idle("already being stopped. Ctrl-D leaves the chat.", "stopped by cli")
         assert "nothing to stop" not in shown
     assert len(of_kind(gateway.events(only_session(gateway)), "StopRequested")) == 1
 
@@ -236,7 +236,7 @@ def test_a_gateway_that_is_stopped_for_good_loses_nothing(gateway: GatewayProces
         seat.enter("/why")
         seat.until("No gateway is running in", "\n\nnot sent yet say two")  # a long path begins a line of its own
         shown = seat.leave()
-        assert "not sent: say two\n1 message could not be sent: no gateway answered." in shown
+        assert "not sent: say two\n1 message could not be sent." in shown
 
 
 def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
@@ -247,9 +247,9 @@ def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: Co
         seat.type("\r")
         seat.until_idle("\none\ntwo\nthree\nfour\n")
         seat.type("/hel")
-        seat.until("/help  this list")
+        seat.until("/help  list the commands")
         seat.type("\t\r\r")
-        seat.until("Ctrl-D              leave; the work continues")
+        seat.until("Ctrl-D              leave; the agent continues")
         seat.type("read @READ")
         seat.until(" README.md")
         seat.type("\t")
@@ -279,7 +279,7 @@ def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: Co
         seat.enter("/fork")
         seat.until("Forked by cli from", "A better title (fork)")
         seat.enter("/quit")
-        assert "detached; nothing is at work" in seat.ended()
+        assert "detached; nothing is running" in seat.ended()
     assert "# A better title" in (cwd / "talk.md").read_text()
 
 
@@ -295,7 +295,7 @@ def test_without_a_gateway_one_is_started(alone: CommandLine, cwd: Path) -> None
 def test_a_terminal_that_can_only_print_is_told_what_to_use(cli: CommandLine, cwd: Path) -> None:
     with sit_down(cli, cwd=cwd, columns=200, TERM="dumb") as seat:
         shown = seat.ended(2)
-    assert "error: The chat needs a terminal that can move its cursor" in shown
+    assert "error: The chat needs a terminal with a movable cursor" in shown
     assert 'holdfast run "…"' in shown
     assert "--wait" in shown
 
@@ -322,7 +322,7 @@ def test_wrong_use_is_told_before_anything_is_drawn(gateway: GatewayProcess, cli
     cases = {
         ("chat", "ffffffff"): (4, "error: "),
         ("chat", "--profile", "nobody"): (2, "There is no profile nobody."),
-        ("chat", "abcd", "--new"): (2, "An existing session has its agent"),
+        ("chat", "abcd", "--new"): (2, "are for new sessions"),
     }
     for arguments, (code, message) in cases.items():
         with sit_down(cli, *arguments, cwd=cwd) as seat:
@@ -346,7 +346,7 @@ def test_thinking_and_a_question(gateway: GatewayProcess, cli: CommandLine, cwd:
             seat.enter("think")
             seat.until("✻ thinking… ")
             looked.set()
-            shown = seat.until("✻ thought for ", "? Which colour?\n  1 red\n  2 blue", "it waits for your answer")
+            shown = seat.until("✻ thought for ", "? Which colour?\n  1 red\n  2 blue", "waits for your answer")
             assert "then that" not in shown
             seat.type("\x14")
             seat.until("  First this, then that.")

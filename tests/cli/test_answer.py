@@ -175,3 +175,38 @@ def test_the_inbox_shows_the_rule_that_an_answer_would_set() -> None:
     )
     assert unstyle(entry_lines(entry, wait)[-1]).endswith("--session or --always allows terminal:ls *")
     assert len(entry_lines(entry, None)) == 2
+
+
+def test_a_question_in_the_inbox_lists_its_choices_by_number() -> None:
+    entry = InboxEntry(
+        kind="question",
+        id="0123456789ab",
+        title="t",
+        what="which?",
+        since=0,
+        commands=["holdfast answer 0123456789ab TEXT"],
+        link="",
+        stream="session/1",
+        version=1,
+        session="1",
+    )
+    wait = WaitView(
+        id=entry.id,
+        session="1",
+        title="t",
+        turn=1,
+        version=1,
+        purpose="question",
+        reason="which?",
+        call="c",
+        choices=["English", "French"],
+        pattern="",
+        until=None,
+        opened_at=0,
+        shown=[],
+    )
+    assert [unstyle(line).strip() for line in entry_lines(entry, wait)[1:]] == [
+        "which?",
+        "1 English · 2 French",
+        "holdfast answer 0123456789ab TEXT",
+    ]

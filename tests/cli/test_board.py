@@ -73,7 +73,7 @@ def test_why_it_stands_there_in_a_few_words(fields: dict[str, Any], why: str, sa
 
 
 def test_a_card_that_cools_down_says_until_when_and_why() -> None:
-    assert card_reason(view({"again_at": NOW + 3_600_000, "reason": "no network"})).startswith("cools down until ")
+    assert card_reason(view({"again_at": NOW + 3_600_000, "reason": "no network"})).startswith("pauses until ")
     assert card_reason(view({"again_at": NOW + 3_600_000, "reason": "no network"})).endswith(": no network")
 
 

@@ -76,7 +76,7 @@ def test_a_reset_and_back(cli: CommandLine, gateway: GatewayProcess, tmp_path: P
     answers = of_kind(gateway.until_event(session, "ModelResponded", count=2), "ModelResponded")
     assert answers[-1]["text"] == "I have seen 1 user message; the first was: count"
     gateway.until_rest(session)
-    assert cli.ok("sessions", "undo-reset", session).startswith(f"{session}: the model sees the chapter before again")
+    assert cli.ok("sessions", "undo-reset", session).startswith(f"{session}: the model sees the previous chapter again")
     log = cli.ok("sessions", "log", session)
     assert "chapter   2 begins: cli asked for it" in log
     assert f"undo: holdfast sessions undo-reset {session[:8]}" in log
@@ -96,7 +96,7 @@ def test_what_is_at_work_is_refused_and_nobody_is_asked(
     for verb in ("reset", "archive", "delete"):
         with cli.terminal("sessions", verb, session) as terminal:
             assert terminal.wait() == 5
-        assert "It is still at work (running)." in terminal.text
+        assert "The session is running." in terminal.text
         assert f"holdfast stop {session}" in terminal.text
     cli.ok("stop", session)
 
@@ -114,7 +114,7 @@ def test_where_nobody_can_be_asked_it_says_what_runs_and_does_nothing(
     done = cli("sessions", verb, session)
     assert (done.returncode, done.stdout) == (5, "")
     assert f"1 still running in the background: {task[:8]} sleep 300 (" in done.stderr
-    assert "hint: say what becomes of them with --running keep or --running stop." in done.stderr
+    assert "hint: Choose what happens to them: --running keep or --running stop." in done.stderr
     if verb != "archive":
         done = cli("sessions", verb, session, "--yes")
         assert done.returncode == 5
@@ -142,7 +142,7 @@ def test_on_a_terminal_it_asks(cli: CommandLine, gateway: GatewayProcess, tmp_pa
         asked(terminal, task)
         terminal.type("c\n")
         assert terminal.wait() == 1
-    assert "error: Nothing was changed." in terminal.text
+    assert "error: Cancelled; nothing was changed." in terminal.text
     assert not gateway.session(session)["archived"]
     with cli.terminal("sessions", "reset", session, "--yes") as terminal:
         assert terminal.wait() == 5, "nobody is asked with --yes"
@@ -174,7 +174,7 @@ def rows(text: str) -> dict[str, list[str]]:
 def test_the_policy_says_what_holds_and_who_said_so(cli: CommandLine, gateway: GatewayProcess, tmp_path: Path) -> None:
     session = str(gateway.command("POST", "/v1/sessions", {"profile": "careful", "cwd": str(tmp_path)})["session"])
     shown = cli.ok("sessions", "policy", session)
-    assert "reset    never by itself (mode = none)" in shown
+    assert "reset    never automatically (mode = none)" in shown
     found = rows(shown)
     assert found["mode"] == ["none", "the default"]
     assert found["max_postpone"] == ["3s", "[session_reset]"]
@@ -226,7 +226,7 @@ def test_why_in_full_shows_who_postpones_a_reset_and_what_became_of_it(
     pid = gateway.get(f"/v1/tasks/{task}")["pid"]
     for name, value in (("postponed by", "process"), ("task", task), ("pid", str(pid)), ("command", BUSY)):
         assert f"\n{name:12}  {value}\n" in full, full
-    for name in ("due at", "at most until", "looked at again", "evidence", "activity", "age"):
+    for name in ("due at", "at most until", "checked again", "evidence", "activity", "age"):
         assert f"\n{name} " in full, full
     assert "The idle reset was due at" in cli.ok("sessions", "log", session)
     assert "postponed" in cli.ok("sessions", "policy", session)
@@ -258,9 +258,9 @@ def test_stale_commands_are_listed_with_the_reason_and_ended_when_asked(
     pinned = next(task for task in cli.json("tasks", "stale")["tasks"] if task["title"] == "sleep 301")["id"]
     assert "idle, and it outlived the chapter that started it" in cli.ok("tasks", "show", pinned)
     nobody = cli("tasks", "stale", "--stop")
-    assert (nobody.returncode, "repeat it with --yes" in nobody.stderr) == (2, True)
+    assert (nobody.returncode, "add --yes" in nobody.stderr) == (2, True)
     wrong = cli("tasks", "stale", "--yes")
-    assert (wrong.returncode, "--yes belongs to --stop." in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "--yes needs --stop." in wrong.stderr) == (2, True)
     with cli.terminal("tasks", "stale", "--stop", columns=100) as terminal:
         terminal.until("Stop 2 commands?")
         terminal.type("n\n")
@@ -271,7 +271,7 @@ def test_stale_commands_are_listed_with_the_reason_and_ended_when_asked(
         cli.ok("tasks", "pin", pinned)  # while the question stands
         terminal.type("y\n")
         assert terminal.wait() == 0
-    assert f"{pinned[:8]}: is not stale any more, and was left alone" in terminal.text
+    assert f"{pinned[:8]}: is no longer stale, so it was not stopped" in terminal.text
     assert "stopped after" in terminal.text
     assert gateway.get(f"/v1/tasks/{pinned}")["state"] == "running"
     cli.ok("tasks", "unpin", pinned)
@@ -286,7 +286,7 @@ def test_compact_says_what_came_of_it(cli: CommandLine, gateway: GatewayProcess,
     session = resting(gateway, "say one", tmp_path)
     gateway.send(session, "say two")
     gateway.until_event(session, "TurnFinished", count=2)
-    assert cli.ok("sessions", "compact", session, "keep the names").startswith(f"{session}: a summary was asked for")
+    assert cli.ok("sessions", "compact", session, "keep the names").startswith(f"{session}: summary requested")
     gateway.until_event(session, "SummaryWritten")
     gateway.until_rest(session)
     log = cli.ok("sessions", "log", session)

@@ -77,7 +77,7 @@ def test_leaving_a_run_in_json_says_so(cli: CommandLine, shared: GatewayProcess)
     out, err = process.communicate()
     told = json.loads(out)
     assert (process.returncode, told["outcome"]) == (130, None)
-    assert told["reason"] == "detached by Ctrl-C; the work continues"
+    assert told["reason"] == "detached by Ctrl-C; the agent continues"
     assert shared.session(told["session"])["state"] == "running"
     assert "detached" in err
     cli.ok("stop", told["session"])
@@ -181,7 +181,7 @@ def test_completion_uses_a_home_behind_the_verb(cli: CommandLine, shared: Gatewa
 
 def test_a_watched_board_is_plain_where_no_colour_is_wanted(cli: CommandLine) -> None:
     with cli.terminal("board", "watch", NO_COLOR="1") as terminal:
-        terminal.until("Ctrl-C leaves")
+        terminal.until("Ctrl-C: leave")
         assert terminal.raw == terminal.text, "no colours, only moves of the cursor"
         terminal.interrupt()
         assert terminal.wait() == 0

@@ -9,11 +9,14 @@ from pathlib import Path
 from tests.cli.commandline import CommandLine, rest_of
 from tests.e2e.gateway import GatewayProcess, kinds, until, wait_for
 
+DEMO_ANSWERS = "the demo agent answers (profile demo): a script, no AI"
+
 
 def test_run_prints_the_answer_and_who_gave_it(cli: CommandLine) -> None:
     done = cli("run", "say hello")
     assert (done.returncode, done.stdout) == (0, "hello\n")
-    assert done.stderr == "the demo agent answers (profile demo): a script, no AI\n"
+    session = cli.json("sessions")["sessions"][0]["id"]
+    assert done.stderr == f"session {session[:8]} · {DEMO_ANSWERS}\n"
 
 
 def test_the_answers_of_all_steps_are_joined_by_blank_lines(cli: CommandLine, tmp_path: Path) -> None:
@@ -45,8 +48,8 @@ def test_detach_prints_the_id_and_how_to_look(shared: GatewayProcess, cli: Comma
 def test_a_failed_turn_is_exit_code_1_with_reason_and_hint(cli: CommandLine) -> None:
     done = cli("run", "say first\nfail")
     assert done.returncode == 1
-    assert done.stderr.splitlines() == [
-        "the demo agent answers (profile demo): a script, no AI",
+    assert done.stderr.splitlines()[0].endswith(DEMO_ANSWERS)
+    assert done.stderr.splitlines()[1:] == [
         "error: The demo agent failed because the message asked for it.",
         "  hint: Send another message; the session still works.",
     ]
@@ -92,7 +95,7 @@ def test_ctrl_c_detaches_and_the_work_goes_on(gateway: GatewayProcess, tmp_path:
     running.send_signal(signal.SIGINT)
     _, err = rest_of(running)
     assert running.returncode == 0
-    assert f"detached; the work continues: holdfast sessions log {session} --follow" in err
+    assert f"detached; the agent continues: holdfast sessions log {session} --follow" in err
     assert "TurnFinished" not in kinds(gateway.events(session))
     gate.touch()
     gateway.until_rest(session)
@@ -117,7 +120,7 @@ def test_a_terminal_shows_text_as_it_is_spoken_and_tools_in_one_line(cli: Comman
 def test_what_an_agent_says_cannot_command_the_terminal(cli: CommandLine) -> None:
     with cli.terminal("run", "say \x1b[31mred\x07", NO_COLOR="1") as terminal:
         assert terminal.wait() == 0
-    assert terminal.raw == "the demo agent answers (profile demo): a script, no AI\n[31mred\n"
+    assert terminal.raw.partition(" · ")[2] == f"{DEMO_ANSWERS}\n[31mred\n"
     assert cli.ok("run", "say \x1b[31mred") == "\x1b[31mred\n"
 
 

@@ -70,7 +70,7 @@ def test_a_command_from_its_start_to_its_end(cli: CommandLine, gateway: GatewayP
         f"holdfast tasks log {task}",
     ):
         assert words in shown
-    assert "Nothing runs in the background. Try:" in cli.ok("tasks")
+    assert "Nothing is running in the background. Try:" in cli.ok("tasks")
     assert task[:8] in cli.ok("tasks", "history")
 
 
@@ -109,19 +109,19 @@ def test_what_cannot_be_started_says_so(cli: CommandLine) -> None:
 
 def test_wrong_use_is_explained(cli: CommandLine) -> None:
     wrong: list[tuple[list[str], int, str]] = [
-        (["start"], 2, "There is no command."),
-        (["start", "--lifetime", "session", "--", "true"], 2, "Name it: --session ID."),
-        (["start", "--until", "2h", "--lifetime", "persist", "--", "true"], 2, "Leave --lifetime out."),
-        (["start", "--until", "soon", "--", "true"], 2, "'soon' is no time"),
+        (["start"], 2, "The command is missing."),
+        (["start", "--lifetime", "session", "--", "true"], 2, "Add --session ID."),
+        (["start", "--until", "2h", "--lifetime", "persist", "--", "true"], 2, "cannot be combined"),
+        (["start", "--until", "soon", "--", "true"], 2, "'soon' is not a time"),
         (["start", "--session", "ffff", "--", "true"], 4, "There is no session ffff"),
         (["tasks", "show", "ffff"], 4, "There is no task ffff"),
-        (["tasks", "show", "zz"], 4, "is not the id of a task"),
-        (["tasks", "history", "--since", "2x"], 2, "'2x' is no time"),
+        (["tasks", "show", "zz"], 4, "is not the ID of a task"),
+        (["tasks", "history", "--since", "2x"], 2, "'2x' is not a time"),
         (["tasks", "prune", "--larger-than", "much"], 2, "'much' is not a size"),
-        (["tasks", "prune", "--older-than", "1y"], 2, "'1y' is not a span"),
-        (["tasks", "log", "ffff", "--tail", "3", "--since", "4"], 2, "exclude each other"),
-        (["tasks", "log", "ffff", "--raw", "--json"], 2, "which --json cannot carry"),
-        (["tasks", "write", "ffff"], 2, "There is nothing to type."),
+        (["tasks", "prune", "--older-than", "1y"], 2, "'1y' is not a duration"),
+        (["tasks", "log", "ffff", "--tail", "3", "--since", "4"], 2, "cannot be combined"),
+        (["tasks", "log", "ffff", "--raw", "--json"], 2, "cannot be combined"),
+        (["tasks", "write", "ffff"], 2, "There is no TEXT to type."),
         (["tasks", "sotp", "ffff"], 2, "No such command 'sotp'"),
     ]
     for arguments, code, words in wrong:
@@ -133,8 +133,8 @@ def test_empty_states_name_the_next_step(cli: CommandLine) -> None:
     assert "Try: holdfast start -- sleep 60" in cli.ok("tasks")
     assert "No tasks yet. Try: holdfast start" in cli.ok("tasks", "history")
     assert "holdfast tasks search TEXT" in cli.ok("tasks", "history", "--state", "lost")
-    assert "fewer letters find more" in cli.ok("tasks", "search", "nothing like it")
-    assert "No task would go (ended more than 7 days ago)." in cli.ok("tasks", "prune")
+    assert "try a shorter one" in cli.ok("tasks", "search", "nothing like it")
+    assert "No task would be deleted (ended more than 7 days ago)." in cli.ok("tasks", "prune")
 
 
 def test_history_is_filtered(cli: CommandLine) -> None:
@@ -305,7 +305,7 @@ def test_stop_and_kill_say_how_it_ended(cli: CommandLine) -> None:
 
 def test_typing_into_a_command(cli: CommandLine) -> None:
     task = start(cli, "cat", options=("--stdin",))
-    assert "took 6 bytes" in cli.ok("tasks", "write", task, "first")
+    assert "6 bytes written" in cli.ok("tasks", "write", task, "first")
     assert cli("tasks", "write", task, "-", "--close", stdin=b"zwei\ndrei").returncode == 0
     cli.ok("tasks", "wait", task)
     assert cli.ok("tasks", "log", task) == "first\nzwei\ndrei\n"
@@ -316,7 +316,7 @@ def test_a_command_that_does_not_read_takes_no_more_and_says_so(cli: CommandLine
     task = start(cli, "sleep", "300", options=("--stdin",))
     done = cli("tasks", "write", task, "-", stdin=b"x" * 3_000_000)
     assert done.returncode == 1
-    assert "it does not read its input" in done.stderr
+    assert "the command does not read its input" in done.stderr
 
 
 def test_prune_shows_first_and_never_takes_what_is_pinned_or_runs(cli: CommandLine, gateway: GatewayProcess) -> None:
@@ -375,7 +375,7 @@ def test_a_detached_turn_is_reached_by_the_id_of_its_task(cli: CommandLine, gate
 def test_a_command_cannot_be_told_something(cli: CommandLine) -> None:
     task = start(cli, "sleep", "300")
     done = cli("send", task, "hello")
-    assert (done.returncode, "is a command, and nobody is there" in done.stderr) == (5, True)
+    assert (done.returncode, "is a command, not an agent" in done.stderr) == (5, True)
     assert cli("send", "ffff", "hello").returncode == 4
     stop = cli("stop", task)
     assert (stop.returncode, f"holdfast tasks stop {task}" in stop.stderr) == (4, True)
@@ -413,7 +413,7 @@ def test_why_names_tasks_and_every_sentence_an_event(cli: CommandLine, gateway: 
     task = start(cli, "sleep", "300")
     sentence = next(s for s in cli.json("why")["sentences"] if task in s["text"])
     assert sentence["stream"] == f"task/{task}"
-    assert "It has been running for" in cli.ok("why", task[:8])
+    assert "has been running for" in cli.ok("why", task[:8])
     cli.ok("tasks", "stop", task)
     found = cli.json("why", task)
     assert found["subject"] == f"task {task}"

@@ -53,9 +53,9 @@ def test_before_and_while_it_runs() -> None:
         "It has been starting for 5 s: no process is known so far.",
     )
     running = told(started(), ProcessStarted(task=ID, pid=7), activity="working (cpu 99%)")
-    assert running[0] == ("ProcessStarted", "It has been running for 5 s as pid 7 and is working (cpu 99%).")
-    assert running[1] == ("TaskStarted", "It was started 1 min 5 s ago by cli from session feed: make")
-    assert running[2] == ("TaskStarted", "It may live until it ends or is stopped.")
+    assert running[0] == ("ProcessStarted", "The command has been running for 5 s as pid 7 and is working (cpu 99%).")
+    assert running[1] == ("TaskStarted", "The task was started 1 min 5 s ago by cli from session feed: make")
+    assert running[2] == ("TaskStarted", "Lifetime: until it ends or is stopped.")
 
 
 def test_its_end_with_evidence_and_survivors() -> None:
@@ -70,7 +70,7 @@ def test_its_end_with_evidence_and_survivors() -> None:
         survivors=["8 daemon"],
     )
     assert told(started(), ProcessStarted(task=ID, pid=7), stop, end)[:5] == [
-        ("TaskFinished", "It ended as stopped 5 s ago: stopped by ann (by force): killed by SIGKILL."),
+        ("TaskFinished", "The task was stopped 5 s ago: stopped by ann (by force): killed by SIGKILL."),
         ("TaskFinished", "Evidence: recorded by its keeper."),
         ("TaskFinished", "These of its processes were still running: 8 daemon."),
         ("TaskFinished", "Of 10 bytes of output 4 in the middle were dropped: it was too long."),
@@ -86,8 +86,8 @@ def test_a_lost_one_says_its_evidence_once() -> None:
         end=CommandLost(evidence="the machine was restarted"),
     )
     assert [text for _, text in told(started(), end)][:2] == [
-        "It ended as lost 5 s ago: the machine was restarted.",
-        "It was started 1 min 5 s ago by cli from session feed: make",
+        "The task was lost 5 s ago: the machine was restarted.",
+        "The task was started 1 min 5 s ago by cli from session feed: make",
     ]
 
 
@@ -109,6 +109,6 @@ def test_what_happened_meanwhile() -> None:
         "It went to the background 1 min 5 s ago: its turn waited 120 s.",
         "It is pinned by ann, so it is not pruned.",
     ]
-    assert texts[-1] == "It may live until its session is archived or deleted."
+    assert texts[-1] == "Lifetime: until its session is archived or deleted."
     unpinned = told(started(), pinned, TaskPinned(task=ID, pinned=False, by=person("ann")))
     assert not [text for _, text in unpinned if "pinned" in text]

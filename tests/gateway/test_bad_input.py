@@ -65,7 +65,7 @@ def test_unknown_ids(gateway: GatewayProcess, method: str, path: str) -> None:
     refused(gateway.request(method, f"/v1/sessions/{UNKNOWN}{path}", json=body), 404, UNKNOWN, "holdfast sessions")
     for wrong in ("abc", "ABCDEF", "xyzw", "0" * 33, "%2e%2e", "abcd%0a", "abcd%00", "ä", "' OR 1=1", "abcd*"):
         answer = gateway.request(method, f"/v1/sessions/{wrong}{path}", json=body)
-        refused(answer, 404, "is not the id of a session")
+        refused(answer, 404, "is not the ID of a session")
 
 
 def test_ambiguous_prefix(gateway: GatewayProcess) -> None:

@@ -125,12 +125,24 @@ WRONG = {
     "unknown key of a profile": ("[profiles.a]\nmodle = 'x'\n", 2, "profiles.a.modle is not a setting"),
     "unknown dotted key": ("gateway.prot = 1\n", 1, "gateway.prot is not a setting"),
     "unknown key in an inline table": ("\nresume = { attempt = 3 }\n", 2, "resume.attempt is not a setting"),
-    "wrong type": ("[resume]\n\nattempts = 'three'\n", 3, "resume.attempts: Expected `int`, got `str`"),
-    "wrong type in an inline table": ("\n\ngateway = { port = 'x' }\n", 3, "gateway.port: Expected"),
-    "text for a table": ("gateway = 'x'\n", 1, "gateway: Expected `object`"),
-    "number for a profile": ("[profiles]\na = 1\nb = 2\n", 2, "profiles.a: Expected `object`"),
-    "wrong type in a profile": ("[profiles.a]\n[profiles.b]\nmax_steps = 'x'\n", 3, "profiles.b.max_steps: Expected"),
-    "float for an integer": ("[resume]\nattempts = 1.5\n", 2, "resume.attempts: Expected `int`"),
+    "wrong type": (
+        "[resume]\n\nattempts = 'three'\n",
+        3,
+        "resume.attempts: write a whole number, not a text in quotes",
+    ),
+    "wrong type in an inline table": (
+        "\n\ngateway = { port = 'x' }\n",
+        3,
+        "gateway.port: write a whole number, not a text in quotes",
+    ),
+    "text for a table": ("gateway = 'x'\n", 1, "gateway: write a table"),
+    "number for a profile": ("[profiles]\na = 1\nb = 2\n", 2, "profiles.a: write a table"),
+    "wrong type in a profile": (
+        "[profiles.a]\n[profiles.b]\nmax_steps = 'x'\n",
+        3,
+        "profiles.b.max_steps: write a whole number, not a text in quotes",
+    ),
+    "float for an integer": ("[resume]\nattempts = 1.5\n", 2, "resume.attempts: write a whole number"),
     "too large": ("[gateway]\nport = 70000\n", 2, "gateway.port must be between 0 and 65535"),
     "negative": ("[resume]\nmax_age_minutes = -1\n", 2, "resume.max_age_minutes must be between 0"),
     "a key": ('[mcp.a]\nurl = "http://x"\nbearer_env = "sk-proj-1"\n', 3, "mcp.a.bearer_env takes the NAME"),
@@ -148,10 +160,10 @@ WRONG_RESETS = {
     "unknown mode": ("mode = 'weekly'", f"mode: write one of: {MODES}."),
     "mode of another type": ("mode = 3", f"mode: write one of: {MODES}."),
     "no minutes": ("idle_minutes = 0", "idle_minutes must be between 1 and 10000000, not 0"),
-    "minutes as a text": ("idle_minutes = '30'", "idle_minutes: Expected `int`, got `str`"),
-    "half minutes": ("idle_minutes = 1.5", "idle_minutes: Expected `int`, got `float`"),
+    "minutes as a text": ("idle_minutes = '30'", "idle_minutes: write a whole number, not a text in quotes"),
+    "half minutes": ("idle_minutes = 1.5", "idle_minutes: write a whole number, not a decimal number"),
     "hour 24": ("at_hour = 24", "at_hour must be between 0 and 23, not 24"),
-    "hour as a text": ("at_hour = '04:00'", "at_hour: Expected `int`, got `str`"),
+    "hour as a text": ("at_hour = '04:00'", "at_hour: write a whole number, not a text in quotes"),
     "no such zone": (
         "timezone = 'Mars/Olympus'",
         "timezone is 'Mars/Olympus', which this machine does not know; write",
@@ -160,24 +172,24 @@ WRONG_RESETS = {
         "timezone = '/etc/localtime'",
         "timezone is '/etc/localtime', which is none; write one like",
     ),
-    "zone as a number": ("timezone = 2", "timezone: Expected `str`, got `int`"),
+    "zone as a number": ("timezone = 2", "timezone: write a text in quotes, not a whole number"),
     "span without a unit": ("max_postpone = '90'", "max_postpone is '90'; write a number and a unit, like 30s"),
     "span as a number": ("max_postpone = 90", 'max_postpone: write a number and a unit in quotes, like "30s"'),
     "span in words": ("process_max_age = 'a day'", "process_max_age is 'a day'; write a number and a unit"),
     "unknown end of processes": ("on_live_process = 'kill'", 'on_live_process: write one of: "hand_over", "stop_idle"'),
-    "note as a text": ("hand_over_note = 'yes'", "hand_over_note: Expected `bool`, got `str`"),
-    "notify as a number": ("notify = 1", "notify: Expected `bool`, got `int`"),
+    "note as a text": ("hand_over_note = 'yes'", "hand_over_note: write true or false, not a text in quotes"),
+    "notify as a number": ("notify = 1", "notify: write true or false, not a whole number"),
 }
 WRONG_COMPACTIONS = {
     "unknown key": ("treshold = 2", "treshold is not a setting; here you can set: threshold, limit, keep_recent"),
     "negative threshold": ("threshold = -1", "threshold must be between 0 and 100000000, not -1"),
-    "threshold as a text": ("threshold = '80%'", "threshold: Expected `int`, got `str`"),
+    "threshold as a text": ("threshold = '80%'", "threshold: write a whole number, not a text in quotes"),
     "limit below the threshold": ("limit = 500", "limit is 500, below the threshold of 100000; write 100000 or more"),
     "negative turns": ("keep_recent = -1", "keep_recent must be between 0 and 1000"),
     "no provider": ("summary_model = 'nowhere:small'", "summary_model is 'nowhere:small'; write `demo` or"),
     "no model": ("summary_model = 'openai:'", PROVIDERS),
     "no time": ("summary_timeout = 0", "summary_timeout must be between 1 and 3600, not 0"),
-    "time as a span": ("summary_timeout = '60s'", "summary_timeout: Expected `int`, got `str`"),
+    "time as a span": ("summary_timeout = '60s'", "summary_timeout: write a whole number, not a text in quotes"),
     "unknown failure": ("on_failure = 'drop'", 'on_failure: write one of: "digest", "pause".'),
 }
 for table, wrong in (
@@ -191,9 +203,9 @@ for table, wrong in (
         said = message if message == PROVIDERS else f"{table}.{message}"
         WRONG[f"{table}: {name}"] = (f"{before}[{table}]\n{text}\n", lines, said)
 WRONG["tool policy"] = (
-    "[profiles.a.tools]\n'*' = 'maybe'\n",
-    1,
-    'profiles.a.tools: write one of: "allow", "ask", "deny"',
+    "[profiles.a.tools]\nread = 'ask'\n'x:a *' = 'maybe'\n",
+    3,
+    'profiles.a.tools.x:a *: write one of: "allow", "ask", "deny"',
 )
 
 

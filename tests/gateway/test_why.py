@@ -115,7 +115,7 @@ def test_archived(gateway: GatewayProcess) -> None:
     gateway.command("POST", f"/v1/sessions/{session}/archive")
     (rests, _), (archived, kind) = ask(gateway, session)
     assert rests.startswith("Idle.")
-    assert archived == "It is archived; a message brings it back."
+    assert archived == "It is archived; a message restores it."
     assert kind == "SessionArchived"
     gateway.command("PATCH", f"/v1/sessions/{session}", {"title": "renamed since"})
     assert ask(gateway, session)[1] == (archived, "SessionArchived"), "still the event that it rests on"
@@ -164,7 +164,7 @@ def test_resumed(tmp_path: Path) -> None:
         gateway.start()
         gateway.until_event(session, "ModelRequested", count=2)
         (text, kind), (resumed, by), (_, started) = ask(gateway, session)
-        assert "has been waiting for model demo" in text and "(step 1, attempt 2)" in text and kind == "ModelRequested"
+        assert "has been waiting for model demo" in text and "(step 1, request 2)" in text and kind == "ModelRequested"
         assert resumed.startswith("It was resumed ") and resumed.endswith("the gateway was killed or crashed.")
         assert (by, started) == ("TurnResumed", "TurnStarted")
 

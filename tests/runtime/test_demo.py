@@ -9,6 +9,8 @@ from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, Use
 from holdfast.models.demo import HELP, DemoModel
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 
+UNKNOWN = "I do not know the command:"
+
 
 async def ask(*messages: Message, turn: int = 1) -> ModelAnswer:
     """The answer, after checking that the deltas add up to it."""
@@ -37,8 +39,9 @@ def user(text: str, turn: int = 1) -> UserMessage:
         ("slow nan x", "slow needs seconds (up to a day) and a text. Example: slow 10 one two three"),
         ("count", "I have seen 1 user message; the first was: count"),
         ("echo", "There is no message before this one."),
-        ("dance\nsay still here", f"I do not know how to dance.\n{HELP}\nstill here"),
-        ("say", f"I do not know how to say.\n{HELP}"),
+        ("dance\nsay still here\nsing", f"{UNKNOWN} dance\nstill here\n{UNKNOWN} sing\n{HELP}"),
+        ("say", f"{UNKNOWN} say\n{HELP}"),
+        ("help", HELP),
     ],
 )
 async def test_it_does_what_the_lines_say(script: str, says: str) -> None:

@@ -196,15 +196,15 @@ async def test_promise_7_an_output_that_is_replaced_while_it_is_read_is_not_show
             desk.task_queries.window(row, offset=0, limit=100),
             desk.task_queries.tail(row, lines=1, limit=100),
         ):
-            with pytest.raises(Corrupt, match="is no regular file any more"):
+            with pytest.raises(Corrupt, match="is no longer a regular file"):
                 await look
         assert await desk.task_queries.search("precious", limit=10) == []
         logged = await desk.call("process", action="log", task=task)
-        assert "output.log is no regular file any more, so nothing of it is shown" in logged.output
+        assert "output.log is no longer a regular file, so it is not shown" in logged.output
         await desk.call("process", action="write", task=task, text="go\n")
         row = await desk.task_queries.wait_ended(task)
     assert (row.state, row.exit_code, row.output_bytes) == ("failed", 3, 0)
-    assert "output.log is no regular file any more" in row.evidence, "its end is known, its output is not"
+    assert "output.log is no longer a regular file" in row.evidence, "its end is known, its output is not"
 
 
 @pytest.mark.parametrize(

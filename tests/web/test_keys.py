@@ -42,7 +42,7 @@ def test_y_says_why_of_what_has_the_focus(guest: Seat) -> None:
     link.focus()
     guest.page.keyboard.press("y")
     why = guest.page.get_by_role("dialog", name="Why")
-    expect(why).to_contain_text("It ended as failed")
+    expect(why).to_contain_text("The task failed")
     guest.page.keyboard.press("Escape")
     expect(why).to_have_count(0)
     expect(link).to_be_focused()

@@ -1,6 +1,6 @@
 """Workspaces of cards: a scratch directory, a directory of the user, or a git worktree on a branch of its own.
 
-A workspace is checked before every run, and the worker is told its state. Unsaved work is never removed.
+A workspace is checked before every run, and the worker is given its state. Unsaved work is never removed.
 """
 
 from __future__ import annotations

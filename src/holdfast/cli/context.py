@@ -86,7 +86,7 @@ class Cli:
         return Client(self.home, user_agent=f"holdfast-cli/{__version__}", patience=0)
 
     def start_gateway(self) -> Address:
-        """Start a gateway in the background when none runs, and say so."""
+        """Start a gateway in the background if none is running, and say so."""
         from holdfast.client.launch import ensure
 
         running = ensure(self.client)
@@ -140,8 +140,8 @@ class Cli:
                     reconnect.wait(error)
         except KeyboardInterrupt:
             raise CliError(
-                "Interrupted before the gateway answered: whether it was stored is not known.",
-                hint=f"`{shown_by}` shows it if it was.",
+                "Interrupted before the gateway answered, so it is not known whether the command was stored.",
+                hint=f"Look it up with `{shown_by}`.",
                 code=INTERRUPTED,
             ) from None
 
@@ -163,7 +163,7 @@ class Cli:
         if yes:
             return
         if not self.terminal.can_ask:
-            raise CliError(question, hint="Nobody can be asked here: repeat it with --yes.", code=USAGE)
+            raise CliError(f"Not confirmed: {question}", hint="There is no terminal to ask on; add --yes.", code=USAGE)
         if not self.terminal.ask(question):
             raise CliError(declined)
 
@@ -225,8 +225,13 @@ def _set_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     ctx.ensure_object(Cli).json = value
 
 
-HOME: dict[str, Any] = {"metavar": "DIR", "callback": _set_home, "help": "Use this home.", "is_eager": True}
-JSON: dict[str, Any] = {"is_flag": True, "callback": _set_json, "help": "Answer in JSON, for programs."}
+HOME: dict[str, Any] = {
+    "metavar": "DIR",
+    "callback": _set_home,
+    "help": "The directory with all data.",
+    "is_eager": True,
+}
+JSON: dict[str, Any] = {"is_flag": True, "callback": _set_json, "help": "Print JSON, for scripts."}
 home_option = click.option("--home", expose_value=False, **HOME)
 SHARED_OPTIONS = (
     click.Option(["--home"], expose_value=False, **HOME),

@@ -189,7 +189,7 @@ class TextCommand(click.Command):
 
 
 class CommandCommand(click.Command):
-    """The arguments are another command. Its options are taken for ours unless `--` stands before it."""
+    """The arguments are another command. Its options are taken for ours unless `--` comes before it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As usual; an option that only the other command can have becomes a hint."""

@@ -14,7 +14,7 @@ from holdfast.cli.errors import FAILED, USAGE, CliError, exit_code
 from holdfast.cli.groups import RootGroup
 from holdfast.domain.errors import HoldfastError
 
-EPILOG = 'Try: holdfast run --profile demo "say hello". Ids may be shortened to a unique prefix (4 characters or more).'
+EPILOG = 'Try: holdfast run --profile demo "say hello". The first 4 characters of an ID are enough if they are unique.'
 
 
 @click.group(
@@ -25,11 +25,11 @@ EPILOG = 'Try: holdfast run --profile demo "say hello". Ids may be shortened to 
     subcommand_metavar="VERB …",
     invoke_without_command=True,
 )
-@click.option("--home", metavar="DIR", help="Where everything lives; by default $HOLDFAST_HOME or ~/.holdfast.")
+@click.option("--home", metavar="DIR", help="The directory with all data; by default $HOLDFAST_HOME, else ~/.holdfast.")
 @click.version_option(__version__, message="holdfast %(version)s")
 @click.pass_context
 def root(ctx: click.Context, home: str | None) -> object:
-    """Holdfast: agents whose work outlives the terminal, the server and the laptop lid."""
+    """Run AI agents and shell commands that survive a closed terminal, a crashed server and a reboot."""
     ctx.obj = cli = Cli(home)
     if cli.plain:
         ctx.color = False
@@ -46,6 +46,8 @@ def run(arguments: list[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     warnings.showwarning = lambda message, *_, **__: _warn(str(message))
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     try:
         _must_be_utf8(arguments)
         code = root.main(arguments, prog_name="holdfast", standalone_mode=False)

@@ -18,7 +18,7 @@ MIN_COLUMN = 4
 JOINER, EMOJI_STYLE, SKIN_TONES = "\u200d", "\ufe0f", "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 """What makes one emoji of several characters."""
 SHORT_ID = 8
-"""So many characters of an id are shown; any unique prefix is taken."""
+"""How many characters of an ID are shown; any unique prefix is accepted."""
 _CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 # Characters that reorder or hide text on the screen, so that it would read otherwise than it is.
 _REORDERING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF, *range(0xE0000, 0xE0080))
@@ -108,7 +108,7 @@ def _is_symbol(text: str, place: int) -> bool:
 
 
 def _fitting(text: str, limit: int, start: int = 0) -> int:
-    """Up to where it fits into so many columns. Looks no further, however long the text is."""
+    """The length of the beginning that fits into this many columns; the rest is not examined."""
     if 2 * (len(text) - start) <= limit:  # no character is wider than two columns
         return len(text)
     if text.isascii():
@@ -149,7 +149,7 @@ def wrap(text: str, limit: int) -> list[str]:
 
 
 def wrap_at_most(text: str, limit: int, count: int) -> list[str]:
-    """At most so many lines; the last one says that there is more."""
+    """At most this many lines; the last one says that there is more."""
     lines = wrap(text, max(limit, 8))
     if len(lines) <= count:
         return lines
@@ -236,7 +236,7 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int],
 
 
 def details(rows: Sequence[tuple[str, str]]) -> str:
-    """Names and values below each other; long values go on in the next line."""
+    """Names and values below each other; long values continue in the next line."""
     widest = max(width(name) for name, _ in rows)
     room = max(terminal_width() - widest - len(GAP), 3 * MIN_COLUMN)
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""Values on the command line: texts (also from standard input), ids, spans of time, times and sizes.
+"""Values on the command line: texts (also from standard input), IDs, durations, times and sizes.
 
 Also the options that several commands have.
 """
@@ -51,7 +51,7 @@ class _Id(click.types.StringParamType):
         """Only what could never be an id is refused here."""
         id = str(value).strip()
         if not id:
-            self.fail(f"it is empty; `holdfast {self._lister}` lists the ids", param, ctx)
+            self.fail(f"it is empty; `holdfast {self._lister}` lists the IDs", param, ctx)
         return id.lower()
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -82,7 +82,7 @@ class _Id(click.types.StringParamType):
 def _text(value: str) -> str:
     text = _body(value)
     if not text.strip():
-        raise ValueError("it is empty; say something, for example: say hello")
+        raise ValueError("the text is empty")
     return text
 
 
@@ -107,7 +107,7 @@ def _workspace(value: str) -> str:
     if value == "scratch":
         return value
     if kind not in ("dir", "worktree") or not path:
-        raise ValueError(f"{value!r} is none: scratch, dir:PATH or worktree:REPO")
+        raise ValueError(f"{value!r} is not a workspace; use scratch, dir:PATH or worktree:REPO")
     try:
         place = Path(path).expanduser().resolve()
     except (RuntimeError, ValueError, OSError) as error:
@@ -118,7 +118,7 @@ def _workspace(value: str) -> str:
 
 
 def _span_ms(text: str) -> int | None:
-    from holdfast.settings import span_ms  # takes 13 ms: only those who give a span wait for it
+    from holdfast.settings import span_ms  # takes 13 ms, so only when it is needed
 
     return span_ms(text)
 
@@ -126,14 +126,14 @@ def _span_ms(text: str) -> int | None:
 def _span(value: str, *, least: int = 0) -> int:
     found = _span_ms(value)
     if found is None:
-        raise ValueError(f"{value!r} is not a span of time like 90s, 30m, 2h, 7d or 2w")
+        raise ValueError(f"{value!r} is not a duration like 90s, 30m, 2h, 7d or 2w")
     if found < least:
-        raise ValueError(f"{value!r} is too short: {least // 1000}s is the least")
+        raise ValueError(f"{value!r} is too short; the minimum is {least // 1000}s")
     return found
 
 
 def _moment(value: str, *, sign: int) -> int:
-    """A span before or after now, or a date; without a zone as the clock on the wall shows it."""
+    """A duration before or after now, or a date, in local time unless it names a zone."""
     length = _span_ms(value)
     if length is not None:
         return int(time.time() * 1000) + sign * length
@@ -142,7 +142,7 @@ def _moment(value: str, *, sign: int) -> int:
     try:
         return max(0, int(datetime.fromisoformat(value.strip()).timestamp() * 1000))
     except (ValueError, OverflowError):
-        message = f"{value!r} is no time: give a span like 2h or 7d, or a date like 2026-11-30 18:00"
+        message = f"{value!r} is not a time; use a duration like 2h or 7d, or a date like 2026-11-30 18:00"
         raise ValueError(message) from None
 
 
@@ -185,17 +185,21 @@ SPAN, SOME_TIME = _Value("span", _span), _Value("span", partial(_span, least=100
 SINCE, UNTIL = _Value("time", partial(_moment, sign=-1)), _Value("time", partial(_moment, sign=1))
 """In milliseconds since 1970, before or after now."""
 START = _Value("time", _start)
-"""When a card may begin, as the gateway is told: a span stays one, so that a second call says the same."""
+"""When a card may start. A duration is sent as it is, so that a repeated call is recognised as the same."""
 SIZE = _Value("size", _size)
 """A number of bytes: `500`, `20k`, `5M`, `1G`; with an `i` (`1Gi`) by 1024."""
 
-limit_option = click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many.")
-before_option = click.option("--before", metavar="CURSOR", help="The next page: the cursor that ended the page before.")
+limit_option = click.option(
+    "--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many to show."
+)
+before_option = click.option(
+    "--before", metavar="CURSOR", help="Show the next page, from the cursor that the last page printed."
+)
 patience_option = click.option(
     "--patience",
     type=click.FloatRange(min=0),
     default=PATIENCE_SECONDS,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait for a gateway that went away.",
+    help="How long to wait if the gateway goes away.",
 )

@@ -17,7 +17,7 @@ from holdfast.client.events import StreamItem
 
 T = TypeVar("T")
 AHEAD = 100
-"""So many items are read before somebody takes the first."""
+"""How many items are read ahead."""
 
 
 async def follow(client: Client, session: str, *, after: int = 0) -> AsyncGenerator[StreamItem, None]:

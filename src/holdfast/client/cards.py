@@ -1,4 +1,4 @@
-"""Boards and cards: work that is written down for agents."""
+"""Boards and cards: jobs for agents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CardDetails(TypedDict, total=False):
-    """What can be said about a card besides its title."""
+    """The options of a card."""
 
     body: str
     profile: str | None
@@ -33,7 +33,7 @@ class CardDetails(TypedDict, total=False):
 
 
 class NewCard(CardDetails, total=False):
-    """What can be said about a card when it is created."""
+    """The options of a card that is created."""
 
     board: str
     parents: list[str]
@@ -44,7 +44,7 @@ class NewCard(CardDetails, total=False):
 
 
 class BoardApi:
-    """What can be asked and told about boards."""
+    """Queries and commands about boards."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -54,24 +54,24 @@ class BoardApi:
         return self._client.read(BoardList, "/v1/boards", archived=archived)
 
     def create(self, board: str, *, title: str | None = None) -> BoardAccepted:
-        """Make a board."""
+        """Create a board."""
         return self._client.post(BoardAccepted, "/v1/boards", board=board, title=title)
 
     def pause(self, board: str) -> BoardAccepted:
-        """Start nothing on it; what runs goes on."""
+        """Start none of its cards; running ones continue."""
         return self._client.post(BoardAccepted, f"/v1/boards/{quote(board)}/pause")
 
     def resume(self, board: str) -> BoardAccepted:
-        """Start cards again; an archived one comes back into the list."""
+        """Start its cards again; also restores an archived board."""
         return self._client.post(BoardAccepted, f"/v1/boards/{quote(board)}/resume")
 
     def archive(self, board: str) -> BoardAccepted:
-        """Take it out of the list; nothing on it may run."""
+        """Hide it from the list; refused while a card is running."""
         return self._client.post(BoardAccepted, f"/v1/boards/{quote(board)}/archive")
 
 
 class CardApi:
-    """What can be asked and told about cards. Ids may be shortened to a unique prefix of 4 characters."""
+    """Queries and commands about cards. An ID may be shortened to a unique prefix of 4 or more characters."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -105,67 +105,67 @@ class CardApi:
         return self._client.read(CardDetail, _path(id))
 
     def create(self, title: str, **details: Unpack[NewCard]) -> CardAccepted:
-        """Write work down. A card without parents is ready, unless it is put into triage."""
+        """Add a card. Without parents it is ready, unless it is put into triage."""
         return self._client.post(CardAccepted, "/v1/cards", title=title, **details)
 
     def edit(self, card: str, *, title: str | None = None, **details: Unpack[CardDetails]) -> CardAccepted:
-        """Change what it says; what is left out stays. Not while it runs, but for its priority and its limits."""
+        """Change its text and options; others stay. While it is running, only its priority and limits can change."""
         return self._client.post(CardAccepted, _path(card), method="PATCH", title=title, **details)
 
     def comment(self, card: str, text: str) -> CardAccepted:
-        """Say something: a worker hears it at its next step, else the next one as its next turn."""
+        """Comment on it. A running worker gets the comment at its next step, otherwise the next worker does."""
         return self._client.post(CardAccepted, f"{_path(card)}/comments", text=text)
 
     def link(self, card: str, parent: str) -> CardAccepted:
-        """Let it wait for another card."""
+        """Make it wait for another card."""
         return self._client.post(CardAccepted, f"{_path(card)}/links", parent=parent)
 
     def unlink(self, card: str, parent: str) -> CardAccepted:
-        """Do not let it wait for that card any more."""
+        """Remove a link, so that it no longer waits for that card."""
         return self._client.post(CardAccepted, f"{_path(card)}/unlink", parent=parent)
 
     def follow(self, card: str, session: str, *, following: bool = True) -> CardAccepted:
-        """Tell a session of its blocks, failures and end, once each; or not any more."""
+        """Notify a session of its blocks, failures and end, once each; or stop that."""
         return self._client.post(CardAccepted, f"{_path(card)}/follow", session=session, following=following)
 
     def move(self, card: str, status: CardStatus, *, at: int | None = None) -> CardAccepted:
-        """Put it into another column. A running one is stopped."""
+        """Move it to another column. If it is running, it is stopped."""
         return self._client.post(CardAccepted, f"{_path(card)}/move", status=status, at=at)
 
     def block(self, card: str, reason: str, *, kind: BlockKind = "needs_input") -> CardAccepted:
-        """It cannot go on without somebody. A running one is stopped."""
+        """Block it until somebody unblocks it. If it is running, it is stopped."""
         return self._client.post(CardAccepted, f"{_path(card)}/block", reason=reason, kind=kind)
 
     def unblock(self, card: str, text: str | None = None, *, fresh: bool = False) -> CardAccepted:
-        """Let it go on in the session of its last run, with a comment if there is one."""
+        """Continue it in the session of its last run, with an optional comment."""
         return self._client.post(CardAccepted, f"{_path(card)}/unblock", text=text, fresh=fresh)
 
     def retry(self, card: str, text: str | None = None, *, fresh: bool = False) -> CardAccepted:
-        """Once more, whatever became of it: blocked, done, in review or cooling down."""
+        """Run it again, whatever its state: blocked, done, in review, or waiting after a failure."""
         return self._client.post(CardAccepted, f"{_path(card)}/retry", text=text, fresh=fresh)
 
     def stop(self, card: str, *, reason: str | None = None) -> CardAccepted:
-        """End its run; it is blocked until somebody lets it go on."""
+        """Stop its run; it is blocked until somebody unblocks it."""
         return self._client.post(CardAccepted, f"{_path(card)}/stop", reason=reason)
 
     def complete(self, card: str, *, summary: str = "") -> CardAccepted:
-        """Say that it is done. A running one is stopped."""
+        """Mark it as done. If it is running, it is stopped."""
         return self._client.post(CardAccepted, f"{_path(card)}/complete", summary=summary)
 
     def archive(self, card: str) -> CardAccepted:
-        """Take it off the board; `kept` says what of its workspace was not removed."""
+        """Take it off the board; `kept` says what of its workspace was not deleted."""
         return self._client.post(CardAccepted, f"{_path(card)}/archive")
 
     def release(self, card: str) -> CardReleased:
-        """Remove the workspace that an archived card kept, unless something would be lost with it."""
+        """Delete the workspace that an archived card kept, unless something would be lost."""
         return self._client.post(CardReleased, f"{_path(card)}/release")
 
     def context(self, card: str) -> CardContext:
-        """What the next worker would be told."""
+        """What its next worker would be given."""
         return self._client.read(CardContext, f"{_path(card)}/context")
 
     def diff(self, card: str) -> CardDiff:
-        """What is different in its workspace, as far as git knows."""
+        """The changes in its workspace, according to git."""
         return self._client.read(CardDiff, f"{_path(card)}/diff")
 
 

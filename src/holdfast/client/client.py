@@ -1,4 +1,4 @@
-"""The client: all that can be asked of a gateway and told to it, typed.
+"""The client: all queries and commands of a gateway, typed.
 
 It may be used from several threads. From asyncio: `await asyncio.to_thread(client.sessions.list)` keeps the types, and
 `aio.py` has the one thing that needs more, an iterator such as `follow`.
@@ -53,7 +53,7 @@ class Client(HttpClient):
         self.boards = BoardApi(self)
 
     def start_gateway(self) -> Address:
-        """Start a gateway in the background, unless one runs."""
+        """Start a gateway in the background, unless one is running."""
         from holdfast.client.launch import ensure
 
         return ensure(self).address
@@ -61,24 +61,24 @@ class Client(HttpClient):
     # --- a session as it happens ------------------------------------------------------------------
 
     def follow(self, session: str, *, after: int = 0, closed: threading.Event | None = None) -> Iterator[StreamItem]:
-        """Every event after a version, then whatever comes, over restarts of the gateway, until `closed` is set.
+        """Every event after a version, then new events, across restarts of the gateway, until `closed` is set.
 
         Nothing comes twice and nothing is left out but events of kinds that only a newer gateway knows.
         """
         return follow_events(follow_records(self, quote(session), after=after, patience=self.patience, closed=closed))
 
     def events(self, session: str, *, after: int = 0, page: int = PAGE) -> Iterator[Record]:
-        """The events of a session that are stored now, so many a request."""
+        """The events of a session that are stored now; `page` is the number per request."""
         for item in stored_records(self, quote(session), after=after, page=page):
             if (record := lenient_record(item.record)) is not None:
                 yield record
 
     def run(self, text: str, *, profile: str | None = None, cwd: str | None = None) -> TurnResult:
-        """Begin a session with a message and wait for the end of its turn."""
+        """Start a session with a message and wait for the end of its turn."""
         return self.wait_for_turn(self.sessions.create(text, profile=profile, cwd=cwd))
 
     def wait_for_turn(self, accepted: Accepted) -> TurnResult:
-        """Wait for the end of the turn that takes a message which was accepted."""
+        """Wait for the end of the turn that takes an accepted message."""
         from holdfast.client.turn import TurnResult, TurnWatch, read_after
 
         session, watch = accepted.session, TurnWatch(accepted.input or "")
@@ -91,7 +91,7 @@ class Client(HttpClient):
     # --- what waits, and the gateway ------------------------------------------------------------------------------
 
     def status(self) -> Status:
-        """The gateway about itself."""
+        """The state of the gateway."""
         return self.read(Status, "/v1/status")
 
     def inbox(self) -> Inbox:
@@ -101,25 +101,25 @@ class Client(HttpClient):
         return self.read(Inbox, "/v1/inbox")
 
     def wait(self, id: str) -> WaitDetail:
-        """What a turn waits for, with all of the call that it is about."""
+        """A question or an approval, with every argument of its call."""
         from holdfast.schemas.inbox import WaitDetail
 
         return self.read(WaitDetail, f"/v1/inbox/{quote(id)}")
 
     def answer(self, wait: str, answer: str, *, note: str = "", id: str | None = None) -> Accepted:
-        """Answer what a turn waits for: an approval by `allow`, `call`, `session`, `always` or `deny`."""
+        """Answer a question with a text, or an approval with `allow`, `call`, `session`, `always` or `deny`."""
         return self.post(Accepted, "/v1/answers", id=id, wait=wait, answer=answer, note=note)
 
     def why(self, *, session: str = "", task: str = "", card: str = "") -> Why:
-        """What something does or waits for, for how long and at whose request; by default everything at work."""
+        """What something is doing or waiting for, for how long and at whose request; by default everything."""
         kinds = {"sessions": session, "tasks": task, "cards": card}
         target = next((f"/v1/{kind}/{quote(id)}/why" for kind, id in kinds.items() if id), "/v1/why")
         return self.read(Why, target)
 
     def profiles(self) -> ProfileList:
-        """The agents that a session can have."""
+        """The profiles."""
         return self.read(ProfileList, "/v1/profiles")
 
     def models(self) -> ModelList:
-        """What was detected on this machine."""
+        """The models that were found on this machine."""
         return self.read(ModelList, "/v1/models")

@@ -18,20 +18,23 @@ from holdfast.domain.errors import HoldfastError
 
 
 class ClientError(HoldfastError):
-    """Base of all that goes wrong between a client and its gateway."""
+    """Base of all errors between a client and its gateway."""
 
 
 class GatewayNotRunning(ClientError):
     """Nobody listens, or somebody else does."""
 
     def __init__(self, home: object) -> None:
-        super().__init__(f"No gateway is running in {home}.", hint="start it with `holdfast serve`.")
+        super().__init__(
+            f"No gateway is running in {home}.",
+            hint="`holdfast restart` starts one in the background, `holdfast serve` in this terminal.",
+        )
 
 
 class ConnectionLost(ClientError):
     """The connection was cut, or the gateway is about to end: it may work again later."""
 
-    def __init__(self, message: str, *, hint: str = "`holdfast status` shows whether it runs.") -> None:
+    def __init__(self, message: str, *, hint: str = "`holdfast status` shows whether it is running.") -> None:
         super().__init__(message, hint=hint)
 
 
@@ -41,18 +44,18 @@ class GatewayNotAnswering(ConnectionLost):
     def __init__(self, pid: int) -> None:
         super().__init__(
             f"The gateway (pid {pid}) does not answer.",
-            hint=f"if it is stopped, `kill -CONT {pid}` lets it go on; what was asked may still be done then.",
+            hint=f"If it was suspended, `kill -CONT {pid}` continues it; it may then still carry out this command.",
         )
 
 
 class GatewayAway(ClientError):
-    """The gateway was waited for as long as the caller's patience lasted; `resume` is the command that goes on."""
+    """The gateway did not come back within the caller's patience; `resume` is the command that continues."""
 
     def __init__(self, seconds: float, *, resume: str = "") -> None:
         super().__init__(
-            f"The gateway has been away for {seconds:.0f} s. Nothing is lost: commands run on without it, and agents"
-            " go on when it is back.",
-            hint=f"`holdfast serve`, then {f'`{resume}`' if resume else 'the same again'}.",
+            f"The gateway has been away for {seconds:.0f} s. Nothing is lost: commands keep running, and agents"
+            " resume when it is back.",
+            hint=f"`holdfast restart`, then {f'`{resume}`' if resume else 'repeat the command'}.",
         )
 
 
@@ -77,7 +80,7 @@ class ApiError(ClientError):
 
     @property
     def is_not_found(self) -> bool:
-        """Whether there is no such thing, or not any more."""
+        """Whether it does not exist, or was deleted."""
         return self.status in (404, 410)
 
 
@@ -86,7 +89,7 @@ class UnexpectedResponse(ClientError):
 
     def __init__(self, detail: str) -> None:
         super().__init__(
-            f"The answer of the gateway {detail}: it may be of another version than this command line.",
+            f"The answer of the gateway {detail}. Gateway and command line may have different versions.",
             hint="`holdfast restart` starts the gateway of this version.",
         )
 

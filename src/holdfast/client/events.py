@@ -35,7 +35,7 @@ class EventReceived(msgspec.Struct, frozen=True):
 
     @property
     def version(self) -> int:
-        """Its place in the session: the cursor to go on after it."""
+        """Its version in the session: the cursor to continue after it."""
         return self.record.version
 
 
@@ -77,7 +77,7 @@ def follow_events(items: Iterator[RecordItem]) -> Iterator[StreamItem]:
 
 
 def stored_records(client: HttpClient, session: str, *, after: int, page: int = PAGE) -> Iterator[RecordReceived]:
-    """Everything after the cursor that is stored now, so many records a request."""
+    """Everything after the cursor that is stored now; `page` is the number of records per request."""
     more = True
     while more:
         found = client.get(f"/v1/sessions/{session}/events", after=after, limit=page)
@@ -150,7 +150,7 @@ def _item(kind: str, data: bytes, after: int) -> RecordReceived | TextDelta | No
             case _:
                 return None
     except (ValueError, UnexpectedResponse, TypeError) as error:
-        raise ConnectionLost("What came is not an event stream of ours.") from error
+        raise ConnectionLost("The answer is not an event stream of Holdfast.") from error
 
 
 # --- the board ------------------------------------------------------------------------------------

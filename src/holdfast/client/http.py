@@ -103,7 +103,7 @@ def parsed(body: bytes) -> Any:
 
 
 class HttpClient:
-    """The gateway of a home. Reads its address anew for every request, because it may have moved.
+    """The gateway of a home. Reads its address for every request, because it may have changed.
 
     `read` and `post` wait for a gateway that was reached before and is away, as long as the patience lasts. A command
     carries the same id in every try, so it is carried out once.
@@ -317,7 +317,7 @@ class HttpClient:
             return GatewayNotRunning(self.home.path)
         message, hint = _error_of(response.body())
         if response.status == 503:
-            return ConnectionLost(message or "The gateway is too busy or about to end.")
+            return ConnectionLost(message or "The gateway is too busy, or is shutting down.")
         return ApiError(response.status, message or f"The gateway answered {response.status}.", hint=hint)
 
     def _compare(self, version: str) -> None:

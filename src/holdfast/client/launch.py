@@ -61,8 +61,8 @@ def start(client: HttpClient, *, port: int | None = None, seconds: float = START
     """Start a gateway in the background and wait until one answers."""
     if in_task():
         raise StartFailed(
-            "No gateway is running, and a command of a task does not start one: it would end with the task.",
-            hint="start it from outside with `holdfast serve`.",
+            "No gateway is running, and a command in a task does not start one: it would end with the task.",
+            hint="Start it in a terminal with `holdfast restart`.",
         )
     umask = _prepare(client.home)
     log_from = _log_size(client.home)
@@ -82,7 +82,7 @@ def start(client: HttpClient, *, port: int | None = None, seconds: float = START
         if _owner(client.home) == child.pid:
             raise StartFailed(
                 f"The gateway (pid {child.pid}) is still starting after {seconds:.0f} s.",
-                hint="the first start of a new version migrates the home; `holdfast logs` shows how far it is.",
+                hint="The first start of a new version migrates the data; `holdfast logs` shows the progress.",
             )
         raise _failed(client.home, log_from, f"it did not answer within {seconds:.0f} s")
     finally:
@@ -101,7 +101,7 @@ def stop(client: HttpClient) -> Address:
         if time.monotonic() > deadline:
             raise StopFailed(
                 f"The gateway (pid {pid}) has not ended within {STOP_SECONDS:.0f} s.",
-                hint=f"`holdfast logs` may say why; `kill -9 {pid}` ends it, and nothing stored is lost.",
+                hint=f"`holdfast logs` may say why. `kill -9 {pid}` ends it; nothing stored is lost.",
             )
         time.sleep(POLL_SECONDS)
     assert address is not None
@@ -191,7 +191,7 @@ def _failed(home: Home, log_from: int, what: str, *, exit_code: int | None = Non
     with home.log.open("rb") as log:
         log.seek(max(log_from, _log_size(home) - LOG_TAIL))
         lines = log.read().decode("utf-8", "replace").splitlines()
-    more = "`holdfast logs` and `holdfast doctor` say more."
+    more = "See `holdfast doctor` and `holdfast logs`."
     for line in reversed(lines):
         message, hint = _entry(line)
         if message.startswith(COULD_NOT_START):
@@ -199,7 +199,7 @@ def _failed(home: Home, log_from: int, what: str, *, exit_code: int | None = Non
     said = [line.strip().removeprefix("error: ") for line in lines if line.strip() and not _entry(line)[0]]
     if not said and _disk_is_full(home):  # then the log has no space for the reason
         full = f"{START_FAILED} {what}, and the disk that holds {home.path} is full."
-        return StartFailed(full, hint="free some space, then try again; nothing was lost.", exit_code=exit_code)
+        return StartFailed(full, hint="Free some space, then try again; nothing was lost.", exit_code=exit_code)
     reason = "\n".join(said[-6:]) or f"{what}."
     return StartFailed(f"{START_FAILED} {reason}", hint=more, exit_code=exit_code)
 

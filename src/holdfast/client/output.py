@@ -1,6 +1,6 @@
 """Reading the output of a task: all there is, then whatever comes, by offset.
 
-The offset is the cursor: after a cut or a restart of the gateway it goes on there, so nothing is left out and
+The offset is the cursor: after a cut or a restart of the gateway it continues there, so nothing is left out and
 nothing comes twice. What was dropped from a long output is said, never passed over.
 """
 

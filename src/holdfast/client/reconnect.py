@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Disconnected(msgspec.Struct, frozen=True):
-    """The gateway cannot be reached; it is waited for up to so many seconds."""
+    """The gateway cannot be reached; the client waits for it up to this many seconds."""
 
     seconds: float
 

@@ -1,4 +1,4 @@
-"""Sessions: begin and continue conversations, list and change them."""
+"""Sessions: start and continue conversations, list and change them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 WhatRuns = Literal["keep", "stop"]
 NOTE_SECONDS = 3_700.0
-"""An agent may take its time for a note before a reset; `summary_timeout` ends it before."""
+"""How long a reset may take, with the note that the agent writes first; `summary_timeout` ends that earlier."""
 
 
 class SessionApi:
-    """What can be asked and told about sessions. Ids may be shortened to a unique prefix of 4 characters."""
+    """Queries and commands about sessions. An ID may be shortened to a unique prefix of 4 or more characters."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -34,7 +34,7 @@ class SessionApi:
         limit: int = 50,
         before: str = "",
     ) -> SessionPage:
-        """A page of the list, pinned ones first, then newest first; `before` is `next` of the page before."""
+        """A page of the list, pinned ones first, then newest first; `before` is `next` of the previous page."""
         return self._client.read(
             SessionPage,
             "/v1/sessions",
@@ -61,33 +61,33 @@ class SessionApi:
         title: str | None = None,
         id: str | None = None,
     ) -> Accepted:
-        """Begin a session, at once with its first message if there is a text."""
+        """Create a session; a text becomes its first message."""
         return self._client.post(
             Accepted, "/v1/sessions", id=id, text=text, profile=profile, model=model, cwd=cwd, title=title
         )
 
     def send(self, session: str, text: str, *, mode: InputMode = "queue", id: str | None = None) -> Accepted:
-        """Say something. While a turn runs it waits (`queue`), joins it (`steer`) or stops it (`interrupt`)."""
+        """Send a message. While a turn is running it waits (`queue`), joins it (`steer`) or stops it (`interrupt`)."""
         return self._client.post(Accepted, f"{_path(session)}/messages", id=id, text=text, mode=mode)
 
     def stop(self, session: str, *, turn: int | None = None) -> Accepted:
-        """End the running turn, or only that one; queued messages stay."""
+        """Stop the running turn, or only the given one; queued messages stay."""
         return self._client.post(Accepted, f"{_path(session)}/stop", turn=turn)
 
     def choose_agent(self, session: str, *, profile: str | None = None, model: str | None = None) -> Accepted:
-        """Go on with another profile, or with another model of it."""
+        """Continue with another profile or model."""
         return self._client.post(Accepted, f"{_path(session)}/agent", profile=profile, model=model)
 
     def rename(self, session: str, title: str) -> Accepted:
-        """Give it another title."""
+        """Change the title."""
         return self._client.post(Accepted, _path(session), method="PATCH", title=title)
 
     def fork(self, session: str, *, version: int | None = None, title: str | None = None) -> Accepted:
-        """Begin a new session with everything up to a version of this one, by default all of it."""
+        """Create a copy of the session, up to a version; by default of everything."""
         return self._client.post(Accepted, f"{_path(session)}/fork", version=version, title=title)
 
     def undo(self, session: str) -> Accepted:
-        """Take the last turn out of what the model sees; it stays in the log."""
+        """Hide the last turn from the model; it stays in the log."""
         return self._client.post(Accepted, f"{_path(session)}/undo")
 
     def repeat(
@@ -97,11 +97,11 @@ class SessionApi:
         return self._client.post(Accepted, f"{_path(session)}/repeat", id=id, turn=turn, text=text)
 
     def archive(self, session: str, *, running: WhatRuns | None = None) -> Accepted:
-        """Take it out of the list; nothing is deleted. `running` says what becomes of what still runs."""
+        """Hide it from the list; nothing is deleted. `running`: keep or stop its running commands."""
         return self._client.post(Accepted, f"{_path(session)}/archive", running=running)
 
     def restore(self, session: str) -> Accepted:
-        """Bring an archived session back."""
+        """Restore an archived session."""
         return self._client.post(Accepted, f"{_path(session)}/restore")
 
     def delete(self, session: str, *, running: WhatRuns | None = None) -> Accepted:
@@ -109,19 +109,19 @@ class SessionApi:
         return self._client.post(Accepted, _path(session), method="DELETE", running=running)
 
     def compact(self, session: str, *, instructions: str = "") -> Accepted:
-        """Make the context shorter now: a summary takes the place of its oldest turns."""
+        """Shorten the context now: a summary replaces its oldest turns."""
         return self._client.post(Accepted, f"{_path(session)}/compact", instructions=instructions)
 
     def reset(self, session: str, *, running: WhatRuns | None = None, note: bool = False) -> Accepted:
-        """Open a new chapter: the model's context begins anew, nothing is deleted."""
+        """Start a new chapter with an empty context; nothing is deleted."""
         return self._client.post(Accepted, f"{_path(session)}/reset", seconds=NOTE_SECONDS, running=running, note=note)
 
     def undo_reset(self, session: str) -> Accepted:
-        """Let the model see the chapter before again, too."""
+        """Let the model see the previous chapter again, too."""
         return self._client.post(Accepted, f"{_path(session)}/reset/undo")
 
     def reset_status(self, session: str) -> ResetOutlook:
-        """When it is reset by itself, and what stands in the way."""
+        """When it is reset automatically, and what postpones that."""
         from holdfast.schemas.chapters import ResetOutlook
 
         return self._client.read(ResetOutlook, f"{_path(session)}/reset")
@@ -133,7 +133,7 @@ class SessionApi:
         return self._client.read(ModelContext, f"{_path(session)}/context", texts=texts)
 
     def search(self, text: str, *, limit: int = 50) -> SearchPage:
-        """Where a text was said, newest first."""
+        """Search all conversations for a text, newest first."""
         return self._client.read(SearchPage, "/v1/search", q=text, limit=limit)
 
     def pages(self, *, archived: bool = False) -> Iterator[SessionPage]:

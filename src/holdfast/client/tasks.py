@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 20
 PIECE = 16_384
-"""So many characters are typed at once; the gateway takes 65,536."""
+"""How many characters are sent in one request; the gateway takes 65,536."""
 
 
 class TaskApi:
-    """What can be asked and told about tasks. Ids may be shortened to a unique prefix of 4 characters."""
+    """Queries and commands about tasks. An ID may be shortened to a unique prefix of 4 or more characters."""
 
     def __init__(self, client: HttpClient) -> None:
         self._client = client
@@ -73,7 +73,7 @@ class TaskApi:
         lifetime: Lifetime = "persist",
         stdin: bool = False,
     ) -> TaskAccepted:
-        """Run a command that outlives the gateway: a text for the shell, or its words."""
+        """Run a command that outlives the gateway: a shell command line, or a list of arguments."""
         words = None if isinstance(command, str) else list(command)
         return self._client.post(
             TaskAccepted,
@@ -97,7 +97,7 @@ class TaskApi:
         title: str | None = None,
         session: str | None = None,
     ) -> TaskAccepted:
-        """Let an agent work on something in the background, in a session of its own that has the task's id."""
+        """Start an agent in the background, in its own session, whose ID is the task's."""
         return self._client.post(
             TaskAccepted,
             "/v1/tasks/agents",
@@ -109,27 +109,27 @@ class TaskApi:
         )
 
     def detach(self, session: str) -> TaskAccepted:
-        """Make the running turn of a session a task; 409 when none runs."""
+        """Make the running turn of a session a task; 409 if none is running."""
         return self._client.post(TaskAccepted, f"/v1/sessions/{quote(session)}/detach")
 
     def output(self, id: str, *, raw: bool = False, offset: int = 0, tail: int = 0) -> Iterator[OutputPiece]:
-        """The output so far, from an offset on or the last lines: clean text, or the bytes as they were written."""
+        """The output so far, from an offset on or only the last lines; as clean text, or unchanged with `raw`."""
         return stored_output(self._client, quote(id), raw=raw, offset=offset, tail=tail)
 
     def follow_output(self, id: str, *, raw: bool = False, offset: int = 0, tail: int = 0) -> Iterator[OutputItem]:
-        """The output so far and what comes, until the task has ended; a gateway that is away is waited for."""
+        """The output so far and new output, until the task has ended; waits for a gateway that restarts."""
         return follow_output(self._client, quote(id), raw=raw, offset=offset, tail=tail, patience=self._client.patience)
 
     def search_output(
         self, id: str, text: str, *, offset: int = 0, limit: int = 100, context: int = 200
     ) -> OutputMatches:
-        """Where its output has a text, in either case; while there is `more`, go on with `next` as the offset."""
+        """Search its output, in upper or lower case. If there is `more`, continue with `next` as the offset."""
         return self._client.read(
             OutputMatches, f"{_path(id)}/output/search", q=text, offset=offset, limit=limit, context=context
         )
 
     def wait(self, id: str, *, seconds: float = math.inf) -> TaskView:
-        """The task when it has ended, or as it is after so many seconds; a gateway that is away is waited for."""
+        """The task when it has ended, or as it is after this many seconds; waits for a gateway that restarts."""
         deadline = time.monotonic() + seconds
         while True:
             left = math.ceil(max(0.0, min(WAIT_SECONDS, deadline - time.monotonic())))
@@ -138,7 +138,7 @@ class TaskApi:
                 return task
 
     def stop(self, id: str, *, force: bool = False) -> TaskAccepted:
-        """Ask it to end, after 5 s by force; with `force` at once."""
+        """Stop it, forced after 5 s; with `force` at once."""
         return self._client.post(TaskAccepted, f"{_path(id)}/stop", force=force)
 
     def rerun(self, id: str, *, env: dict[str, str] | None = None) -> TaskAccepted:
@@ -146,7 +146,7 @@ class TaskApi:
         return self._client.post(TaskAccepted, f"{_path(id)}/rerun", env=env)
 
     def write(self, id: str, text: str, *, close: bool = False) -> WriteResult:
-        """Type something into a command that keeps its input open, and close its input if it took all of it."""
+        """Write to the input of a command that keeps it open; `close` closes it if everything was taken."""
         taken = 0
         for start in range(0, len(text), PIECE):
             written = self._write(id, text[start : start + PIECE])
@@ -164,15 +164,15 @@ class TaskApi:
         )
 
     def pin(self, id: str, *, pinned: bool = True) -> TaskAccepted:
-        """Keep it whatever is pruned, or not any more."""
+        """Protect it from pruning, or remove the protection."""
         return self._client.post(TaskAccepted, f"{_path(id)}/pin", pinned=pinned)
 
     def stale(self) -> TaskPage:
-        """What runs and is at no work that anybody waits for."""
+        """Running commands that nobody seems to need."""
         return self._client.read(TaskPage, "/v1/tasks/stale")
 
     def search(self, text: str, *, limit: int = 50) -> OutputHits:
-        """In which outputs a text was found, newest first."""
+        """Search the output of all tasks for a text, newest first."""
         return self._client.read(OutputHits, "/v1/tasks/search", q=text, limit=limit)
 
     def prune(
@@ -184,7 +184,7 @@ class TaskApi:
         state: TaskOutcome | None = None,
         confirm: bool = False,
     ) -> PruneResult:
-        """Delete ended tasks for which all conditions hold; without `confirm` only say which."""
+        """Delete ended tasks that match all conditions; without `confirm` only list them."""
         return self._client.post(
             PruneResult,
             "/v1/tasks/prune",

@@ -110,7 +110,7 @@ def _line(stream: BufferedReader) -> str:
 def _status(line: str) -> int:
     parts = line.split(" ", 2)
     if len(parts) < 2 or not parts[0].startswith("HTTP/1.") or not parts[1].isdecimal():
-        raise ProtocolError("what answers there does not speak HTTP")
+        raise ProtocolError("the server there does not speak HTTP")
     return int(parts[1])
 
 
@@ -118,11 +118,11 @@ def _number(text: str, base: int) -> int:
     try:
         return int(text, base)
     except ValueError:
-        raise ProtocolError("what answers there does not speak HTTP") from None
+        raise ProtocolError("the server there does not speak HTTP") from None
 
 
 def _exactly(stream: BufferedReader, length: int) -> Iterator[bytes]:
-    """So many bytes, passed on as they come: what arrived before a cut is not lost."""
+    """Exactly `length` bytes, passed on as they arrive: what arrived before a cut is not lost."""
     while length > 0:
         piece = stream.read1(length)
         if not piece:

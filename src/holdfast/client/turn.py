@@ -14,7 +14,7 @@ from holdfast.domain.transcript_items import AnyItem, Change, MessageItem, Notic
 from holdfast.schemas.sessions import Accepted
 
 BEFORE = 2
-"""So many records before the accepted version the message itself is among those that are read."""
+"""How many records before the accepted version to start at, so that the message itself is read."""
 
 
 @dataclass(frozen=True, slots=True)

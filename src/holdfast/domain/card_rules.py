@@ -60,7 +60,7 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: Actor, now: in
     if not card.exists:
         raise NotFound(f"There is no card {card.id}.", hint="`holdfast card list` lists them.")
     if card.status == "archived" and not isinstance(command, RetryCard | MoveCard | CommentCard):
-        raise Conflict("It is archived.", hint=f"`holdfast card retry {card.label}` brings it back.")
+        raise Conflict("It is archived.", hint=f"`holdfast card retry {card.label}` restores it.")
     match command:
         case EditCard():
             return [_edit(card, command, by)]
@@ -87,7 +87,7 @@ def decide_card(card: Card, command: CardCommand, *, id: str, by: Actor, now: in
             return [*end_run(card, f"blocked by {by}"), block]
         case UnblockCard(text=text, fresh=fresh):
             if card.status != "blocked":
-                raise Conflict(_not_blocked(card, now))
+                raise _not_blocked(card, now)
             return [*_said(card, text, id, by), CardUnblocked(card=card.id, by=by, fresh=fresh)]
         case RetryCard(text=text, fresh=fresh):
             if card.run is not None:
@@ -176,7 +176,7 @@ def _move(card: Card, command: MoveCard, by: Actor, now: int) -> list[CardEvent]
         hint = "Use the commands to block, complete, archive or start it."
         raise Rejected(f"A card is not moved to {command.status} by hand.", hint=hint)
     if (command.status == "scheduled") != (command.at is not None):
-        raise Rejected("`at` goes with `scheduled`, and only with that.")
+        raise Rejected("`at` is only for the status `scheduled`, which needs it.")
     if command.at is not None and command.at <= now:
         raise Rejected("That time has passed.")
     if card.status == command.status and command.at is None:
@@ -189,15 +189,18 @@ def _move(card: Card, command: MoveCard, by: Actor, now: int) -> list[CardEvent]
     return [*end_run(card, f"moved to {command.status} by {by}"), moved]
 
 
-def _not_blocked(card: Card, now: int) -> str:
+def _not_blocked(card: Card, now: int) -> Conflict:
     if card.run is not None:
         running = duration(now - card.run.at.at)
-        return f"It is not blocked: it has been running for {running}. A comment reaches its worker."
-    return f"It is not blocked; it has been {card.status} for {duration(now - card.moved.at)}."
+        return Conflict(f"It is not blocked: it has been running for {running}. A comment reaches its worker.")
+    return Conflict(
+        f"It is not blocked; it has been {card.status} for {duration(now - card.moved.at)}.",
+        hint=f"`holdfast card retry {card.label}` runs it again.",
+    )
 
 
 def follower_note(card: Card, event: CardEvent) -> str:
-    """Return what the sessions that follow a card are told of an event; empty if nothing."""
+    """Return the note for sessions that follow a card; empty if the event is not for them."""
     match event:
         case CardBlocked(block_kind=kind, reason=reason):
             return f"Card {card.label} ({card.title}) is blocked ({block_words(kind)}): {reason}"

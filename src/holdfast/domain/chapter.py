@@ -61,7 +61,7 @@ def summary_note(event: SummaryWritten) -> str:
     if event.covers_step:
         before = f"of turns up to {event.covers_turn - 1} and " if event.covers_turn > 1 else ""
         covered = f"{before}of your work in turn {event.covers_turn} up to step {event.covers_step}, which is"
-    return f"{how} {covered} not in your context any more (the tool `recall` searches it):\n{event.summary}"
+    return f"{how} {covered} no longer in your context (the tool `recall` searches it):\n{event.summary}"
 
 
 # --- the fold -----------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def trimmed(result: ToolResult, *, above: int, keep: int) -> ToolResult:
         left = f"[… {whole - 2 * half:,} of {whole:,} characters left out; {read_again} …]"
         output = f"{result.output[:half]}\n{left}\n{result.output[-half:]}"
     else:
-        output = f"[This result of {whole:,} characters is not in your context any more; {read_again}.]"
+        output = f"[This result of {whole:,} characters is no longer in your context; {read_again}.]"
     return ToolResult(result.turn, result.call, result.tool, result.outcome, output, result.step, whole)
 
 

@@ -313,7 +313,7 @@ def _send(session: Session, text: str, received: InputReceived) -> list[AnyEvent
 
 def _not_blank(text: str) -> None:
     if not text.strip():
-        raise Rejected("The message is empty.", hint="Write something, for example: say hello")
+        raise Rejected("The message is empty.", hint="Write a text.")
 
 
 def _title_not_blank(title: str) -> None:

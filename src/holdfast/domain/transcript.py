@@ -201,7 +201,7 @@ class Transcript:
                 changes = self._cut_off(record.at)
                 turn.is_suspended = False
             case TurnSuspended():
-                turn.is_suspended = True  # how far its request came is told at the next start
+                turn.is_suspended = True  # how far its request came is reported at the next start
             case StopRequested():
                 turn.is_stopping = True
             case TurnBackgrounded():

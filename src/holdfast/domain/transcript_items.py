@@ -59,7 +59,7 @@ MessageState = Literal["queued", "taken", "joined", "withdrawn"]
 """Waiting in the queue, taken by a turn that began with it, joined a turn that ran, or taken back by a person."""
 StepState = Literal["live", "done", "cut", "failed"]
 CallState = Literal["pending", "running", "done", "started", "failed", "stopped", "unknown"]
-"""`started`: what it started goes on in the background. `unknown`: it may or may not have happened."""
+"""`started`: what it started continues in the background. `unknown`: it may or may not have happened."""
 SummaryState = Literal["running", "done", "failed"]
 NoticeEvent = (
     SessionCreated
@@ -226,7 +226,7 @@ class WaitItem(TranscriptItem, tag="wait"):
 
 
 class ChapterItem(TranscriptItem, tag="chapter"):
-    """A reset: the model's context begins anew here."""
+    """A reset: the model's context is empty from here on."""
 
     chapter: int
     rule: ResetRule
@@ -271,7 +271,7 @@ class TurnEndItem(TranscriptItem, tag="turn_end"):
     output_tokens: int
     cost: float | None
     undone: bool = False
-    """The model does not see this turn any more."""
+    """The model no longer sees this turn."""
 
 
 class NoticeItem(TranscriptItem, tag="notice"):

@@ -50,7 +50,7 @@ def sentence(text: str, happened: EventRef | Record) -> Sentence:
 # --- sessions -----------------------------------------------------------------------------------
 
 SHOWN = 80
-ENDED = {"done": "finished", "failed": "failed", "stopped": "was stopped"}
+ENDED = {"done": "finished", "failed": "failed", "stopped": "was stopped", "lost": "was lost"}
 
 
 def why(session: Session, *, now: int) -> list[Sentence]:
@@ -74,7 +74,7 @@ def why(session: Session, *, now: int) -> list[Sentence]:
     if session.limited_at is not None:
         sentences += [sentence(text, session.limited_at) for text in describe(session.rights)]
     if session.archived_at is not None:
-        sentences.append(sentence("It is archived; a message brings it back.", session.archived_at))
+        sentences.append(sentence("It is archived; a message restores it.", session.archived_at))
     return sentences
 
 
@@ -90,7 +90,7 @@ def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
     elif turn.suspended:
         text = f"Turn {turn.number} is suspended ({turn.suspended}); it resumes when a gateway is running."
     elif turn.asked:
-        again = f", attempt {turn.attempts}" if turn.attempts > 1 else ""
+        again = f", request {turn.attempts}" if turn.attempts > 1 else ""
         text = f"Turn {turn.number} has been waiting for model {turn.model} for {since} (step {turn.step}{again})."
     elif turn.open_calls:
         names = ", ".join(_named(open_call.call) for open_call in turn.open_calls.values())
@@ -157,13 +157,13 @@ def why_card(card: Card, reason: str, session: Session | None, *, now: int) -> l
         text = f"It has been running for {since}: {where}.{doing}{note}"
         found.append(sentence(text, run.at))
     elif reason:
-        found.append(sentence(f"{reason} (For {since}.)", card.moved))
+        found.append(sentence(f"{reason} It has been in this column for {since}.", card.moved))
     else:
         found.append(sentence("Nothing blocks it; it is being started now.", card.moved))
     if card.rights is not None:
         found += [Sentence(text, 1, card.created_at) for text in describe(card.rights)]
     if card.runs and card.runs[-1].started.fresh_reason:
-        text = f"Its last run began with a fresh session: {card.runs[-1].started.fresh_reason}."
+        text = f"Its last run started a new session: {card.runs[-1].started.fresh_reason}."
         found.append(sentence(text, card.runs[-1].at))
     for one in reversed(card.runs[-RUNS:]):
         if one.finished is not None and one.ended is not None:
@@ -311,7 +311,7 @@ def _state(records: list[Record], started: TaskStarted, now: int, activity: str)
                 return [sentence(f"It has been working again for {since}, in turn {turn} of {_at(started)}.", record)]
             case ProcessStarted(pid=pid):
                 doing = f" and is {activity}" if activity else ""
-                return [sentence(f"It has been running for {since} as pid {pid}{doing}.", record)]
+                return [sentence(f"The command has been running for {since} as pid {pid}{doing}.", record)]
             case TaskStarted() if started.task_kind != "process":
                 return [sentence(f"Its agent has been working for {since} in {_at(started)}.", record)]
             case TaskStarted():
@@ -327,7 +327,7 @@ def _at(started: TaskStarted) -> str:
 
 
 def _ending(record: Record, end: TaskFinished, now: int) -> list[Sentence]:
-    found = [sentence(f"It ended as {end.outcome} {duration(now - record.at)} ago: {end.reason}.", record)]
+    found = [sentence(f"The task {ENDED[end.outcome]} {duration(now - record.at)} ago: {end.reason}.", record)]
     evidence = end_evidence(end.end)
     if evidence and evidence not in end.reason:
         found.append(sentence(f"Evidence: {evidence}.", record))
@@ -363,7 +363,7 @@ def _beginning(record: Record, started: TaskStarted, now: int) -> Sentence:
         return sentence(f"{text} and left these processes behind: {left}", record)
     waited = ", and a turn waited for it" if started.foreground else ""
     return sentence(
-        f"It was started {duration(now - record.at)} ago by {started.by}{origin}{waited}: {started.title}", record
+        f"The task was started {duration(now - record.at)} ago by {started.by}{origin}{waited}: {started.title}", record
     )
 
 
@@ -372,10 +372,10 @@ def _lifetime(started: TaskStarted, at: int) -> str:
         return ""
     match started.lifetime:
         case "chapter":
-            return "It may live until the next reset of its session."
+            return "Lifetime: until the next reset of its session."
         case "session":
-            return "It may live until its session is archived or deleted."
+            return "Lifetime: until its session is archived or deleted."
         case "until":
-            return f"It may live until {duration((started.until or at) - at)} after its start."
+            return f"Lifetime: {duration((started.until or at) - at)} from its start."
         case _:
-            return "It may live until it ends or is stopped."
+            return "Lifetime: until it ends or is stopped."

@@ -37,7 +37,7 @@ from holdfast.domain.transcript_text import (
 from holdfast.store.contract import Store
 
 PAGE = 1000
-"""So many records are read and written at a time, and others have their turn in between."""
+"""How many records are read and written at a time; others have their turn in between."""
 AUTHORS: dict[InputSource, str] = {"message": "You", "comment": "Comment", "run": "Board", "reminder": "Board"}
 WAITS: dict[Purpose, str] = {
     "question": "Question",

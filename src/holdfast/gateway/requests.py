@@ -25,6 +25,7 @@ from holdfast.store.rows import CardRow, SessionRow, TaskRow, TitledWait
 BODY_LIMIT = 8 * 1024 * 1024
 COMMAND_ID = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
 ID = re.compile(r"[0-9a-f]{4,32}\Z")
+SHORT_ID = re.compile(r"[0-9a-f]{1,3}\Z")
 C = TypeVar("C", bound=Command)
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -133,7 +134,7 @@ async def session_of(request: Request) -> SessionRow:
 
 async def task_of(request: Request) -> TaskRow:
     """Return the task that the path names."""
-    prefix = _checked(request.path_params["id"], "task", hint="`holdfast tasks` lists them.")
+    prefix = _checked(request.path_params["id"], "task", hint="`holdfast tasks history` lists them.")
     return await gateway_of(request).store.task(prefix)
 
 
@@ -152,12 +153,19 @@ async def find_session(gateway: Gateway, prefix: str) -> SessionRow:
 
 async def find_wait(gateway: Gateway, prefix: str) -> TitledWait:
     """Return the wait with this id or unique prefix."""
-    return await gateway.store.wait(_checked(prefix, "wait", hint="`holdfast inbox` lists what waits."))
+    return await gateway.store.wait(
+        _checked(prefix, "question or an approval", hint="`holdfast inbox` lists what waits.")
+    )
 
 
 def _checked(prefix: str, noun: str, *, hint: str) -> str:
     if not ID.match(prefix):
-        raise NotFound(f"{prefix[:80]!r} is not the id of a {noun}.", hint=hint)
+        what = (
+            "it is too short; use 4 or more characters"
+            if SHORT_ID.match(prefix)
+            else "an ID has the characters 0-9 and a-f"
+        )
+        raise NotFound(f"{prefix[:80]!r} is not the ID of a {noun}: {what}.", hint=hint)
     return prefix
 
 

@@ -38,12 +38,12 @@ class Welcome:
             show_in_browser(home, link)
 
 
-def _who_answers(profiles: Profiles) -> str:
-    """Return a sentence about the default profile."""
+def _who_answers(profiles: Profiles, program: str) -> str:
+    """Return what answers in new sessions, and how to add a model if there is none."""
     name = profiles.default
     model = profiles.settings.profiles[name].model
-    if model == DEMO:
-        return "No model was found, so the demo agent answers: a script, no AI. `holdfast models` shows how to add one."
+    if model == DEMO and not profiles.detected:
+        return f"No model was found, so the demo agent answers: a script, no AI.\nAdd a model: {program} models"
     how = next((found.how for found in profiles.detected if found.provider == name), "set in config.toml")
     return f"New sessions use the profile {name} with {model}: {how}."
 
@@ -73,16 +73,19 @@ def show_in_browser(home: Home, link: str) -> None:
 def print_welcome(home: Home, gateway: Gateway, link: str) -> None:
     """Print where it runs and what can be done now."""
     program = _program(home)
-    dashboard = f"Dashboard (link works once, for 10 minutes): {link}\nLater: " if link else "Dashboard: "
+    dashboard = f"Dashboard (the link works once, for 10 minutes):\n  {link}\nA new link: " if link else "Dashboard: "
     sys.stdout.write(
-        f"Holdfast {__version__} is running at {gateway.url} (home {home.path}).\n"
-        f"{_who_answers(gateway.profiles)}\n"
+        f"Holdfast {__version__} is running at {gateway.url}\n"
+        f"Home: {home.path}\n"
+        f"{_who_answers(gateway.profiles, program)}\n"
         f"{dashboard}{program} open\n"
+        "\n"
         "Try this in another terminal, with the demo agent:\n"
         f'  {program} run --profile demo "say hello"\n'
-        f'  {program} run --profile demo --detach "slow 30 one two three four five six"\n'
-        "then kill this gateway (kill -9), start it again, and look:\n"
+        f'  {program} run --profile demo --detach "slow 30 one two three four"\n'
+        "Then kill this gateway (kill -9), start it again, and look:\n"
         f"  {program} sessions log ID\n"
-        "Ctrl-C ends the gateway. Agent turns resume at the next start; commands keep running meanwhile.\n"
+        "\n"
+        "Ctrl-C ends the gateway: turns resume at the next start, commands keep running.\n"
     )
     sys.stdout.flush()

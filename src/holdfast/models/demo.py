@@ -21,7 +21,7 @@ from holdfast.domain.history import TOKEN_SHIFT, AgentMessage, Message, Note, To
 from holdfast.models.model import ModelAnswer, ModelDelta, ModelError, ModelRequest, WantedCall
 from holdfast.timings import USUAL
 
-HELP = """I am the demo agent: a script, not an AI. I read your message line by line. These commands work:
+HELP = """I am the demo agent: a script, not an AI. I do what each line of your message says:
 
     say TEXT            answer with TEXT
     slow SECONDS TEXT   answer word by word, for this many seconds
@@ -41,12 +41,13 @@ HELP = """I am the demo agent: a script, not an AI. I read your message line by 
     leave               on a card: end the turn without a result
     crash               fail like a model whose provider is down
     hang                do nothing for a day
-    count               say how many of your messages I have seen, and quote the first
+    count               say how many of your messages I have seen
     echo                repeat your previous message
     recall TEXT         search this session, also from before a reset or a summary
     fill TOKENS         answer with this many words, to make the context long
-    summary fail|hang|ok   choose what my next summaries do
-    fail                fail like a broken model"""
+    summary fail|hang|ok  choose how my next summaries end
+    fail                fail like a broken model
+    help                show this list"""
 QUOTE = 400
 MAX_SLOW_SECONDS = 86_400.0
 MAX_FILL = 200_000
@@ -88,7 +89,7 @@ class DemoModel:
         if request.about:
             yield await _summary(request.about, self._hang_seconds)
             return
-        text, thinking, calls = "", "", list[WantedCall]()
+        text, thinking, calls, is_lost = "", "", list[WantedCall](), False
         reported = _report(request.messages)
         if reported:
             text = reported
@@ -100,10 +101,15 @@ class DemoModel:
                 continue
             hangs = line.verb == "hang" and not line.rest
             speech = TimedText("done", self._hang_seconds) if hangs else _speak(line, request.messages)
+            if speech is None:
+                is_lost, speech = True, TimedText(f"I do not know the command: {_quote(line.whole)}")
             async for piece in _say(speech, first=not (thinking if speech.is_thinking else text)):
                 delta = ModelDelta(thinking=piece) if speech.is_thinking else ModelDelta(piece)
                 text, thinking = text + delta.text, thinking + delta.thinking
                 yield delta
+        if is_lost:
+            text += f"\n{HELP}"
+            yield ModelDelta(f"\n{HELP}")
         asked = sum(map(message_size, request.messages)) if request.tokens is None else request.tokens
         usage = Usage(input_tokens=asked, output_tokens=len(text) >> TOKEN_SHIFT)
         yield ModelAnswer(text, thinking, calls=calls, finish_reason="tool_calls" if calls else "stop", usage=usage)
@@ -173,7 +179,8 @@ def _tool_call(line: Line) -> WantedCall | None:
     return None if found is None else WantedCall(found[0], json.dumps(found[1]))
 
 
-def _speak(line: Line, messages: list[Message]) -> TimedText:
+def _speak(line: Line, messages: list[Message]) -> TimedText | None:
+    """Return the answer to a line, or None if it is not a command."""
     users = [message.text for message in messages if isinstance(message, UserMessage)]
     match line.verb:
         case "say" if line.rest:
@@ -213,8 +220,10 @@ def _speak(line: Line, messages: list[Message]) -> TimedText:
                     hint="Send another message; the session still works.",
                 )
             )
+        case "help" if not line.rest:
+            return TimedText(HELP)
         case _:
-            return TimedText(f"I do not know how to {_quote(line.whole)}.\n{HELP}")
+            return None
 
 
 async def _summary(about: list[Message], hang_seconds: float) -> ModelAnswer:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 QUOTE = 400
 REMEMBERED = 40_000
-"""So many converted messages are kept, those of the conversation that was asked last in any case."""
+"""How many converted messages are kept; those of the latest conversation always are."""
 PART_SEPARATOR = {"openai": "", "anthropic": "\n\n"}
 """Between the parts of an answer: OpenAI cuts one string into pieces, Anthropic's blocks are paragraphs."""
 NOTE = "[note from the runtime] "

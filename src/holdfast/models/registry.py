@@ -16,7 +16,7 @@ from holdfast.settings import DEMO, ProviderSettings
 from holdfast.timings import USUAL, RuntimeTimings
 
 SHOWN = 5
-"""So many models of a provider are named where one was not understood."""
+"""How many models of a provider a message about an unknown one names."""
 CHANGE_CONFIG = "Change config.toml, then send a message to continue."
 
 

@@ -122,5 +122,5 @@ CommandState = Running | CommandOutcome
 def check_id(id: str) -> str:
     """Refuse an id that is not hexadecimal: it becomes a path."""
     if not ID.match(id):
-        raise Rejected(f"{id!r} is not the id of a task.")
+        raise Rejected(f"{id!r} is not the ID of a task.")
     return id

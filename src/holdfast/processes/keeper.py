@@ -414,7 +414,7 @@ def redirect_stdio() -> int:
 
 
 def write_if_open(pipe: int, text: str) -> bool:
-    """Write to a pipe; False if nobody reads it any more."""
+    """Write to a pipe; False if nobody reads it any longer."""
     try:
         os.write(pipe, text.encode("utf-8", "replace"))
     except OSError:

@@ -95,7 +95,7 @@ class OutputFile:
             regular = stat.S_ISREG(self.path.lstat().st_mode)
         except OSError:
             return ""
-        return "" if regular else f"{self.path.name} is no regular file any more, so nothing of it is shown"
+        return "" if regular else f"{self.path.name} is no longer a regular file, so it is not shown"
 
     def _stat(self) -> os.stat_result | None:
         try:

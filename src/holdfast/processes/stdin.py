@@ -29,7 +29,7 @@ async def write(spool: Spool, data: bytes, *, within: float) -> int:
                     break
                 await asyncio.sleep(PAUSE_SECONDS)
     except BrokenPipeError:
-        raise Conflict(f"The command {spool.id} does not read its input any more.") from None
+        raise Conflict(f"The command {spool.id} no longer reads its input.") from None
     finally:
         os.close(file)
     return done
@@ -50,14 +50,14 @@ def _open(spool: Spool) -> int:
         file = os.open(spool.stdin, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         if not stat.S_ISFIFO(os.fstat(file).st_mode):
             os.close(file)
-            raise Conflict(f"Something else stands in the place of the input of {spool.id}.")
+            raise Conflict(f"The input of {spool.id} was replaced by something else.")
         return file
     except FileNotFoundError:
         if _closed(spool).exists():
             raise Conflict(f"The input of {spool.id} was closed.") from None
         raise Rejected(f"The command {spool.id} has no input.") from None
     except OSError:
-        raise Conflict(f"Nobody reads the input of {spool.id} any more.") from None
+        raise Conflict(f"Nothing reads the input of {spool.id} any longer.") from None
 
 
 def _closed(spool: Spool) -> Path:

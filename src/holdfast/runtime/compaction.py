@@ -30,8 +30,8 @@ INSTRUCTIONS = """You are given a conversation between a user and an agent: you 
 in the place of the conversation, so whatever it leaves out is forgotten. Write, in the language of the conversation:
 what the user wants and what they decided, with their reasons; what was done and found out, with exact names, paths, \
 numbers and commands; what is still open, and what comes next. No preamble, nothing invented."""
-HAND_OVER = """The conversation is about to be closed and will be continued anew. Write the note that you want to \
-find then: what the user wants, what was decided and done, what is open, what comes next."""
+HAND_OVER = """The conversation is about to be closed and will be continued with an empty context. Write the \
+note that you want to find then: what the user wants, what was decided and done, what is open, what comes next."""
 IN_A_TURN = """You are in the middle of the work on turn {turn}. What the user said in that turn stays in your context \
 word by word: do not repeat it. Tell how far the work is."""
 log = logging.getLogger(__name__)

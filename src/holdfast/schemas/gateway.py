@@ -127,7 +127,7 @@ class DetectedModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelList(msgspec.Struct, frozen=True):
-    """What was detected on this machine."""
+    """The models that were found on this machine."""
 
     detected: list[DetectedModel]
 

@@ -43,8 +43,8 @@ class HomeLock:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
         raise Conflict(
-            f"Another Holdfast process (pid {_owner_pid(self._path)}) owns {self._home}.",
-            hint="`holdfast status` shows it, `holdfast shutdown` ends it, or use another --home.",
+            f"A gateway (pid {_owner_pid(self._path)}) is already running in {self._home}.",
+            hint="`holdfast open` opens its dashboard, `holdfast shutdown` ends it; or use another --home.",
         )
 
     def _open(self) -> None:

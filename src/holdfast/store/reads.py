@@ -121,7 +121,10 @@ class _Noun(Generic[R]):
         if len(found) == 1:
             return await self.look_up(fetch, found[0])
         if found:
-            raise Conflict(f"{prefix} fits several {self.name}s: {', '.join(found)}.", hint="Give more characters.")
+            raise Conflict(
+                f"{prefix} is the beginning of several {self.name} IDs: {', '.join(found)}.",
+                hint="Use more characters of the ID.",
+            )
         if await fetch.values("find_deleted", **_range(f"{self.name}/{prefix}")):
             raise Gone(f"{self.name.capitalize()} {prefix} was deleted.", hint=self.hint.replace("them", "the others"))
         raise NotFound(f"There is no {self.name} {prefix}.", hint=self.hint)
@@ -133,7 +136,7 @@ def _range(prefix: str) -> dict[str, str]:
 
 
 _SESSION = _Noun("session", SessionRow, "get_session", "find_sessions", "`holdfast sessions` lists them.")
-_TASK = _Noun("task", TaskRow, "get_task", "find_tasks", "`holdfast tasks` lists them.")
+_TASK = _Noun("task", TaskRow, "get_task", "find_tasks", "`holdfast tasks history` lists them.")
 _CARD = _Noun("card", CardRow, "get_card", "find_cards", "`holdfast card list` lists them.")
 _WAIT = _Noun("wait", TitledWait, "get_wait", "find_waits", "`holdfast inbox` lists what waits.")
 

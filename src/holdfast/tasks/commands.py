@@ -279,7 +279,7 @@ class CommandTasks:
             self._begin_requested.discard(task)
 
     async def _stop_at(self, task: str, until: int) -> None:
-        """Stop a task at this time of the wall clock; the loop's own clock stands still while the machine sleeps."""
+        """Stop a task at this time of the wall clock; the loop's own clock stops while the machine sleeps."""
         while (now := self._clock.now()) < until:
             left = (until - now) / 1000
             await asyncio.sleep(min(left, self._timings.clock))

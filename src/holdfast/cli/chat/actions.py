@@ -31,14 +31,14 @@ from holdfast.schemas.chapters import RunningTaskView
 
 MOST_LINES = 400
 KEYS = (
-    ("Enter", "send; while the agent works the message waits in its queue"),
+    ("Enter", "send; while the agent works, the message waits in the queue"),
     ("Alt-Enter", "a new line (also Esc, Enter)"),
-    ("@", "name a file of the session's directory; Tab completes"),
-    ("Ctrl-C", "stop the turn; with none, clear the line"),
-    ("Ctrl-D", "leave; the work continues"),
-    ("Ctrl-O  Ctrl-T", "open the last tool call, the last thinking"),
+    ("@", "insert a file of the session's directory; Tab completes"),
+    ("Ctrl-C", "stop the turn; if none is running, clear the line"),
+    ("Ctrl-D", "leave; the agent continues"),
+    ("Ctrl-O  Ctrl-T", "show the last tool call, the last thinking"),
 )
-NOTHING_SAID = NoticeBlock("Nothing was said here yet.")
+NOTHING_SAID = NoticeBlock("This session has no messages yet.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _run(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slas
             return Detached(_detach(client, ref.session))
         case "start":
             address = ensure(client).address
-            return [NoticeBlock(f"a gateway runs at {address.url} (pid {address.pid})")]
+            return [NoticeBlock(f"a gateway is running at {address.url} (pid {address.pid})")]
         case "resume":
             return attach.attach(client, argument.lower(), cursors)
         case "new":
@@ -128,7 +128,7 @@ def _export_line(session: str, name: str) -> str:
     except RuntimeError as error:  # `~name` of an unknown user
         raise CliError(f"{name}: {error}") from error
     if path.is_file():
-        raise CliError(f"{path} is there already; name another file.")
+        raise CliError(f"{path} exists already; name another file.")
     form = "jsonl" if path.suffix == ".jsonl" else "markdown"
     return f'sessions export --format {form} --output "{path}" {session}'
 
@@ -184,7 +184,7 @@ def _new(client: Client, ref: SessionRef, view: View, slash: Slash) -> Outcome:
 def _reset(client: Client, session: str, view: View, slash: Slash) -> Outcome:
     """Reset the session. First ask about running commands, unless the reset would be refused anyway."""
     if view.turn is not None or view.queue:
-        return [NoticeBlock("It is at work, and a reset cuts nothing: /stop first, or wait.", "warning")]
+        return [NoticeBlock("A turn is running. Wait for its end, or /stop it first.", "warning")]
     running = [] if slash.running else client.sessions.reset_status(session).running
     if running:
         return _choose(running, slash, "k keep: handed over to the new chapter · s stop · c cancel")
@@ -204,7 +204,7 @@ def _running(client: Client, session: str) -> list[RunningTaskView]:
 
 
 def _choose(running: list[RunningTaskView], slash: Slash, hint: str) -> RunningChoice:
-    agents = "; agents go on either way" if any(task.kind == "agent" for task in running) else ""
+    agents = "; agents continue in both cases" if any(task.kind == "agent" for task in running) else ""
     hints = map(dim, wrap(f"still running: {hint}{agents}", terminal_width()))
     return RunningChoice([ListingBlock([*running_tasks_table(running).split("\n"), *hints])], slash)
 
@@ -261,7 +261,7 @@ def thinking_block(view: View, which: str) -> Block:
     """Thinking by its number, by default the last."""
     thoughts = view.answer_stream.thoughts
     if not thoughts:
-        return NoticeBlock("It has not thought aloud here.")
+        return NoticeBlock("The agent has shown no thinking here.")
     if not which:
         number = len(thoughts)
     elif which.isascii() and which.isdecimal() and 1 <= int(which) <= len(thoughts):

@@ -30,7 +30,8 @@ LONGEST_WINDOW = 5_000
 PAGE = 2_000
 SEEN = 6
 """How many blocks the first screen has at least, however small the terminal is."""
-DEMO_HINT = "The demo agent is a script, no AI: say help. `holdfast models` shows how to get a real one."
+HELP_HINT = "/help lists the commands, Ctrl-D leaves."
+DEMO_HINT = "The demo agent is a script, no AI: type `help`. A real model: `holdfast models`."
 
 
 @dataclass(slots=True)
@@ -59,9 +60,8 @@ def new_session(client: Client, cwd: str, profile: str | None) -> AttachedSessio
     if chosen is None:
         raise CliError(f"There is no profile {profile}.", hint="`holdfast profiles` lists them.", code=USAGE)
     view = View(time.monotonic, profile=chosen.name, model=chosen.model, cwd=cwd)
-    return AttachedSession(
-        SessionRef(cwd=cwd, profile=profile), view, hint=with_home(DEMO_HINT) if view.model == "demo" else ""
-    )
+    hint = f"{HELP_HINT}\n{with_home(DEMO_HINT)}" if view.model == "demo" else HELP_HINT
+    return AttachedSession(SessionRef(cwd=cwd, profile=profile), view, hint=hint)
 
 
 def attach(client: Client, id: str, cursors: ReadCursors) -> AttachedSession:

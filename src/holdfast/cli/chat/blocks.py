@@ -180,4 +180,4 @@ def summary_blocks(item: SummaryItem) -> list[Block]:
 def divider_block(item: ChapterItem | ChapterOpened) -> DividerBlock:
     """Return the block of a reset."""
     lines = (f"because {item.reason}", *(shorten(one_line(line), LINE) for line in chapter_lines(item)), UNDO)
-    return DividerBlock(f"chapter {item.chapter}: the model starts anew", lines)
+    return DividerBlock(f"chapter {item.chapter}: the model starts with an empty context", lines)

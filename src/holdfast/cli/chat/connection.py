@@ -171,9 +171,7 @@ class Outbox:
             self._post(Retrying(message, error, first))
             return error
         except ValueError as error:
-            self._done(
-                message, DeliveryRejected(message, CliError(f"What answered is not a gateway of ours: {error}."))
-            )
+            self._done(message, DeliveryRejected(message, CliError(f"The server there is not a gateway: {error}.")))
             return None
         self.in_doubt = before
         self._done(message, Delivered(message, warning))

@@ -154,7 +154,7 @@ class ChatController:
     @property
     def choosing(self) -> str:
         """The question of the chat itself; empty when it asks none."""
-        return "" if self._pending_choice is None else f"/{self._pending_choice.name} and what still runs: {CHOICES}"
+        return "" if self._pending_choice is None else f"/{self._pending_choice.name}, with commands running: {CHOICES}"
 
     def _show_session(self, attached: AttachedSession) -> None:
         self._save()
@@ -230,7 +230,7 @@ class ChatController:
             case HoldfastError():
                 self.ended, self._away_since = True, None
                 self.view.end()
-                return [NoticeBlock(f"{error_text(seen)} /new begins a session, /resume ID goes to another.", "bad")]
+                return [NoticeBlock(f"{error_text(seen)} /new starts a session, /resume ID opens another.", "bad")]
         return []
 
     def _delivery_changed(self, status: DeliveryStatus) -> None:
@@ -244,7 +244,7 @@ class ChatController:
                 self._rejected(message, error)
             case Retrying(message=message, first=True, error=error):
                 if isinstance(error, ApiError):
-                    self._notice(f"{error_text(error)} It is kept and tried again: {message.text}", "warning")
+                    self._notice(f"{error_text(error)} The message is kept and sent again: {message.text}", "warning")
                 elif self._follower is None:
                     self._away_since = time.monotonic()
             case Retrying():
@@ -298,9 +298,9 @@ class ChatController:
         if self._pending_choice is not None:
             self._answer_choice(self._pending_choice, "cancel")
         elif (turn := self.view.turn) is None:
-            self._notice("No turn runs, so there is nothing to stop. Ctrl-D leaves.")
+            self._notice("No turn is running, so there is nothing to stop. Ctrl-D leaves the chat.")
         elif self.view.is_stopping:
-            self._notice("This turn is being stopped already. Ctrl-D leaves; it ends by itself.")
+            self._notice("This turn is already being stopped. Ctrl-D leaves the chat.")
         else:
             self.view.is_stopping = True
             self._send("stop", {"turn": turn.number}, "stop the turn")
@@ -317,7 +317,7 @@ class ChatController:
     def _answer_choice(self, slash: Slash, choice: WhatRuns | Literal["cancel"] | None) -> None:
         """Handle the choice to keep, stop or cancel; other input is refused."""
         if choice is None:
-            self._notice(f"Nothing was sent. First this: {CHOICES}.", "warning")
+            self._notice(f"Nothing was sent. First answer this: {CHOICES}.", "warning")
         elif choice == "cancel":
             self._pending_choice = None
             self._notice("Nothing was changed.")

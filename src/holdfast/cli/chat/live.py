@@ -1,6 +1,6 @@
 """The live part between the conversation and the prompt, and the toolbar.
 
-Drawn anew at every refresh; the screen changes only where it differs. Nothing here goes to the scrollback.
+Drawn again at every refresh; the screen changes only where it differs. Nothing here goes to the scrollback.
 """
 
 from __future__ import annotations
@@ -124,16 +124,16 @@ def wait_instruction(wait: WaitItem, clock_ms: int) -> str:
     numbered = SEPARATOR.join(f"{number} {one_line(choice)}" for number, choice in enumerate(wait.choices, 1))
     match wait.purpose:
         case "approval":
-            return f"it waits for your permission: {numbered}"
+            return f"waits for your approval: {numbered}"
         case "question":
-            return f"it waits for your answer: {numbered}, or your own words" if numbered else "type your answer"
+            return f"waits for your answer: {numbered}, or your own text" if numbered else "type your answer"
         case "compaction":
-            return f"it waits for your choice: {numbered}"
+            return f"waits for your choice: {numbered}"
         case "retry":
             left = _seconds(max(0, (wait.until or clock_ms) - clock_ms))
-            return f"it tries again in {left}; Ctrl-C stops it"
+            return f"tries again in {left}; Ctrl-C stops the turn"
         case _:
-            return "say something to let it go on, or /stop"
+            return "send a message to continue the turn, or /stop it"
 
 
 def _queue(live: LiveState, painter: Painter) -> list[str]:
@@ -202,7 +202,7 @@ def _facts(live: LiveState) -> list[tuple[str, str]]:
     if live.away_since is not None:
         return [("class:warning", f"gateway away, waiting… {_away(live)}")]
     return [
-        ("class:warning", f"card {view.card}: words are comments" if view.card else ""),
+        ("class:warning", f"card {view.card}: messages become comments" if view.card else ""),
         ("", agent(view)),
         (f"class:state.{view.state}", state(view, live.clock_ms)),
         ("", cost(view)),

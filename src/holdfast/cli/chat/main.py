@@ -43,20 +43,20 @@ def _what_goes_on(chat: ChatController) -> str:
     if view.wait is not None and view.wait.wants_answer:
         return f"it waits for your answer ({program()} inbox)"
     if view.at_work:
-        return f"the work continues ({view.state})"
-    return "the work continues" if chat.has_unconfirmed else "nothing is at work"
+        return f"the agent continues ({view.state})"
+    return "the agent continues" if chat.has_unconfirmed else "nothing is running"
 
 
 def _print_end(cli: Cli, chat: ChatController) -> None:
     """Print whether work continues, how to come back, and what was not sent."""
     if chat.session and not chat.ended:
-        cli.echo(dim(f"\ndetached; {_what_goes_on(chat)}\nback: {program()} chat {chat.session[:SHORT_ID]}"))
+        cli.echo(dim(f"\ndetached; {_what_goes_on(chat)}\ncome back: {program()} chat {chat.session[:SHORT_ID]}"))
         if chat.detached:
             cli.echo(dim(f"the turn is a task now: {program()} tasks show {chat.detached[:SHORT_ID]}"))
     for message in chat.unsent:
         in_doubt = chat.is_in_doubt(message)
         cli.echo(f"{'perhaps sent' if in_doubt else 'not sent'}: {clean(message.text)}")
         if in_doubt:
-            cli.echo(dim(f"No answer came. `{program()} sessions` shows it if it arrived."))
+            cli.echo(dim(f"There was no answer. `{program()} sessions` shows whether the message arrived."))
     if chat.unsent:
-        cli.echo(dim(f"{plural(len(chat.unsent), 'message')} could not be sent: no gateway answered."))
+        cli.echo(dim(f"{plural(len(chat.unsent), 'message')} could not be sent."))

@@ -25,7 +25,7 @@ STYLING = re.compile(r"(\x1b\[(?:[0-2]|3[0-7]|9[0-7])m)")
 """What `click.style` writes for the colours, bold and dim that the commands use; nothing else passes."""
 WORD = re.compile(r'"([^"]*)"(?=\s|\Z)|(\S+)')
 ENDLESS = {
-    "tasks wait": "it would wait here until the end: a session is notified of the end of what it started",
+    "tasks wait": "it would wait here until the end; a session is notified of the end of what it started",
     "board watch": "it would draw over the chat: /board shows it once",
 }
 """Commands that end with Ctrl-C, which stops the turn in the chat."""

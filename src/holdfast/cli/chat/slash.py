@@ -30,27 +30,29 @@ class SlashCommand:
 
 
 COMMANDS = (
-    SlashCommand("help", "", "this list; /tasks --help is about /tasks, and so on"),
-    SlashCommand("sessions", "[VERB …]", "the sessions, newest first; log, show, search, policy …", "sessions"),
-    SlashCommand("resume", "ID", "go to another session", changes=True),
-    SlashCommand("new", "", "begin a new session here", changes=True),
-    SlashCommand("reset", "[note]", "a new, empty chapter; with `note` the agent writes a note first", changes=True),
+    SlashCommand("help", "", "list the commands; /tasks --help shows the verbs of /tasks"),
+    SlashCommand("sessions", "[VERB …]", "list sessions, newest first; log, show, search, policy …", "sessions"),
+    SlashCommand("resume", "ID", "open another session", changes=True),
+    SlashCommand("new", "", "start a new session here", changes=True),
     SlashCommand(
-        "undo-reset", "", "let the model see the chapter before again", "sessions undo-reset SESSION", changes=True
+        "reset", "[note]", "start a new chapter; `note`: the agent first writes a hand-over note", changes=True
+    ),
+    SlashCommand(
+        "undo-reset", "", "let the model see the previous chapter again", "sessions undo-reset SESSION", changes=True
     ),
     SlashCommand(
         "compact",
         "[TEXT]",
-        "a summary of what the model sees; TEXT: what matters",
+        "summarise what the model sees; TEXT says what matters",
         "sessions compact SESSION",
         changes=True,
     ),
-    SlashCommand("fork", "[VERSION]", "go on in a copy of this session, up to a version of it", changes=True),
-    SlashCommand("rename", "TITLE", "give the session another title", "sessions rename SESSION", changes=True),
-    SlashCommand("steer", "TEXT", "say it now: it joins the turn after the calls in flight"),
-    SlashCommand("interrupt", "TEXT", "stop the turn and say it"),
+    SlashCommand("fork", "[VERSION]", "continue in a copy of this session, up to a version", changes=True),
+    SlashCommand("rename", "TITLE", "change the title of this session", "sessions rename SESSION", changes=True),
+    SlashCommand("steer", "TEXT", "add a message to the running turn, after the current tool calls"),
+    SlashCommand("interrupt", "TEXT", "stop the turn and send a message"),
     SlashCommand("stop", "", "stop the turn (Ctrl-C); queued messages stay"),
-    SlashCommand("undo", "", "take the last turn out of what the model sees", "sessions undo SESSION", changes=True),
+    SlashCommand("undo", "", "hide the last turn from the model", "sessions undo SESSION", changes=True),
     SlashCommand(
         "repeat",
         "[TEXT]",
@@ -58,28 +60,28 @@ COMMANDS = (
         "sessions repeat SESSION",
         changes=True,
     ),
-    SlashCommand("open", "[N]", "all of a tool call (Ctrl-O: of the last one)"),
-    SlashCommand("thinking", "[N]", "what it thought (Ctrl-T: the last time)"),
-    SlashCommand("tasks", "[VERB …]", "what runs in the background; history, log, show, stop, prune …", "tasks"),
-    SlashCommand("stale", "", "what is running in the background and nobody seems to need", "tasks stale"),
-    SlashCommand("background", "PROMPT", "let an agent do it in the background; this session is notified of its end"),
+    SlashCommand("open", "[N]", "show a tool call in full (Ctrl-O: the last one)"),
+    SlashCommand("thinking", "[N]", "show what the agent thought (Ctrl-T: the last time)"),
+    SlashCommand("tasks", "[VERB …]", "list background tasks; history, log, show, stop, prune …", "tasks"),
+    SlashCommand("stale", "", "list running commands that nobody seems to need", "tasks stale"),
+    SlashCommand("background", "PROMPT", "start an agent in the background; notify this session of its end"),
     SlashCommand("bg", "PROMPT", "the same"),
-    SlashCommand("board", "[VERB …]", "the cards that agents work on, by column; list, pause, resume …", "board"),
-    SlashCommand("card", "[VERB …]", "the cards as a list; add, show, comment, unblock, retry …", "card"),
-    SlashCommand("why", "[ID]", "what it is doing or waiting for, and at whose request", "why"),
-    SlashCommand("inbox", "[ID]", "everything that waits for a person, in all sessions", "inbox"),
-    SlashCommand("answer", "ID …", "answer what waits in another session: TEXT, --allow, --deny …", "answer"),
-    SlashCommand("context", "", "what the model sees, and about how large it is", "sessions context SESSION"),
-    SlashCommand("model", "[NAME]", "the models, or go on with another (`default`: the profile's own)", changes=True),
-    SlashCommand("models", "", "the models that were detected on this machine", "models"),
-    SlashCommand("profile", "[NAME]", "the profiles, or go on with another", changes=True),
-    SlashCommand("profiles", "[VERB …]", "the profiles; show, add, default", "profiles"),
-    SlashCommand("devices", "[VERB …]", "the browsers that are signed in; revoke", "devices"),
-    SlashCommand("status", "", "the gateway, and what is at work", "status"),
+    SlashCommand("board", "[VERB …]", "show the board by columns; list, pause, resume …", "board"),
+    SlashCommand("card", "[VERB …]", "list the cards; add, show, comment, unblock, retry …", "card"),
+    SlashCommand("why", "[ID]", "show what a session is doing or waiting for, and why", "why"),
+    SlashCommand("inbox", "[ID]", "list everything that waits for you, in all sessions", "inbox"),
+    SlashCommand("answer", "ID …", "answer what waits in any session: TEXT, --allow, --deny …", "answer"),
+    SlashCommand("context", "", "show what the model sees, and its size", "sessions context SESSION"),
+    SlashCommand("model", "[NAME]", "list models, or switch to one (`default`: the profile's own)", changes=True),
+    SlashCommand("models", "", "show the models that were found on this machine", "models"),
+    SlashCommand("profile", "[NAME]", "list profiles, or switch to one", changes=True),
+    SlashCommand("profiles", "[VERB …]", "list profiles; show, add, default", "profiles"),
+    SlashCommand("devices", "[VERB …]", "list the browsers that are signed in; revoke", "devices"),
+    SlashCommand("status", "", "show the gateway, and what is running", "status"),
     SlashCommand("export", "[FILE]", "write the conversation to a file (.md or .jsonl)"),
-    SlashCommand("start", "", "start a gateway when none runs"),
-    SlashCommand("detach", "", "make the running turn a task, and leave"),
-    SlashCommand("quit", "", "leave (Ctrl-D); the work continues"),
+    SlashCommand("start", "", "start a gateway if none is running"),
+    SlashCommand("detach", "", "make the running turn a background task, and leave"),
+    SlashCommand("quit", "", "leave (Ctrl-D); the agent continues"),
 )
 BY_NAME = {command.name: command for command in COMMANDS}
 SPEAKING = ("steer", "interrupt", "background", "card", "export", "detach")
@@ -147,17 +149,17 @@ def _slash(name: str, argument: str) -> Slash | InvalidInput:
     if command is None:
         near = get_close_matches(name, BY_NAME, n=1)
         guess = f" Did you mean /{near[0]}?" if near else ""
-        return InvalidInput(f"There is no /{name}.{guess} /help lists what there is; //{name} says it to the agent.")
+        return InvalidInput(f"There is no /{name}.{guess} /help lists the commands; //{name} sends it to the agent.")
     if command.runs:
         return Slash(name, argument)
     if name in ("bg", "background"):
         return _background(argument)
     if command.takes and not command.takes.startswith("[") and not argument:
-        return InvalidInput(f"/{name} needs more: /{name} {command.takes}")
+        return InvalidInput(f"/{name} needs an argument: /{name} {command.takes}")
     if name == "reset" and argument not in ("", "note"):
-        return InvalidInput("/reset takes nothing, or `note`: then the agent writes a note for the next chapter first.")
+        return InvalidInput("/reset takes no argument, or `note`: then the agent first writes a hand-over note.")
     if not command.takes and argument:
-        return InvalidInput(f"/{name} takes nothing; {argument!r} was not understood.")
+        return InvalidInput(f"/{name} takes no argument; {argument!r} was not understood.")
     return Slash(name, argument)
 
 
@@ -169,11 +171,11 @@ def _background(prompt: str) -> Slash | InvalidInput:
     if first == "--" and rest:
         return Slash("background", rest[0])
     if first in ("", "--"):
-        return InvalidInput("/bg needs a prompt for an agent: /bg PROMPT. /tasks lists what runs.")
+        return InvalidInput("/bg needs a prompt for an agent: /bg PROMPT. /tasks lists what is running.")
     words = {*tasks.commands, *TASK_WORDS}
     is_short = not rest or _ID.match(rest[0]) is not None
     if first.lower() in words or (is_short and get_close_matches(first.lower(), words, n=1, cutoff=0.75)):
-        return InvalidInput(f"For what runs use /tasks; /tasks --help lists its verbs. For an agent: /bg -- {prompt}")
+        return InvalidInput(f"/bg starts agents; for running tasks use /tasks. To start an agent: /bg -- {prompt}")
     return Slash("background", prompt)
 
 

@@ -134,7 +134,7 @@ class TerminalScreen:
         painter = self._painter_now()
         lines, last = first_screen(attached, painter, max(5, size.rows - RESERVED_ROWS - HEAD_ROWS))
         top = painter.text(header(attached.view, painter.columns), "bold")
-        hint = [painter.text(attached.hint, "dim")] if attached.hint else []
+        hint = [painter.text(line, "dim") for line in attached.hint.splitlines()]
         above = [""] if self._last is not None else []
         self._print([*above, top, *hint, *([""] if lines else []), *lines])
         self._last = last or NoticeBlock("")

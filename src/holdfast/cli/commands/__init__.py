@@ -4,34 +4,34 @@ from __future__ import annotations
 
 COMMANDS = {
     "Work": {
-        "chat": ("run", "Talk to an agent; bare `holdfast` is the same."),
+        "chat": ("run", "Chat with an agent; `holdfast` alone does the same."),
         "open": ("gateway", "Open the dashboard in a browser, signed in."),
-        "run": ("run", "Begin a session with a prompt and print the answer."),
+        "run": ("run", "Start a session with a prompt and print the answer."),
         "send": ("run", "Send a message to a session."),
         "stop": ("stop", "Stop the running turn of a session."),
         "start": ("tasks", "Run a command that outlives this terminal and the gateway."),
         "board": ("boards", "Show, watch, pause and resume a board."),
-        "card": ("cards", "Add cards for agents, look at them and move them."),
-        "inbox": ("inbox", "List everything that waits for you, and what to do about it."),
+        "card": ("cards", "Add, show and change cards (jobs for agents)."),
+        "inbox": ("inbox", "List everything that waits for you, and how to answer it."),
         "answer": ("inbox", "Answer a question or an approval, from anywhere."),
     },
-    "Look": {
+    "Show": {
         "sessions": ("sessions", "List, read, search, reset, archive, delete and export sessions."),
         "tasks": ("tasks", "List, read, wait for and stop background tasks."),
         "why": ("why", "Show what something is doing or waiting for, and why."),
-        "status": ("gateway", "Show the gateway and what is at work."),
+        "status": ("gateway", "Show the address of the gateway and what is running."),
         "logs": ("gateway", "Show the gateway's log."),
     },
     "Gateway": {
-        "serve": ("gateway", "Run the gateway in the foreground."),
+        "serve": ("gateway", "Run the gateway in this terminal."),
         "shutdown": ("gateway", "Stop the gateway; commands keep running."),
-        "restart": ("gateway", "Restart the gateway, or start one if none runs."),
-        "doctor": ("gateway", "Examine the home; --rebuild rebuilds what follows from the log."),
+        "restart": ("gateway", "Restart the gateway, or start one if none is running."),
+        "doctor": ("gateway", "Check the installation, the settings and the database."),
         "config": ("settings", "Show or check the settings."),
-        "profiles": ("settings", "List, show and add agents, and choose the default one."),
+        "profiles": ("settings", "List, show and add profiles (agents), and choose the default."),
         "devices": ("gateway", "List the browsers that are signed in, and sign them out."),
         "models": ("settings", "Show the models that were found on this machine."),
-        "completion": ("gateway", "Print the completion script of a shell."),
+        "completion": ("gateway", "Print a completion script for your shell."),
     },
 }
 """By section: the name of a command, its module in this package, and its one-line help."""

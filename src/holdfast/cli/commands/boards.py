@@ -40,10 +40,10 @@ def board() -> None:
     """Show, watch, pause and resume a board. Without a verb: show. `holdfast card add` adds a card."""
 
 
-@board.verb("Look")
+@board.verb("Show")
 @click.argument("name", type=BOARD, metavar="[BOARD]", required=False)
 def show(cli: Cli, name: str | None) -> None:
-    """Show the columns of BOARD with their cards. Each card has its age there, and why it is there.
+    """Show the columns of BOARD with their cards. Also for how long and why each card is in its column.
 
     By default the board `default`, or the oldest one.
     """
@@ -54,13 +54,13 @@ def show(cli: Cli, name: str | None) -> None:
         cli.echo("\n".join(render_board(found, terminal_width())))
 
 
-@board.verb("Look")
+@board.verb("Show")
 @click.argument("name", type=BOARD, metavar="[BOARD]", required=False)
 @patience_option
 def watch(cli: Cli, name: str | None, patience: float) -> None:
     """Show the columns of BOARD and update them after every change. Ctrl-C leaves.
 
-    In a pipe the board is printed again after every change; with --json it is one object a line.
+    In a pipe the board is printed again after every change; with --json as one object per line.
     """
     is_screen = sys.stdout.isatty() and not cli.json and environment("TERM") not in (None, "dumb")
     try:
@@ -85,7 +85,7 @@ def _watch(cli: Cli, name: str | None, screen: LiveBoard | None, *, patience: fl
                 is_away = True
             if screen is not None:
                 time_of_day = clock(int(time.time() * 1000))
-                footer = "the gateway is away; waiting for it" if is_away else f"{time_of_day} · Ctrl-C leaves"
+                footer = "the gateway is away; waiting for it" if is_away else f"{time_of_day} · Ctrl-C: leave"
                 screen.update(found, footer, color=not cli.plain)
             elif found != printed and not is_away:
                 _print(cli, found)
@@ -101,17 +101,18 @@ def _print(cli: Cli, found: Json) -> None:
         cli.echo("\n".join([*render_board(found, terminal_width()), ""]))
 
 
-@board.verb("Look", "list")
-@click.option("--archived", is_flag=True, help="Also archived ones.")
+@board.verb("Show", "list")
+@click.option("--archived", is_flag=True, help="Include archived boards.")
 def list_boards(cli: Cli, archived: bool) -> None:
     """List the boards, oldest first."""
-    cli.show(cli.client.get("/v1/boards", archived=archived), BoardList, _boards_table)
 
+    def text(found: BoardList) -> str:
+        if found.boards:
+            return table(BOARDS, [_cells(board) for board in found.boards])
+        more = "" if archived else f"\nArchived boards: {program()} board list --archived"
+        return f"No boards; the first card creates one. Try: {program()} {EXAMPLE}{more}"
 
-def _boards_table(found: BoardList) -> str:
-    if not found.boards:
-        return f"No board yet; the first card creates one. Try: {program()} {EXAMPLE}"
-    return table(BOARDS, [_cells(board) for board in found.boards])
+    cli.show(cli.client.get("/v1/boards", archived=archived), BoardList, text)
 
 
 def _cells(board: BoardView) -> list[str]:
@@ -121,13 +122,13 @@ def _cells(board: BoardView) -> list[str]:
 
 @board.verb("Change")
 @click.argument("name")
-@click.option("--title", metavar="TEXT", help="Its heading; by default its name.")
+@click.option("--title", metavar="TEXT", help="Its title; by default its name.")
 def create(cli: Cli, name: str, title: str | None) -> None:
-    """Create a board. NAME is its id: small letters, digits, `-` and `_`."""
+    """Create a board. NAME is its ID: lower-case letters, digits, `-` and `_`."""
     if not NAME.match(name):
         known = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:64] or "web"
         raise CliError(
-            f"{name!r} is no name for a board: small letters, digits, `-` and `_`, at most 64.",
+            f"{name!r} cannot be the name of a board: use at most 64 lower-case letters, digits, `-` and `_`.",
             hint=f"holdfast board create {known} --title {shlex.quote(name)}",
             code=USAGE,
         )
@@ -140,23 +141,23 @@ def create(cli: Cli, name: str, title: str | None) -> None:
 @board.verb("Change")
 @click.argument("name", type=BOARD, metavar="[BOARD]", default="default")
 def pause(cli: Cli, name: str) -> None:
-    """Start no cards of BOARD until it is resumed. What runs goes on."""
-    cli.accepted(cli.client.boards.pause(name), "paused: nothing is started; what runs goes on")
+    """Start no cards of BOARD until it is resumed. Running cards continue."""
+    cli.accepted(cli.client.boards.pause(name), "paused: no cards are started; running cards continue")
 
 
 @board.verb("Change")
 @click.argument("name", type=BOARD, metavar="[BOARD]", default="default")
 def resume(cli: Cli, name: str) -> None:
-    """Start the cards of BOARD again. An archived board comes back into the list."""
-    cli.accepted(cli.client.boards.resume(name), "cards are started again")
+    """Start the cards of BOARD again. Also restores an archived board."""
+    cli.accepted(cli.client.boards.resume(name), "resumed: cards are started again")
 
 
 @board.verb("Change")
 @click.argument("name", type=BOARD, metavar="BOARD")
 def archive(cli: Cli, name: str) -> None:
-    """Take BOARD out of the list. Its cards stay, and are not started; nothing on it may run.
+    """Hide BOARD from the list. Its cards stay, but are not started. Refused while a card is running.
 
-    `holdfast board resume` brings it back.
+    `holdfast board resume` restores it.
     """
-    done = f"archived; its cards stay ({program()} board resume {name} brings it back)"
+    done = f"archived; its cards stay (undo: {program()} board resume {name})"
     cli.accepted(cli.client.boards.archive(name), done)

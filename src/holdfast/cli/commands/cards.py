@@ -44,13 +44,13 @@ card_argument = click.argument("id", type=CARD, metavar="CARD")
 
 @click.group(cls=NounGroup, default="list")
 def card() -> None:
-    """Add cards, look at them and move them. Without a verb: list. `holdfast board` shows them by column."""
+    """Add, show and change cards (jobs for agents). Without a verb: list. `holdfast board` shows them by column."""
 
 
 # --- look -----------------------------------------------------------------------------------------
 
 
-@card.verb("Look", "list")
+@card.verb("Show", "list")
 @click.option("--board", type=BOARD, metavar="NAME", help="Only cards of this board.")
 @click.option("--status", type=click.Choice([*STATUSES, "archived"]), help="Only cards in this column.")
 @click.option("--profile", metavar="NAME", help="Only cards of this profile.")
@@ -64,12 +64,12 @@ def list_cards(cli: Cli, **filters: object) -> None:
     elif found["cards"]:
         cli.echo(cards_table(convert(found, CardPage)))
     elif any(filters.values()):
-        cli.echo(f"No card fits. `{program()} card list` lists all of them.")
+        cli.echo(f"No card matches. `{program()} card list` lists all of them.")
     else:
-        cli.echo(f"No card yet. Try: {program()} {EXAMPLE}")
+        cli.echo(f"No cards yet. Try: {program()} {EXAMPLE}")
 
 
-@card.verb("Look")
+@card.verb("Show")
 @card_argument
 def show(cli: Cli, id: str) -> None:
     """Show all details of CARD. Its text, comments, links and runs, and why it is in its column."""
@@ -77,14 +77,14 @@ def show(cli: Cli, id: str) -> None:
     cli.hint(f"\nholdfast card why {found} · log {found} · comment {found} TEXT")
 
 
-@card.verb("Look")
+@card.verb("Show")
 @card_argument
 def why(cli: Cli, id: str) -> None:
     """Say why CARD is in its column. Also what would move it, and how its last runs ended."""
     cli.show(cli.client.get(f"{_path(id)}/why"), Why, render_why)
 
 
-@card.verb("Look")
+@card.verb("Show")
 @card_argument
 def runs(cli: Cli, id: str) -> None:
     """List the runs of CARD. Each has its outcome, session, tokens, cost and duration."""
@@ -95,15 +95,15 @@ def runs(cli: Cli, id: str) -> None:
         cli.echo(runs_table(convert(found, CardDetail)))
 
 
-@card.verb("Look")
+@card.verb("Show")
 @card_argument
 @click.option("--run", "number", type=click.IntRange(min=1), metavar="N", help="Only this run.")
-@click.option("--follow", "-f", is_flag=True, help="Stay over blocks and runs until it is done; Ctrl-C leaves.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing until the card is done; Ctrl-C stops watching.")
 @patience_option
 def log(cli: Cli, id: str, number: int | None, follow: bool, patience: float) -> None:
     """Print what the workers of CARD said and did, run by run. Each entry has its version in the session's log.
 
-    With --json the stored records, one a line.
+    With --json: the stored records, one per line.
     """
     from holdfast.cli.commands.card_log import CardLog
 
@@ -125,17 +125,17 @@ def log(cli: Cli, id: str, number: int | None, follow: bool, patience: float) ->
         card_log.show(run, live=False)
 
 
-@card.verb("Look")
+@card.verb("Show")
 @card_argument
 def context(cli: Cli, id: str) -> None:
-    """Show what the next worker of CARD would be told. Also which session it would continue."""
+    """Show the first message of the next worker of CARD. Also which session it would continue."""
     cli.show(cli.client.get(f"{_path(id)}/context"), CardContext, render_context)
 
 
-@card.verb("Look")
+@card.verb("Show")
 @card_argument
 def diff(cli: Cli, id: str) -> None:
-    """Show what CARD made: how its workspace differs from what it began with."""
+    """Show what CARD changed in its workspace."""
     cli.show(cli.client.get(f"{_path(id)}/diff"), CardDiff, render_diff)
 
 
@@ -145,24 +145,24 @@ def diff(cli: Cli, id: str) -> None:
 def card_options(function: F) -> F:
     """Options of `add` and `edit`, in the order in which --help shows them."""
     options = (
-        click.option("--body", type=BODY, metavar="TEXT", help="What is to be done; `-` reads it from standard input."),
-        click.option("--profile", metavar="NAME", help="Which agent works on it."),
+        click.option("--body", type=BODY, metavar="TEXT", help="The job for the agent; `-` reads standard input."),
+        click.option("--profile", metavar="NAME", help="The profile (agent) that works on it."),
         click.option(
             "--workspace",
             type=WORKSPACE,
             metavar="WHERE",
-            help="scratch (a directory of its own), dir:PATH, or worktree:REPO (git, on a branch of its own).",
+            help="scratch (a new directory), dir:PATH, or worktree:REPO (a git worktree on a new branch).",
         ),
         click.option(
             "--priority",
             type=click.IntRange(-PRIORITY, PRIORITY),
             metavar="N",
-            help="Higher is started first; 0 by default.",
+            help="Cards with a higher priority start first; 0 by default.",
         ),
         click.option(
             "--resume",
             type=click.Choice(RESUME),
-            help="Whether its next worker continues the session of the last one; by default as the profile says.",
+            help="Whether its next worker continues the session of the last one; by default as set for the profile.",
         ),
         click.option(
             "--max-runtime", "max_runtime_ms", type=SOME_TIME, metavar="TIME", help="How long a run may take."
@@ -182,34 +182,30 @@ def card_options(function: F) -> F:
 @card.verb("Write", cls=TextCommand)
 @click.argument("title", type=TEXT)
 @card_options
-@click.option("--board", type=BOARD, metavar="NAME", help="By default `default`, which the first card creates.")
+@click.option("--board", type=BOARD, metavar="NAME", help="The board; by default `default`.")
 @click.option("--parent", "parents", type=CARD, multiple=True, metavar="ID", help="Wait for this card; repeatable.")
 @click.option("--triage", is_flag=True, help="Do not start it until somebody promotes it.")
-@click.option(
-    "--at", "start", type=START, metavar="TIME", help='Not before: 2h, 7d, or a date like "2026-11-30 18:00".'
-)
-@click.option("--follow", "session", type=SESSION, metavar="SESSION", help="Notify this session of its blocks and end.")
+@click.option("--at", "start", type=START, metavar="TIME", help='Not before: 2h, 7d, or a date: "2026-11-30 18:00".')
+@click.option("--follow", "session", type=SESSION, metavar="SESSION", help="Notify it of blocks and the end.")
 @click.option("--idempotency-key", "key", metavar="KEY", help="A second call with the same key adds nothing.")
 def add(cli: Cli, /, key: str | None, triage: bool, parents: tuple[str, ...], start: Json | None, **given: Any) -> None:
     """Add a card with TITLE, and print its number. It is started as soon as nothing blocks it.
 
-    Starts a gateway in the background when none runs. The worker is told the body, or the title if there is none.
+    The agent gets the body as its message, or the title if there is no body. Starts a gateway if none is running.
     """
     if key is not None and not KEY.match(key):
-        raise CliError(
-            f"{key!r} is no key.", hint="8 to 64 letters, digits, `-` and `_`, the same at every try.", code=USAGE
-        )
+        raise CliError(f"{key!r} is not a valid key.", hint="Use 8 to 64 letters, digits, `-` and `_`.", code=USAGE)
     if triage and start is not None:
-        raise CliError("--triage and --at exclude each other.", hint="Promote it, then schedule it.", code=USAGE)
+        raise CliError("--triage and --at cannot be combined.", hint="Use one of them.", code=USAGE)
     body = _named(given) | {"triage": triage, "parents": list(parents)} | (start or {})
     accepted = cli.send_command(CardAccepted, "/v1/cards", id=key, shown_by=f"{program()} card list", **body)
     if cli.json:
         cli.print_json({name: getattr(accepted, name) for name in ("card", "number", "version", "seq", "duplicate")})
         return
     cli.echo(accepted.label)
-    reason = clean(cli.client.cards.get(accepted.card).why) or "It is started now."
-    cli.note(("it was there already; " if accepted.duplicate else "") + reason)
-    cli.note(f"look: {program()} card log {accepted.label} --follow")
+    reason = clean(cli.client.cards.get(accepted.card).why) or "It is being started."
+    cli.note(("this card exists already; " if accepted.duplicate else "") + reason)
+    cli.note(f"follow it: {program()} card log {accepted.label} --follow")
 
 
 @card.verb("Write")
@@ -217,13 +213,13 @@ def add(cli: Cli, /, key: str | None, triage: bool, parents: tuple[str, ...], st
 @click.option("--title", type=TEXT, metavar="TEXT", help="Another title.")
 @card_options
 def edit(cli: Cli, /, id: str, **given: Any) -> None:
-    """Change the text and the options of CARD. What is not named stays.
+    """Change the text and the options of CARD. Options that you do not name stay as they are.
 
-    While it runs only its priority and limits can be changed: comment on it instead.
+    While the card is running, only its priority and limits can be changed. To reach its worker, comment on it.
     """
     body = _named(given)
     if not body:
-        raise CliError("There is nothing to change.", hint="`holdfast card edit --help` shows what can be.", code=USAGE)
+        raise CliError("There is nothing to change.", hint="See `holdfast card edit --help`.", code=USAGE)
     done = f"changed: {', '.join(name.removesuffix('_ms') for name in body)}"
     cli.accepted(cli.client.cards.edit(id, **body), done)
 
@@ -236,22 +232,22 @@ def comment(cli: Cli, id: str, text: str) -> None:
 
     A running worker gets it at its next step, otherwise the next worker gets it first.
     """
-    cli.accepted(cli.client.cards.comment(id, text), "commented; its worker gets it")
+    cli.accepted(cli.client.cards.comment(id, text), "commented; its worker will get the comment")
 
 
 @card.verb("Write")
 @card_argument
 @click.argument("profile", type=TEXT)
 def assign(cli: Cli, id: str, profile: str) -> None:
-    """Let PROFILE work on CARD from its next run on."""
-    cli.accepted(cli.client.cards.edit(id, profile=profile), f"{profile} works on it")
+    """Change the profile that works on CARD, from its next run on."""
+    cli.accepted(cli.client.cards.edit(id, profile=profile), f"assigned to {profile}")
 
 
 @card.verb("Write")
 @card_argument
 @click.argument("parent", type=CARD)
 def link(cli: Cli, id: str, parent: str) -> None:
-    """Let CARD wait until PARENT is done."""
+    """Make CARD wait until PARENT is done."""
     cli.accepted(cli.client.cards.link(id, parent), f"waits until {parent} is done")
 
 
@@ -259,8 +255,8 @@ def link(cli: Cli, id: str, parent: str) -> None:
 @card_argument
 @click.argument("parent", type=CARD)
 def unlink(cli: Cli, id: str, parent: str) -> None:
-    """Do not let CARD wait for PARENT any more."""
-    cli.accepted(cli.client.cards.unlink(id, parent), f"does not wait for {parent} any more")
+    """Remove a link: CARD no longer waits for PARENT."""
+    cli.accepted(cli.client.cards.unlink(id, parent), f"no longer waits for {parent}")
 
 
 @card.verb("Write")
@@ -280,7 +276,7 @@ def message_options(function: F) -> F:
     """A message to the worker: as TEXT or, equally, with -m; and --fresh."""
     text = click.argument("text", type=TEXT, metavar="[TEXT]", required=False)
     message = click.option("--message", "-m", type=TEXT, metavar="TEXT", help="The same as TEXT; `-` reads it.")
-    fresh = click.option("--fresh", is_flag=True, help="With a new session and a written hand-over.")
+    fresh = click.option("--fresh", is_flag=True, help="Start a new session, with a hand-over note.")
     return text(message(fresh(function)))
 
 
@@ -292,40 +288,42 @@ def message_options(function: F) -> F:
     type=click.Choice(["triage", "todo", "ready", "review"]),
     default="ready",
     show_default=True,
-    help="Another column.",
+    help="The column.",
 )
 def promote(cli: Cli, id: str, status: CardStatus) -> None:
     """Move CARD to `ready`, so that it is started, or to another column."""
-    cli.accepted(cli.client.cards.move(id, status), f"is in {status} now")
+    cli.accepted(cli.client.cards.move(id, status), f"moved to {status}")
 
 
 @card.verb("Move")
 @card_argument
 @click.argument("time", type=UNTIL)
 def schedule(cli: Cli, id: str, time: int) -> None:
-    """Do not start CARD before TIME. A span like 2h, or a date like "2026-11-30 18:00"."""
+    """Do not start CARD before TIME. TIME is a duration like 2h, or a date like "2026-11-30 18:00"."""
     cli.accepted(cli.client.cards.move(id, "scheduled", at=time), f"becomes ready at {format_datetime(time)}")
 
 
 @card.verb("Move", cls=TextCommand)
 @card_argument
 @click.argument("reason", type=TEXT)
-@click.option("--kind", type=click.Choice(KINDS), default="needs_input", show_default=True, help="What is missing.")
+@click.option("--kind", type=click.Choice(KINDS), default="needs_input", show_default=True, help="The kind of block.")
 def block(cli: Cli, id: str, reason: str, kind: BlockKind) -> None:
-    """Block CARD until somebody unblocks it. A running one is stopped."""
-    cli.accepted(cli.client.cards.block(id, reason, kind=kind), f"blocked ({kind}); unblock lets it go on")
+    """Block CARD until somebody unblocks it. If it is running, it is stopped."""
+    cli.accepted(
+        cli.client.cards.block(id, reason, kind=kind), f"blocked ({kind}); continue it: {program()} card unblock {id}"
+    )
 
 
 @card.verb("Move", cls=TextCommand)
 @card_argument
 @message_options
 def unblock(cli: Cli, id: str, text: str | None, message: str | None, fresh: bool) -> None:
-    """Let CARD go on, with TEXT as a message to its worker. It goes on in the session of its last run.
+    """Continue a blocked CARD, with TEXT as a message to its worker. It continues in the session of its last run.
 
-    With --fresh, or where the card, its profile or [board] say `fresh`, the worker begins a new session with it.
+    With --fresh, or if the card, its profile or [board] has `resume = "fresh"`, the worker starts a new session.
     """
-    how = "may go on with a fresh session" if fresh else "may go on"
-    done = f"{how}; what it does now: {program()} card why {id}"
+    how = "unblocked, with a new session" if fresh else "unblocked"
+    done = f"{how}; next: {program()} card why {id}"
     cli.accepted(cli.client.cards.unblock(id, _text(text, message), fresh=fresh), done)
 
 
@@ -333,21 +331,21 @@ def unblock(cli: Cli, id: str, text: str | None, message: str | None, fresh: boo
 @card_argument
 @message_options
 def retry(cli: Cli, id: str, text: str | None, message: str | None, fresh: bool) -> None:
-    """Try CARD once more, with TEXT as a message to its worker.
+    """Run CARD again, with TEXT as a message to its worker.
 
-    It may be blocked, done, in review, cooling down or archived. It resumes like `unblock`.
+    It may be blocked, done, in review, archived, or waiting after a failure. It resumes like `unblock`.
     """
-    how = "is tried once more with a fresh session" if fresh else "is tried once more"
-    done = f"{how}; what it does now: {program()} card why {id}"
+    how = "will run again, with a new session" if fresh else "will run again"
+    done = f"{how}; next: {program()} card why {id}"
     cli.accepted(cli.client.cards.retry(id, _text(text, message), fresh=fresh), done)
 
 
 @card.verb("Move")
 @card_argument
-@click.option("--reason", metavar="TEXT", help="Why.")
+@click.option("--reason", metavar="TEXT", help="The reason.")
 def stop(cli: Cli, id: str, reason: str | None) -> None:
-    """Stop the run of CARD; it is blocked then. What was done stays."""
-    done = f"stopped and blocked; {program()} card unblock {id} lets it go on"
+    """Stop the run of CARD, which then is blocked. Its session and its files stay."""
+    done = f"stopped and blocked; continue it: {program()} card unblock {id}"
     cli.accepted(cli.client.cards.stop(id, reason=reason), done)
 
 
@@ -356,14 +354,14 @@ def stop(cli: Cli, id: str, reason: str | None) -> None:
 @click.argument("text", type=TEXT, metavar="[TEXT]", required=False)
 @click.option("--message", "-m", type=TEXT, metavar="TEXT", help="The same as TEXT; `-` reads it.")
 def complete(cli: Cli, id: str, text: str | None, message: str | None) -> None:
-    """Mark CARD as done; TEXT says what was done. A running one is stopped. What waits for it may begin."""
+    """Mark CARD as done; TEXT is its result. If it is running, it is stopped. Cards that wait for it can start."""
     cli.accepted(cli.client.cards.complete(id, summary=_text(text, message) or ""), "done")
 
 
 @card.verb("Move")
 @card_argument
 def archive(cli: Cli, id: str) -> None:
-    """Take CARD off the board. Its workspace is removed only if nothing would be lost with it."""
+    """Take CARD off the board. Its workspace is deleted only if nothing would be lost."""
     accepted = cli.client.cards.archive(id)
     outcome = workspace_outcome(cli.client.cards.get(accepted.card), accepted.kept)
     done = {name: getattr(accepted, name) for name in ("card", "number", "version", "seq", "kept")}
@@ -373,9 +371,9 @@ def archive(cli: Cli, id: str) -> None:
 @card.verb("Move")
 @card_argument
 def release(cli: Cli, id: str) -> int:
-    """Remove the workspace that an archived CARD kept. Only if nothing would be lost now.
+    """Delete the workspace that an archived CARD kept. Only if nothing would be lost now.
 
-    For a worktree: after its branch was merged or pushed. The branch itself stays. Exit code 1 if it is kept.
+    For a worktree: after its branch was merged or pushed; the branch stays. Exit code 1 if the workspace is kept.
     """
     released = cli.client.cards.release(id)
     found = cli.client.cards.get(released.card)
@@ -394,5 +392,5 @@ def _named(given: dict[str, Any]) -> Json:
 
 def _text(text: str | None, message: str | None) -> str | None:
     if text is not None and message is not None:
-        raise CliError("TEXT and -m are the same: give one of them.", code=USAGE)
+        raise CliError("TEXT and -m mean the same: use one of them.", code=USAGE)
     return text if text is not None else message

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import click
 
 from holdfast.cli.context import Cli, home_option, pass_cli
-from holdfast.cli.errors import FAILED, USAGE, CliError
+from holdfast.cli.errors import FAILED, UNREACHABLE, USAGE, CliError
 from holdfast.cli.groups import NounGroup, verb
 from holdfast.cli.hints import program
 from holdfast.cli.render.inbox import counts_text
@@ -35,6 +35,7 @@ from holdfast.cli.screen import (
     wrap,
 )
 from holdfast.cli.values import SESSION, TEXT
+from holdfast.client.errors import GatewayNotRunning
 from holdfast.client.http import Address, quote
 from holdfast.config import ConfigError
 from holdfast.schemas.devices import DeviceList, DeviceView, LoggedIn, SignInCode
@@ -59,14 +60,14 @@ INSTALL = {
     "--port",
     type=click.IntRange(0, 65_535),
     metavar="N",
-    help="Where it listens on 127.0.0.1; 0 takes any free port. By default as in the settings.",
+    help="The port on 127.0.0.1; 0 takes any free port. By default as set in config.toml.",
 )
-@click.option("--open", "browser", is_flag=True, help="Open the dashboard too, where there is a screen.")
-@click.option("--background", is_flag=True, hidden=True, help="Say nothing: somebody else started it.")
+@click.option("--open", "browser", is_flag=True, help="Open the dashboard in a browser, if there is a screen.")
+@click.option("--background", is_flag=True, hidden=True, help="Print nothing: another command started it.")
 @home_option
 @pass_cli
 def serve(cli: Cli, port: int | None, browser: bool, background: bool) -> int:
-    """Run the gateway in the foreground. Ctrl-C ends it: turns resume at the next start, commands keep running."""
+    """Run the gateway in this terminal. Ctrl-C ends it: turns resume at the next start, commands keep running."""
     with suppress(OSError, ConfigError):  # whatever is wrong is said below
         umask = cli.home.prepare()
         cli.home.starting.write_text(f"{os.getpid()}\n")  # clients wait for it while the program is loaded
@@ -84,7 +85,10 @@ def shutdown(cli: Cli) -> None:
     """
     from holdfast.client.launch import stop
 
-    running = cli.client.tasks.list(state="running", limit=500).tasks
+    try:
+        running = cli.client.tasks.list(state="running", limit=500).tasks
+    except GatewayNotRunning as error:
+        raise CliError(error.message, code=UNREACHABLE) from error  # the usual hint says how to start one
     pid = stop(cli.client).pid
     if cli.json:
         cli.print_json({"pid": pid})
@@ -101,18 +105,19 @@ def shutdown(cli: Cli) -> None:
 
 @verb()
 def restart(cli: Cli) -> None:
-    """Restart the gateway at the same port, or start one if none runs. Open turns go on.
+    """Restart the gateway at the same port, or start one in the background if none is running. Open turns resume.
 
-    It stays the same process, whoever asks for it. With an invalid config.toml the running one goes on as it is.
+    It gets the environment of this terminal and keeps its process ID. If config.toml is invalid, the running
+    gateway stays as it is.
     """
     from holdfast.client.launch import restart
 
     done = restart(cli.client)
     old, new = done.old, done.new
     if old is not None:
-        text = f"the gateway (pid {new.pid}) has restarted and runs at {new.url}"
+        text = f"the gateway (pid {new.pid}) has restarted at {new.url}"
     else:
-        text = f"no gateway was running; one was started and runs at {new.url}"
+        text = f"no gateway was running; started one at {new.url}"
     cli.result(text, pid=new.pid, stopped=old.pid if old is not None else None, url=new.url)
 
 
@@ -121,7 +126,7 @@ def restart(cli: Cli) -> None:
 
 @verb()
 def status(cli: Cli) -> None:
-    """Show the gateway of the home: where it is, how much it holds, what is at work."""
+    """Show the address of the gateway, what it holds and what is running."""
     cli.show(cli.client.get("/v1/status"), Status, _render_status)
 
 
@@ -135,19 +140,21 @@ def _render_status(found: Status) -> str:
         ("up", f"{duration(found.uptime_ms)}, since {format_datetime(found.started_at)}"),
         ("holds", f"{sessions}{archived}, {messages}, {plural(found.events, 'event')}"),
         ("waits for you", f"{counts_text(found.inbox)} ({program()} inbox)" if found.inbox else "nothing"),
-        ("at work", ", ".join(found.working) or "nothing"),
+        ("working", ", ".join(found.working) or "nothing"),
         ("tasks", f"{found.tasks:,} running ({program()} tasks)" if found.tasks else "none running"),
     ]
     if found.writable:
         return details_short(rows)
-    problem = click.style("the disk takes no writes:", fg="red", bold=True)
-    return f"{details_short(rows)}\n{problem} {clean(found.problem)} Reads go on, and it recovers by itself."
+    problem = click.style("the disk cannot be written:", fg="red", bold=True)
+    return f"{details_short(rows)}\n{problem} {clean(found.problem)} Reads still work, and it recovers by itself."
 
 
 @verb()
-@click.option("--rebuild", is_flag=True, help="Make the projections anew from the events; the gateway must be stopped.")
+@click.option(
+    "--rebuild", is_flag=True, help="Rebuild everything that is derived from the log; stop the gateway first."
+)
 def doctor(cli: Cli, rebuild: bool) -> int:
-    """Examine the home: settings, disk, database, checksums, projections. Changes nothing without --rebuild."""
+    """Check the home: settings, keys, disk, sandbox, database. Changes nothing without --rebuild."""
     from holdfast.lifecycle import doctor
 
     if rebuild:
@@ -175,10 +182,10 @@ def doctor(cli: Cli, rebuild: bool) -> int:
 
 
 @verb()
-@click.option("--follow", "-f", is_flag=True, help="Stay and show what comes; Ctrl-C leaves.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing new lines; Ctrl-C stops watching.")
 @click.option("--lines", "-n", type=click.IntRange(min=0), default=50, show_default=True, help="How many lines.")
 def logs(cli: Cli, follow: bool, lines: int) -> None:
-    """Show the end of the gateway's log, also while none runs. With --json as it is stored, one object a line."""
+    """Show the end of the gateway's log; works without a gateway. With --json: one object per line."""
     path = cli.home.log
     if not path.exists() and not follow:
         cli.note(f"No log yet: no gateway has run in {cli.home.path}.")
@@ -269,11 +276,11 @@ def _local_time(at: str) -> str:
 @verb()
 @click.argument("session", type=SESSION, required=False)
 @click.option("--print", "only_print", is_flag=True, help="Only print the address.")
-@click.option("--phone", is_flag=True, help="Print an address for another device: at the first of the public_urls.")
+@click.option("--phone", is_flag=True, help="Print a link for another device, at the first of the public_urls.")
 def open(cli: Cli, session: str | None, only_print: bool, phone: bool) -> None:
-    """Open the dashboard, or one SESSION in it; the address signs one browser in, once, within 10 minutes.
+    """Open the dashboard, or SESSION in it, in a browser. The link signs one browser in, once, within 10 minutes.
 
-    Starts a gateway in the background when none runs. Without a screen, or where CI is set, it only prints.
+    Without a screen, or if CI is set, it only prints the link. Starts a gateway if none is running.
     """
     from holdfast.config import has_screen, open_in_browser
 
@@ -286,14 +293,14 @@ def open(cli: Cli, session: str | None, only_print: bool, phone: bool) -> None:
     if cli.json or only_print or phone:
         return
     if not has_screen() or not open_in_browser(cli.home.run, url):
-        cli.note("no browser was opened here; the address works once, within 10 minutes")
+        cli.note("no browser was opened here; the link works once, within 10 minutes")
 
 
 def _public_url(address: Address) -> str:
     if not address.public_urls:
         raise CliError(
-            "The gateway has no address that another device could open.",
-            hint='set `public_urls = ["https://…"]` in [gateway] of config.toml and restart it; see docs/deploy.md.',
+            "The gateway has no address for other devices.",
+            hint='Set `public_urls = ["https://…"]` under [gateway] in config.toml and restart it; see docs/deploy.md.',
             code=USAGE,
         )
     return address.public_urls[0]
@@ -304,9 +311,9 @@ def devices() -> None:
     """List the browsers that are signed in, and sign them out. Without a verb: list."""
 
 
-@devices.verb("Look", "list")
+@devices.verb("Show", "list")
 def list_devices(cli: Cli) -> None:
-    """List the browsers that are signed in, when they were here last, and how many streams they have open."""
+    """List the browsers that are signed in, when each was last used, and how many connections it has open."""
     cli.show(cli.client.get("/v1/devices"), DeviceList, _devices_table)
 
 
@@ -334,7 +341,7 @@ def revoke(cli: Cli, device: str) -> None:
 @verb()
 @click.argument("shell", type=click.Choice(list(INSTALL)), metavar="SHELL")
 def completion(cli: Cli, shell: str) -> None:
-    """Print the completion script of SHELL. For bash: eval "$(holdfast completion bash)" in ~/.bashrc."""
+    """Print a completion script for SHELL. For bash, add to ~/.bashrc: eval "$(holdfast completion bash)"."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

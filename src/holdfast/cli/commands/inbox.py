@@ -16,7 +16,7 @@ from holdfast.schemas.sessions import Accepted
 
 @verb()
 @click.argument("id", type=WAIT, required=False)
-@click.option("--dismiss", metavar="ID", type=SESSION, help="Take the failed turn of the session ID out of the list.")
+@click.option("--dismiss", metavar="ID", type=SESSION, help="Remove the failed turn of session ID from the list.")
 def inbox(cli: Cli, id: str | None, dismiss: str | None) -> None:
     """List everything that waits for a person, longest waiting first, each with the commands that answer it.
 
@@ -35,7 +35,7 @@ def inbox(cli: Cli, id: str | None, dismiss: str | None) -> None:
         cli.hint(f"answer with: holdfast answer {wait.id} {GRANTS if wait.purpose == 'approval' else 'TEXT'}")
     elif dismiss is not None:
         accepted = cli.client.post(Accepted, f"/v1/sessions/{quote(dismiss)}/dismiss")
-        cli.accepted(accepted, "dismissed; the session stays as it is")
+        cli.accepted(accepted, "dismissed; the session is unchanged")
     else:
         found = cli.show(cli.client.get("/v1/inbox"), Inbox, render_inbox)
         if found.entries and not cli.json:
@@ -46,23 +46,23 @@ def inbox(cli: Cli, id: str | None, dismiss: str | None) -> None:
 @verb(cls=TextCommand)
 @click.argument("id", type=WAIT)
 @click.argument("text", type=TEXT, required=False)
-@click.option("--allow", "choice", flag_value="allow", help="Allow this one call, once.")
-@click.option("--call", "choice", flag_value="call", help="Allow this very call as often as it comes in this session.")
-@click.option("--session", "choice", flag_value="session", help="Allow what its rule stands for, in this session.")
-@click.option("--always", "choice", flag_value="always", help="The same, by writing the rule into the profile.")
-@click.option("--deny", "choice", flag_value="deny", help="Do not allow it; TEXT tells the agent why.")
+@click.option("--allow", "choice", flag_value="allow", help="Allow this call, once.")
+@click.option("--call", "choice", flag_value="call", help="Allow exactly this call for the rest of this session.")
+@click.option("--session", "choice", flag_value="session", help="Allow what matches the shown rule, in this session.")
+@click.option("--always", "choice", flag_value="always", help="The same permanently: adds the rule to the profile.")
+@click.option("--deny", "choice", flag_value="deny", help="Do not allow it; TEXT is a reason for the agent.")
 def answer(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
-    """Answer the wait ID: a question with TEXT (or the number of a choice), an approval with an option.
+    """Answer a question with TEXT (or the number of a choice), or an approval with an option.
 
-    `holdfast inbox ID` shows what an approval is about: every argument of the call, and the rule that --session and
-    --always allow. A context that is too long and has no summary takes `try again` or `digest`, or their number.
+    `holdfast inbox` lists the IDs. `holdfast inbox ID` shows every argument of the call, and the rule that --session
+    and --always allow. A context that is too long and has no summary takes `try again` or `digest`.
 
-    Two people may answer at once; the second one is told who was first.
+    Only the first answer counts; a second one is refused and names who answered first.
     """
     if text is None and choice is None:
         raise CliError(
-            "An answer is missing.",
-            hint="Give a TEXT, or --allow, --call, --session, --always, --deny; `holdfast inbox ID` shows all of it.",
+            "The answer is missing.",
+            hint=f"Add a TEXT, or {GRANTS}. `holdfast inbox ID` shows what is asked.",
             code=USAGE,
         )
     cli.start_gateway()
@@ -74,6 +74,6 @@ def answer(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
         return
     if rule and not accepted.warning:
         cli.echo(f"allowed {'in this session' if choice == 'session' else 'in its profile'}: {one_line(rule)}")
-    cli.echo(f"answered; session {accepted.session} goes on")
+    cli.echo(f"answered; session {accepted.session} continues")
     if accepted.warning:
         cli.note(f"warning: {clean(accepted.warning)}")

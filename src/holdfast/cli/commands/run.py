@@ -12,8 +12,8 @@ from holdfast.cli.context import Cli, home_option, pass_cli
 from holdfast.cli.errors import CONFLICT, FAILED, INTERRUPTED, USAGE, CliError
 from holdfast.cli.groups import TextCommand, verb
 from holdfast.cli.hints import program
-from holdfast.cli.render.inbox import GRANTS, is_cut, shown_lines
-from holdfast.cli.screen import clean, clock
+from holdfast.cli.render.inbox import GRANTS, is_cut, numbered, shown_lines
+from holdfast.cli.screen import SHORT_ID, clean, clock
 from holdfast.cli.values import SESSION, TEXT, patience_option
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError
@@ -28,12 +28,12 @@ if TYPE_CHECKING:  # only who waits for an answer pays for the events
     from holdfast.client.turn import TurnWatch
     from holdfast.domain.transcript_items import WaitItem
 
-profile_option = click.option("--profile", metavar="NAME", help="Which agent; by default the one in the settings.")
+profile_option = click.option("--profile", metavar="NAME", help="The profile (agent); see `holdfast profiles`.")
 cwd_option = click.option(
     "--cwd",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
-    help="Where it works; by default here.",
+    help="Its working directory; by default the current one.",
 )
 
 
@@ -42,9 +42,7 @@ cwd_option = click.option(
 @profile_option
 @click.option("--model", metavar="NAME", help="Which model, as PROVIDER:MODEL; by default the one of the agent.")
 @cwd_option
-@click.option(
-    "--detach", is_flag=True, help="Make it a task: print the id of its session and leave; the work continues."
-)
+@click.option("--detach", is_flag=True, help="Run it in the background: print the ID of its session and return.")
 @patience_option
 def run(
     cli: Cli,
@@ -56,9 +54,9 @@ def run(
     detach: bool,
     patience: float,
 ) -> int:
-    """Begin a session with PROMPT and print the answer. `-` reads it from standard input.
+    """Start a session with PROMPT and print the answer. `-` reads the prompt from standard input.
 
-    Starts a gateway in the background when none runs. Ctrl-C detaches: the work continues.
+    Starts a gateway in the background if none is running. Ctrl-C detaches; the agent continues.
     """
     agent: Json = {"profile": profile, "cwd": cwd or str(Path.cwd())}
     if detach and model is not None:
@@ -88,14 +86,14 @@ def run(
     type=click.Choice(["queue", "steer", "interrupt"]),
     default="queue",
     show_default=True,
-    help="While a turn runs: wait for its end, join it between two steps, or stop it.",
+    help="While a turn is running: wait for its end, join it between two steps, or stop it first.",
 )
 @click.option("--wait", is_flag=True, help="Wait for the answer and print it, like `run`.")
 @patience_option
 def send(cli: Cli, session: str, text: str, mode: str, wait: bool, patience: float) -> int:
-    """Say TEXT in SESSION, or to the agent of a task. `-` reads it from standard input.
+    """Send TEXT to SESSION, or to the agent of a task. `-` reads the text from standard input.
 
-    Starts a gateway in the background when none runs. With --wait, Ctrl-C detaches: the work continues.
+    Starts a gateway in the background if none is running. With --wait, Ctrl-C detaches; the agent continues.
     """
     try:
         accepted = cli.send_command(Accepted, f"/v1/sessions/{quote(session)}/messages", text=text, mode=mode)
@@ -111,7 +109,7 @@ def send(cli: Cli, session: str, text: str, mode: str, wait: bool, patience: flo
     if not cli.json:
         if card := _card_of(accepted):
             label = cli.client.cards.get(card).card.label
-            cli.note(f"a comment on card {label}: its worker gets it at its next step")
+            cli.note(f"sent as a comment on card {label}: its worker gets it at its next step")
         cli.note(f"the answer:  {program()} sessions log {accepted.session} --follow")
     return 0
 
@@ -124,8 +122,8 @@ def session_of_task(client: Client, id: str, *, otherwise: ApiError) -> str:
         raise otherwise if error.is_not_found else error from None
     if not task.worker:
         raise CliError(
-            f"Task {task.id} is a command, and nobody is there to be told something.",
-            hint=f"`holdfast tasks write {task.id} TEXT` types into it, if its input is open.",
+            f"Task {task.id} is a command, not an agent, so it takes no messages.",
+            hint=f"`holdfast tasks write {task.id} TEXT` types into it, if it was started with --stdin.",
             code=CONFLICT,
         )
     return task.worker
@@ -133,27 +131,27 @@ def session_of_task(client: Client, id: str, *, otherwise: ApiError) -> str:
 
 @click.command
 @click.argument("session", type=SESSION, required=False)
-@click.option("--new", is_flag=True, help="Begin a new session.")
-@click.option("--profile", metavar="NAME", help="Begin a new session with this agent.")
+@click.option("--new", is_flag=True, help="Start a new session.")
+@click.option("--profile", metavar="NAME", help="Start a new session with this profile.")
 @cwd_option
 @home_option
 @pass_cli
 def chat(cli: Cli, session: str | None, new: bool, profile: str | None, cwd: str | None) -> int:
-    """Talk to an agent: attach to SESSION, else to the last one of this directory, else begin one.
+    """Chat with an agent: in SESSION, else in the last session of this directory, else in a new one.
 
-    Starts a gateway in the background when none runs. Ctrl-C stops the turn. Ctrl-D, or closing the
-    terminal, detaches: the work continues. /help shows what can be typed.
+    Starts a gateway in the background if none is running. Ctrl-C stops the turn. Ctrl-D, or closing the
+    terminal, leaves; the agent continues. /help lists the commands of the chat.
     """
     problem = hint = ""
     if session is not None and (new or profile is not None or cwd is not None):
-        problem = "An existing session has its agent and its directory already."
-        hint = "Leave SESSION out to begin one; /profile changes the agent of a session."
+        problem = "--new, --profile and --cwd are for new sessions, and this one exists."
+        hint = "Leave out SESSION to start a new one; in the chat, /profile changes the profile of a session."
     elif not (sys.stdin.isatty() and sys.stdout.isatty()):
-        problem = "The chat needs a terminal on both sides."
-        hint = '`holdfast run "…"` asks one thing and prints the answer; `holdfast --help` shows the rest.'
+        problem = "The chat needs a terminal, but its input or output is a file or a pipe."
+        hint = '`holdfast run "…"` sends one message and prints the answer; see `holdfast --help`.'
     elif environment("TERM") in (None, "dumb"):
-        problem = "The chat needs a terminal that can move its cursor; this one says that it cannot (TERM)."
-        hint = '`holdfast run "…"` begins a session and prints the answer, `holdfast send ID "…" --wait` goes on.'
+        problem = "The chat needs a terminal with a movable cursor, which TERM says this one does not have."
+        hint = 'Use `holdfast run "…"` to start a session, and `holdfast send ID "…" --wait` to continue it.'
     if problem:
         raise CliError(problem, hint=hint, code=USAGE)
     from holdfast.cli.chat.main import run_chat
@@ -175,10 +173,10 @@ def wait_for_answer(cli: Cli, accepted: Accepted, *, patience: float) -> int:
     try:
         _follow(cli, session, watch, printer, after=read_after(accepted), patience=patience)
     except KeyboardInterrupt:
-        cli.note(f"\ndetached; the work continues: {program()} sessions log {session} --follow")
+        cli.note(f"\ndetached; the agent continues: {program()} sessions log {session} --follow")
         if not cli.json:
             return 0
-        watch.reason = "detached by Ctrl-C; the work continues"
+        watch.reason = "detached by Ctrl-C; the agent continues"
         cli.print_json(_answer_json(session, watch))
         return INTERRUPTED
     if cli.json:
@@ -206,7 +204,7 @@ def _follow(
             known = watch.model
             changes = watch.apply(item.record)
             if watch.model != known:
-                note(_who_answers(watch.profile, watch.model))
+                note(_who_answers(session, watch.profile, watch.model))
         elif isinstance(item, TextDelta):
             changes = watch.apply_delta(item)
         else:
@@ -231,9 +229,10 @@ def _card_of(accepted: Accepted) -> str:
     return accepted.stream.removeprefix("card/") if accepted.stream.startswith("card/") else ""
 
 
-def _who_answers(profile: str, model: str) -> str:
+def _who_answers(session: str, profile: str, model: str) -> str:
     of = f" (profile {profile})" if profile else ""
-    return f"the demo agent answers{of}: a script, no AI" if model == "demo" else f"{model} answers{of}"
+    who = f"the demo agent answers{of}: a script, no AI" if model == "demo" else f"{model} answers{of}"
+    return f"session {session[:SHORT_ID]} · {who}"
 
 
 def _wait_text(session: str, item: WaitItem) -> str:
@@ -241,30 +240,31 @@ def _wait_text(session: str, item: WaitItem) -> str:
     answer = f"{program()} answer {item.wait}"
     match item.purpose:
         case "retry":
-            return f"the turn tries again by itself at {clock(item.until or item.at)}: {item.reason}"
+            return f"the turn tries again automatically at {clock(item.until or item.at)}: {item.reason}"
         case "question":
-            choices = f" ({', '.join(item.choices)})" if item.choices else ""
-            return f"the agent asks: {item.reason}{choices}\nanswer with: {answer} TEXT"
+            choices = f"\n{numbered(item.choices)}" if item.choices else ""
+            what = "NUMBER or TEXT" if item.choices else "TEXT"
+            return f"the agent asks: {item.reason}{choices}\nanswer with: {answer} {what}"
         case "compaction":
             return f"the turn waits for you: {item.reason}\nanswer with: {answer} 'try again' or {answer} digest"
         case "approval":
             lines = "\n".join(shown_lines(item.shown))
             rule = f"\n--session or --always would allow: {item.pattern}" if item.pattern else ""
-            more = f"\n{program()} inbox {item.wait} shows all of it" if is_cut(item.shown) else ""
+            more = f"\neverything: {program()} inbox {item.wait}" if is_cut(item.shown) else ""
             return f"{item.reason}\n{lines}{more}{rule}\nanswer with: {answer} {GRANTS}"
         case "resume":
-            return f"the turn waits for you: {item.reason}; to go on: {program()} send {session} TEXT"
+            return f"the turn waits for you: {item.reason}; to continue: {program()} send {session} TEXT"
         case _ as never:
             assert_never(never)
 
 
 def _not_done(session: str, watch: TurnWatch) -> CliError:
     if watch.problem is not None:
-        hint = watch.problem.hint or f"`holdfast why {session}`"
+        hint = watch.problem.hint or f"See `holdfast why {session}`."
         return CliError(watch.problem.message, hint=hint, code=FAILED)
     what = "turn" if watch.turn is not None else "message"
     return CliError(
         f"The {what} was {watch.outcome}: {watch.reason}.",
-        hint=f"what there is: holdfast sessions log {session}",
+        hint=f"See `holdfast sessions log {session}`.",
         code=FAILED,
     )

@@ -33,9 +33,11 @@ OUTPUTS = "the outputs of the commands that it waited for"
 """They are stored in the results of its calls, and nowhere else."""
 session_argument = click.argument("session", type=SESSION)
 running_option = click.option(
-    "--running", type=click.Choice(["keep", "stop"]), help="What becomes of its commands that still run."
+    "--running", type=click.Choice(["keep", "stop"]), help="What to do with its commands that are still running."
 )
-yes_option = click.option("--yes", is_flag=True, help="Do not ask; while something runs it needs --running.")
+yes_option = click.option(
+    "--yes", is_flag=True, help="Do not ask for confirmation. If commands are running, add --running."
+)
 
 
 @click.group(cls=NounGroup, default="list")
@@ -46,8 +48,8 @@ def sessions() -> None:
 # --- look -----------------------------------------------------------------------------------------
 
 
-@sessions.verb("Look", "list")
-@click.option("--archived", is_flag=True, help="Those that were archived.")
+@sessions.verb("Show", "list")
+@click.option("--archived", is_flag=True, help="List archived sessions instead.")
 @click.option(
     "--kind",
     type=click.Choice(["mine", "worker", "background"]),
@@ -74,7 +76,7 @@ def list_sessions(cli: Cli, archived: bool, kind: str | None, limit: int, before
         cli.hint(f"more: holdfast sessions list{chosen} --before {cursor}")
 
 
-@sessions.verb("Look")
+@sessions.verb("Show")
 @session_argument
 def show(cli: Cli, session: str) -> None:
     """Show SESSION with its turns and its queue."""
@@ -85,15 +87,15 @@ def show(cli: Cli, session: str) -> None:
     cli.show(cli.client.get(_path(session)), SessionDetail, text)
 
 
-@sessions.verb("Look")
+@sessions.verb("Show")
 @session_argument
-@click.option("--follow", "-f", "stay", is_flag=True, help="Stay and show what comes; Ctrl-C leaves.")
-@click.option("--after", type=click.IntRange(min=0), default=0, metavar="N", help="Only what comes after version N.")
+@click.option("--follow", "-f", "stay", is_flag=True, help="Keep printing new entries; Ctrl-C stops watching.")
+@click.option("--after", type=click.IntRange(min=0), default=0, metavar="N", help="Only entries after version N.")
 @patience_option
 def log(cli: Cli, session: str, stay: bool, after: int, patience: float) -> None:
-    """Read the conversation of SESSION; --follow stays with it. Each entry has its version and its time.
+    """Print the conversation of SESSION. Each entry has its version in the log and its time.
 
-    With --json the stored records, one a line.
+    With --json: the stored records, one per line.
     """
     id = cli.client.sessions.get(session).session.id
     if not stay:
@@ -114,46 +116,53 @@ def _print_log(cli: Cli, items: Iterator[RecordItem], *, live: bool) -> None:
     printer.end()
 
 
-@sessions.verb("Look", cls=TextCommand)
+@sessions.verb("Show", cls=TextCommand)
 @click.argument("text", type=TEXT)
 @limit_option
 def search(cli: Cli, text: str, limit: int) -> None:
-    """Find TEXT in any session, newest first."""
+    """Search all conversations for TEXT, newest first."""
     cli.show(cli.client.get("/v1/search", q=text, limit=limit), SearchPage, render.search_table)
 
 
-@sessions.verb("Look")
+@sessions.verb("Show")
 @session_argument
 def context(cli: Cli, session: str) -> None:
-    """Show what the model sees of SESSION, and about how large it is.
+    """Show what the model sees of SESSION, and its size.
 
-    Also its chapter, whether a summary or a digest replaces older turns, and when it is summarised.
+    Also shows how much room is left, the chapter, whether a summary replaces older turns, and when the next one
+    is written.
     """
     from holdfast.schemas.chapters import ModelContext
 
     cli.show(cli.client.get(f"{_path(session)}/context"), ModelContext, render.context_text)
 
 
-@sessions.verb("Look")
+@sessions.verb("Show")
 @session_argument
-@click.option("--mode", type=click.Choice(["none", "idle", "daily", "both"]), help="By which rule; none is never.")
-@click.option("--idle-minutes", type=click.IntRange(1), metavar="N", help="After N minutes without user activity.")
-@click.option("--at-hour", type=click.IntRange(0, 23), metavar="N", help="At this hour of the day.")
-@click.option("--timezone", metavar="TZ", help='Of that hour, like Europe/Berlin; "" is the machine\'s own.')
-@click.option("--max-postpone", metavar="TIME", help="A command at work postpones a reset for at most TIME: 90m, 2h.")
-@click.option("--process-max-age", metavar="TIME", help="A command that is older postpones nothing: 12h, 7d.")
+@click.option("--mode", type=click.Choice(["none", "idle", "daily", "both"]), help="Which rule resets it; none: never.")
+@click.option(
+    "--idle-minutes", type=click.IntRange(1), metavar="N", help="For idle: after N minutes without user activity."
+)
+@click.option("--at-hour", type=click.IntRange(0, 23), metavar="N", help="For daily: at this hour.")
+@click.option(
+    "--timezone", metavar="TZ", help='Of that hour, such as Europe/Berlin; "" is the time zone of this machine.'
+)
+@click.option("--max-postpone", metavar="TIME", help="A working command postpones a reset for at most TIME: 90m, 2h.")
+@click.option("--process-max-age", metavar="TIME", help="Commands older than TIME postpone nothing: 12h, 7d.")
 @click.option(
     "--on-live-process",
     type=click.Choice(["hand_over", "stop_idle", "stop"]),
-    help="What becomes of commands that still run.",
+    help="What happens to commands that are still running.",
 )
-@click.option("--hand-over-note/--no-hand-over-note", default=None, help="Whether the agent writes a note first.")
+@click.option(
+    "--hand-over-note/--no-hand-over-note", default=None, help="The agent first writes a note for the next chapter."
+)
 @click.option("--notify/--no-notify", default=None, help="Send browser notifications.")
-@click.option("--clear", is_flag=True, help="Forget what was chosen for this session; then its profile decides.")
+@click.option("--clear", is_flag=True, help="Remove the settings of this session, so that those of its profile apply.")
 def policy(cli: Cli, /, session: str, clear: bool, **options: object) -> None:
-    """Show or choose when SESSION is reset by itself. Shows where each setting comes from, and what stands in the way.
+    """Show or change when SESSION is reset automatically. Also where each setting comes from, and what postpones it.
 
-    With options: choose it for this session alone. What is not named stays as it was chosen before.
+    Options change the settings of this session only. Settings that you do not name stay as they are.
     """
     from holdfast.schemas.chapters import ResetOutlook
 
@@ -168,7 +177,7 @@ def policy(cli: Cli, /, session: str, clear: bool, **options: object) -> None:
     cli.show(body, ResetOutlook, partial(render.policy_text, session=row))
 
 
-@sessions.verb("Look")
+@sessions.verb("Show")
 @session_argument
 @click.option(
     "--format",
@@ -176,13 +185,11 @@ def policy(cli: Cli, /, session: str, clear: bool, **options: object) -> None:
     type=click.Choice(["markdown", "jsonl"]),
     default="markdown",
     show_default=True,
-    help="To read, or every record as it is stored.",
+    help="markdown: to read; jsonl: every stored record.",
 )
-@click.option(
-    "--output", "-o", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Where to; else here."
-)
+@click.option("--output", "-o", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE.")
 def export(cli: Cli, session: str, form: str, output: Path | None) -> None:
-    """Write the conversation of SESSION to a file or the terminal."""
+    """Print the conversation of SESSION, or write it to a file."""
     id = cli.client.sessions.get(session).session.id
     content = cli.client.text(f"{_path(id)}/export", format=form)
     fields: dict[str, object] = {"session": id, "format": form, "bytes": len(content)}
@@ -203,23 +210,23 @@ def export(cli: Cli, session: str, form: str, output: Path | None) -> None:
 
 @sessions.verb("Change")
 @session_argument
-@click.option("--at", "version", type=click.IntRange(1), help="Only up to this version; by default all of it.")
-@click.option("--title", type=TEXT, help="Of the new session.")
+@click.option("--at", "version", type=click.IntRange(1), help="Copy only up to this version; by default everything.")
+@click.option("--title", type=TEXT, help="Title of the new session.")
 def fork(cli: Cli, session: str, version: int | None, title: str | None) -> None:
-    """Begin a new session with everything that is in SESSION. From then on both go their own ways."""
+    """Start a new session with a copy of SESSION. Later messages in one do not affect the other."""
     new = cli.client.sessions.fork(session, version=version, title=title)
     cli.result(new.session, session=new.session, version=new.version, seq=new.seq)
-    cli.hint(f"go on with: holdfast chat {new.session}")
+    cli.hint(f"open it: holdfast chat {new.session}")
 
 
 @sessions.verb("Change")
 @session_argument
 def undo(cli: Cli, session: str) -> None:
-    """Take the last turn of SESSION out of what the model sees.
+    """Hide the last turn of SESSION from the model.
 
-    It stays in the log, and what it did to files is not taken back.
+    It stays in the log. Changes that it made, for example to files, are not reverted.
     """
-    done = "the model does not see the last turn any more; it stays in the log"
+    done = "the last turn is hidden from the model; it stays in the log"
     cli.accepted(cli.client.sessions.undo(session), done)
 
 
@@ -240,13 +247,13 @@ def repeat(cli: Cli, session: str, text: str | None, turn: int | None) -> None:
 @sessions.verb("Change")
 @session_argument
 @running_option
-@click.option("--note", is_flag=True, help="Let the agent write a note for the next chapter first.")
+@click.option("--note", is_flag=True, help="The agent first writes a hand-over note for the next chapter.")
 @yes_option
 def reset(cli: Cli, session: str, running: WhatRuns | None, note: bool, yes: bool) -> None:
-    """Open a new chapter of SESSION: what the model sees begins anew.
+    """Start a new chapter of SESSION, with an empty context.
 
-    Id, link and log stay, and nothing is deleted; `sessions undo-reset` takes it back. While commands of it
-    run, it shows them and asks: keep, stop, cancel.
+    ID, link and log stay, and nothing is deleted; `sessions undo-reset` reverts it. If background commands of
+    the session are running, it lists them and asks: keep, stop or cancel.
     """
     row = cli.client.sessions.get(session).session
     running = ask_running_policy(cli, row, running, ask=not yes)
@@ -261,11 +268,11 @@ def reset(cli: Cli, session: str, running: WhatRuns | None, note: bool, yes: boo
 @sessions.verb("Change")
 @session_argument
 def undo_reset(cli: Cli, session: str) -> None:
-    """Undo the last reset of SESSION. What the reset stopped stays stopped.
+    """Undo the last reset of SESSION. Commands that the reset stopped stay stopped.
 
-    The model sees the chapter before it again, and what was said since.
+    The model sees the previous chapter again, and all messages since.
     """
-    done = "the model sees the chapter before again, and what was said since"
+    done = "the model sees the previous chapter again, and all messages since"
     cli.accepted(cli.client.sessions.undo_reset(session), done)
 
 
@@ -275,11 +282,11 @@ def undo_reset(cli: Cli, session: str) -> None:
 def compact(cli: Cli, session: str, instructions: str | None) -> None:
     """Summarise the older turns of SESSION for the model. The turns stay in the log and in the search.
 
-    INSTRUCTIONS tell the model what matters.
+    INSTRUCTIONS say what the summary must keep.
     """
     accepted = cli.client.sessions.compact(session, instructions=instructions or "")
-    cli.accepted(accepted, "a summary was asked for")
-    cli.hint(f"what becomes of it: holdfast why {accepted.session}")
+    cli.accepted(accepted, "summary requested")
+    cli.hint(f"progress: holdfast why {accepted.session}")
     cli.hint(f"what the model sees: holdfast sessions context {accepted.session}")
 
 
@@ -287,7 +294,7 @@ def compact(cli: Cli, session: str, instructions: str | None) -> None:
 @session_argument
 @click.argument("title", type=TEXT)
 def rename(cli: Cli, session: str, title: str) -> None:
-    """Give SESSION another TITLE."""
+    """Change the title of SESSION to TITLE."""
     cli.accepted(cli.client.sessions.rename(session, title), f"renamed to “{title}”")
 
 
@@ -295,20 +302,20 @@ def rename(cli: Cli, session: str, title: str) -> None:
 @session_argument
 @running_option
 def archive(cli: Cli, session: str, running: WhatRuns | None) -> None:
-    """Take SESSION out of the list; nothing is deleted. A message brings it back.
+    """Hide SESSION from the list; nothing is deleted. A message restores it.
 
-    While commands of it run, it shows them and asks: keep, stop, cancel.
+    If background commands of the session are running, it lists them and asks: keep, stop or cancel.
     """
     row = cli.client.sessions.get(session).session
     accepted = cli.client.sessions.archive(row.id, running=ask_running_policy(cli, row, running))
-    cli.accepted(accepted, f"archived; `{program()} sessions restore` brings it back")
+    cli.accepted(accepted, f"archived; undo: {program()} sessions restore {row.id[:SHORT_ID]}")
 
 
 @sessions.verb("Change")
 @session_argument
 def restore(cli: Cli, session: str) -> None:
-    """Bring an archived SESSION back to the list."""
-    cli.accepted(cli.client.sessions.restore(session), "back in the list")
+    """Show an archived SESSION in the list again."""
+    cli.accepted(cli.client.sessions.restore(session), "restored to the list")
 
 
 @sessions.verb("Change")
@@ -316,11 +323,10 @@ def restore(cli: Cli, session: str) -> None:
 @running_option
 @yes_option
 def delete(cli: Cli, session: str, running: WhatRuns | None, yes: bool) -> None:
-    """Delete SESSION with all its events, for good. A session that is at work is refused.
+    """Delete SESSION with all its events, for good. Refused while a turn is running.
 
-    The outputs of the commands that it waited for go with it; those of background commands stay with their tasks.
-
-    While commands of it run, it shows them and asks: keep, stop, cancel.
+    The outputs of commands that its turns waited for are deleted too; those of background commands stay with
+    their tasks. If background commands are running, it lists them and asks: keep, stop or cancel.
     """
     row = cli.client.sessions.get(session).session
     running = ask_running_policy(cli, row, running, ask=not yes)
@@ -344,26 +350,26 @@ def ask_running_policy(
 ) -> WhatRuns | None:
     """What becomes of the tasks of a session that still run: as the caller says, else as a person answers."""
     if session.state in AT_WORK:
-        hint = f"`holdfast stop {session.id}` first."
-        raise CliError(f"It is still at work ({session.state}).", hint=hint, code=CONFLICT)
+        hint = f"Run `holdfast stop {session.id}` first."
+        raise CliError(f"The session is {session.state}.", hint=hint, code=CONFLICT)
     tasks = [] if running is not None else cli.client.sessions.reset_status(session.id).running
     if not tasks:
         return running
     if not ask or not cli.terminal.can_ask:
-        why = "--yes does not choose for you: " if not ask else ""
+        why = "--yes does not choose for you. " if not ask else ""
         raise CliError(
             f"{len(tasks)} still running in the background: {'; '.join(map(render.running_task, tasks))}.",
-            hint=f"{why}say what becomes of them with --running keep or --running stop.",
+            hint=f"{why}Choose what happens to them: --running keep or --running stop.",
             code=CONFLICT,
         )
     cli.note(render.running_tasks_table(tasks))
     if any(task.kind != "process" for task in tasks):
-        cli.hint("agents go on either way; `holdfast tasks stop ID` ends one")
+        cli.hint("agents continue in both cases; `holdfast tasks stop ID` ends one")
     question = "Still running: k keep them running, s stop them, c cancel"
     while (answer := cli.terminal.prompt(question).strip().lower()) not in ANSWERS:
         cli.note("k, s or c?")
     if (chosen := ANSWERS[answer]) == "cancel":
-        raise CliError("Nothing was changed.")
+        raise CliError("Cancelled; nothing was changed.")
     return chosen
 
 

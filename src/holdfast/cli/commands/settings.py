@@ -31,9 +31,12 @@ Values = dict[str, Any]
 Keys = tuple[str, ...]
 PROFILES = (Column("NAME"), Column("MODEL", flexible=True), Column("FROM"), Column(""))
 MODELS = (Column("PROVIDER"), Column("BECAUSE"), Column("MODELS", flexible=True))
-NO_MODELS = """No model was found, so the demo agent answers. To get a real one, either
-  set OPENAI_API_KEY, ANTHROPIC_API_KEY or OPENROUTER_API_KEY and `holdfast restart`, or
-  start a local server (Ollama, LM Studio, llama-server, vLLM) on its usual port."""
+NO_MODELS = """No model was found, so the demo agent answers: a script, no AI.
+To use a real model, do one of these:
+- set OPENAI_API_KEY, ANTHROPIC_API_KEY or OPENROUTER_API_KEY in this terminal,
+  then run `holdfast restart`
+- start Ollama, LM Studio, llama-server or vLLM on its usual port"""
+CORRECT = "Correct it, then run `holdfast config check`."
 
 
 @click.group(cls=NounGroup, default="show")
@@ -95,7 +98,7 @@ def read_settings(home: Home) -> Settings:
     try:
         return load_settings(home.config)
     except ConfigError as error:
-        raise CliError(str(error), hint="`holdfast config check` checks again.", code=USAGE) from error
+        raise CliError(str(error), hint=CORRECT, code=USAGE) from error
 
 
 def _home_of_environment() -> bool:
@@ -130,7 +133,7 @@ def _in_force(cli: Cli) -> tuple[Values, dict[Keys, str]]:
 
 
 def _instead(cli: Cli, values: Values) -> dict[Keys, tuple[object, str]]:
-    """What holds where nothing is set, and who says so."""
+    """The defaults, and where each comes from."""
     from holdfast.app import DEFAULT_PORT
     from holdfast.domain.reset import ResetRules
 
@@ -208,12 +211,12 @@ def profiles() -> None:
     """List, show and add profiles, and choose the default one. Without a verb: list."""
 
 
-@profiles.verb("Look", "list")
+@profiles.verb("Show", "list")
 def list_profiles(cli: Cli) -> None:
     """List the profiles, with where they come from."""
     problem = cli.show(_ask(cli, "profiles"), ProfileList, _profiles_table).problem
     if problem and not cli.json:
-        cli.note(f"config.toml has an error, the last good settings are in force: {clean(problem)}")
+        cli.note(f"config.toml has an error, so the previous settings are still in force: {clean(problem)}")
 
 
 def _profiles_table(known: ProfileList) -> str:
@@ -221,13 +224,13 @@ def _profiles_table(known: ProfileList) -> str:
     return table(PROFILES, rows)
 
 
-@profiles.verb("Look", "show")
+@profiles.verb("Show", "show")
 @click.argument("name")
 def show_profile(cli: Cli, name: str) -> None:
     """Show all of the profile NAME."""
     known = {profile["name"]: profile for profile in _ask(cli, "profiles")["profiles"]}
     if name not in known:
-        raise CliError(f"There is no profile {name}.", hint=f"There is: {', '.join(known)}.", code=NOT_FOUND)
+        raise CliError(f"There is no profile {name}.", hint=f"The profiles are: {', '.join(known)}.", code=NOT_FOUND)
     cli.show(known[name], ProfileView, _profile_details)
 
 
@@ -239,8 +242,8 @@ def _profile_details(profile: ProfileView) -> str:
     rows = [
         ("model", profile.model),
         ("from", profile.origin),
-        ("directory", profile.cwd or "where the session is started"),
-        ("tools", tools or "what changes nothing is allowed, the rest is asked for"),
+        ("directory", profile.cwd or "the one in which the session is started"),
+        ("tools", tools or "reading is allowed; for everything else the agent asks"),
         ("sandbox", profile.sandbox),
         ("servers", ", ".join(profile.mcp) or "none"),
         ("a turn", "at most " + ", ".join(limits)),
@@ -251,11 +254,11 @@ def _profile_details(profile: ProfileView) -> str:
 
 @profiles.verb("Change")
 @click.argument("name")
-@click.option("--model", required=True, help="demo, or PROVIDER:MODEL; `holdfast models` shows what is there.")
-@click.option("--instructions", type=TEXT, help="What the model is told before everything else.")
+@click.option("--model", required=True, help="demo, or PROVIDER:MODEL; see `holdfast models`.")
+@click.option("--instructions", type=TEXT, help="The system prompt.")
 @click.option("--cwd", type=click.Path(file_okay=False, exists=True, resolve_path=True), help="Its working directory.")
 def add(cli: Cli, name: str, model: str, instructions: str | None, cwd: str | None) -> None:
-    """Add the profile NAME to config.toml; a running gateway takes it up at once."""
+    """Add the profile NAME to config.toml; it can be used at once."""
     from holdfast.edit_settings import add_profile
 
     values = {"model": model, "instructions": instructions or "", "cwd": cwd or ""}
@@ -265,7 +268,7 @@ def add(cli: Cli, name: str, model: str, instructions: str | None, cwd: str | No
         add_profile(cli.home.config, name, chosen)
     except ConfigError as error:
         raise CliError(str(error), code=USAGE) from error
-    done = f"added {name} to {cli.home.config}; try: {program()} run --profile {name} …"
+    done = f"added {name} to {cli.home.config}\ntry: {program()} run --profile {name} PROMPT"
     cli.result(done, profile=name, **chosen)
 
 
@@ -298,13 +301,13 @@ def _models_table(found: ModelList) -> str:
 
 
 def _ask(cli: Cli, what: str, *, quietly: bool = False) -> Json:
-    """The profiles or models as the gateway knows them, or, when none runs, as one started from here would."""
+    """The profiles or models that the gateway knows, or that one started in this terminal would know."""
     try:
         found: Json = cli.client.get(f"/v1/{what}")
     except GatewayNotRunning:
         found = _find_here(cli, what)
         if not quietly:
-            cli.note("no gateway is running; this is what one started from here would find")
+            cli.note("no gateway is running; this is what a gateway started in this terminal would use")
     return found
 
 
@@ -326,5 +329,5 @@ def _find_here(cli: Cli, what: str) -> Json:
     try:
         found: Json = msgspec.to_builtins(asyncio.run(look()))
     except ConfigError as error:
-        raise CliError(str(error), hint="`holdfast config check` checks again.", code=USAGE) from error
+        raise CliError(str(error), hint=CORRECT, code=USAGE) from error
     return found

@@ -24,15 +24,17 @@ NOTHING = "Nothing is running, and nothing waits for you."
 
 @verb()
 @click.argument("id", type=SESSION, required=False)
-@click.option("--verbose", "-v", is_flag=True, help="In full: what postpones a reset, with processes and times.")
+@click.option(
+    "--verbose", "-v", is_flag=True, help="Add all details: what postpones a reset, processes, evidence and times."
+)
 def why(cli: Cli, id: str | None, verbose: bool) -> None:
     """Show what a session, a task or a card is doing or waiting for, for how long, at whose request, and how it ended.
 
-    Every sentence names the event that it rests on. Without an ID: everything that is at work or waits.
+    Below each sentence is the event behind it. Without an ID: everything that is running or waiting.
     """
     if id is None:
         if verbose:
-            raise CliError("--verbose needs an ID.", hint="`holdfast why` names what is at work.", code=USAGE)
+            raise CliError("--verbose needs an ID.", hint="`holdfast why` lists what is running.", code=USAGE)
         cli.show(cli.client.get("/v1/why"), Why, lambda found: render_why(found) or NOTHING)
         return
     found = _fetch(cli.client, _resolve_id(cli.client, id), verbose=verbose)
@@ -85,7 +87,7 @@ def _resolve_id(client: Client, id: str) -> dict[str, str]:
         )
     if len(set(found.values())) > 1:
         listed = " and of ".join(f"{noun} {known}" for noun, known in found.items())
-        raise CliError(f"{id} is the beginning of {listed}.", hint="Give more of it.", code=CONFLICT)
+        raise CliError(f"{id} is the beginning of {listed}.", hint="Use more characters of the ID.", code=CONFLICT)
     return found
 
 

@@ -95,7 +95,7 @@ def render_board(found: Json, columns: int) -> list[str]:
     if not used:
         name = "" if board is None or board.id == "default" else board.id
         lines += [
-            "There is no card here yet. Try:",
+            "There are no cards here yet. Try:",
             f"  {program()} {EXAMPLE}{f' --board {name}' if name else ''}",
             f"and then: {program()} board watch {name}".rstrip(),
         ]
@@ -120,7 +120,9 @@ def _heading(board: BoardView | None, room: int) -> list[str]:
     rest = shorten(f"{title}{DOT}{plural(board.cards, 'card')}{archived}", room - len(board.id))
     lines = [click.style(board.id, bold=True) + rest]
     if board.paused_by:
-        said = f"paused by {one_line(board.paused_by)}: nothing is started ({program()} board resume {board.id})"
+        said = (
+            f"paused by {one_line(board.paused_by)}: no cards are started (resume: {program()} board resume {board.id})"
+        )
         lines += [click.style(line, fg="yellow") for line in wrap(said, room)]
     return lines
 
@@ -172,8 +174,8 @@ def _row(card: ShownCard, columns: int) -> list[str]:
 
 
 def _below(card: ShownCard) -> list[str]:
-    anew = f"{WARNING} began anew: {one_line(card.warning)}" if card.warning else ""
-    return [text for text in (card_reason(card, card.why), anew) if text]
+    new_session = f"{WARNING} new session: {one_line(card.warning)}" if card.warning else ""
+    return [text for text in (card_reason(card, card.why), new_session) if text]
 
 
 def _rest(column: BoardColumn, columns: int) -> list[str]:

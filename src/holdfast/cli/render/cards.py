@@ -43,7 +43,7 @@ CARDS = (
     Column("BOARD", optional=True),
     Column("PROFILE"),
     Column("PRIO", right=True, optional=True),
-    Column("SINCE", right=True),
+    Column("FOR", right=True),
     Column("TITLE", flexible=True),
     Column("WHY", flexible=True),
 )
@@ -80,7 +80,7 @@ def card_reason(card: CardView, why: str = "") -> str:
         case "scheduled":
             return f"at {format_time(card.scheduled_at)}" if card.scheduled_at is not None else ""
         case "ready" if card.retry_at is not None and card.retry_at > now_ms():
-            return f"cools down until {clock(card.retry_at)}: {one_line(card.reason)}"
+            return f"pauses until {clock(card.retry_at)}: {one_line(card.reason)}"
         case "todo" | "ready" if why:
             return without_commands(why).removeprefix("It ")
         case "running":
@@ -150,7 +150,7 @@ def _run_cells(run: RunView) -> list[str]:
 
 
 def _run_remarks(run: RunView) -> str:
-    fresh = f"{WARNING} began anew: {run.fresh_because}" if run.fresh_because else ""
+    fresh = f"{WARNING} new session: {run.fresh_because}" if run.fresh_because else ""
     failure = run.failure.replace("_", " ")
     used = "an attempt is used up" if run.counts else ""
     return "; ".join(filter(None, (failure, run.reason or run.note, fresh, used)))
@@ -182,16 +182,16 @@ def _card_details(found: CardDetail) -> list[tuple[str, str]]:
         ("profile", card.profile or f"none: {program()} card assign {card.label} PROFILE"),
         ("workspace", _workspace(found)),
         ("priority", str(card.priority)),
-        ("resume", found.resume or "as the profile and [board] say"),
+        ("resume", found.resume or "as set for the profile or [board]"),
         ("attempts", _attempts(found)),
     ]
     if found.max_runtime_ms is not None:
         rows.append(("max runtime", duration(found.max_runtime_ms)))
     if card.warning:
-        rows.append(("warning", f"{WARNING} its worker began anew: {card.warning}"))
+        rows.append(("warning", f"{WARNING} its worker started a new session: {card.warning}"))
     rows.append(("created", f"{format_datetime(card.created_at)} by {card.created_by}"))
     if found.followers:
-        rows.append(("told", "session " + ", ".join(found.followers)))
+        rows.append(("notifies", "session " + ", ".join(found.followers)))
     rows += [("waits for", _named(parent)) for parent in found.parents]
     rows += [("needed by", _named(child)) for child in found.children]
     if card.status == "done" and found.summary:
@@ -217,7 +217,7 @@ def _workspace(found: CardDetail) -> str:
     words = found.card.workspace + (f", {where}" if where else "")
     if found.card.status != "archived":
         return words
-    return f"{words}; kept, since this would be lost: {found.kept}" if found.kept else words
+    return f"{words}; kept, because this would be lost: {found.kept}" if found.kept else words
 
 
 def _attempts(found: CardDetail) -> str:
@@ -234,18 +234,18 @@ def workspace_outcome(found: CardDetail, kept: str) -> str:
     kind = found.card.workspace
     if kept:
         release = f"`{program()} card release {found.card.label}`"
-        return f"its workspace was kept, since this would be lost: {one_line(kept)}. Save it, then {release}"
+        return f"its workspace was kept, because this would be lost: {one_line(kept)}. Save it, then run {release}"
     if kind.startswith("dir:"):
-        return f"its workspace {kind.removeprefix('dir:')} is yours and stays"
+        return f"its workspace {kind.removeprefix('dir:')} is your own directory and stays"
     if not found.runs:
         return "it never had a workspace"
-    return f"its workspace {found.runs[-1].workspace} was removed: nothing is lost with it"
+    return f"its workspace {found.runs[-1].workspace} was deleted; nothing was lost"
 
 
 def render_context(found: CardContext) -> str:
-    """In which session the next run would be, and what its worker would be told."""
+    """Which session the next run would use, and the first message of its worker."""
     blocks = [_next_session(found), f"{dim('note from the board')}\n{_wrapped(found.note)}"]
-    return "\n\n".join([*blocks, f"{dim('its next turn')}\n{_wrapped(found.text)}"])
+    return "\n\n".join([*blocks, f"{dim('its first message')}\n{_wrapped(found.text)}"])
 
 
 def render_diff(found: CardDiff) -> str:
@@ -268,8 +268,8 @@ def _wrapped(text: str) -> str:
 
 def _next_session(found: CardContext) -> str:
     if found.refused:
-        return f"It would be blocked: its policy is `resume`, and that cannot be: {clean(found.refused)}."
+        return f"It would be blocked: its policy is `resume`, but it cannot resume: {clean(found.refused)}."
     if found.resumes:
-        return f"The next run goes on in the session of run {found.resumes}: {found.session}."
+        return f"The next run continues session {found.session} of run {found.resumes}."
     because = f": {clean(found.fresh_because)}" if found.fresh_because else ""
-    return f"The next run begins with a fresh session{because}."
+    return f"The next run starts a new session{because}."

@@ -68,7 +68,10 @@ def entry_lines(entry: InboxEntry, wait: WaitView | None) -> list[str]:
     kind = click.style(kind_text(entry.kind), fg="red" if entry.kind == "failed_turn" else "yellow")
     room = max(20, terminal_width() - 2)
     lines = wrap_at_most(clean(with_home(entry.what)), room, WHAT_LINES)
-    lines += _argument_lines(wait, room) if wait is not None else []
+    if wait is not None:
+        lines += _argument_lines(wait, room)
+        if wait.purpose == "question" and wait.choices:
+            lines += wrap_at_most(numbered(wait.choices), room, WHAT_LINES)
     lines += [dim(with_home(command)) for command in entry.commands]
     if wait is not None and wait.pattern:
         lines.append(dim(f"{program()} answer {entry.id} --session or --always allows {one_line(wait.pattern)}"))
@@ -78,11 +81,16 @@ def entry_lines(entry: InboxEntry, wait: WaitView | None) -> list[str]:
     return [f"{kind}{head}", *(f"  {line}" for line in lines)]
 
 
+def numbered(choices: list[str]) -> str:
+    """The choices of a question with the numbers that answer it: 1 English · 2 French."""
+    return " · ".join(f"{number} {one_line(choice)}" for number, choice in enumerate(choices, 1))
+
+
 def _argument_lines(wait: WaitView, room: int) -> list[str]:
     lines = [clean(line) for line in shown_lines(wait.shown)]
     seen = [shorten(line, room) for line in lines[:SHOWN_LINES]]
     if is_cut(wait.shown) or seen != lines:
-        seen.append(dim(f"{program()} inbox {wait.id} shows all of it, and every answer"))
+        seen.append(dim(f"{program()} inbox {wait.id} shows everything, with all answers"))
     return seen
 
 

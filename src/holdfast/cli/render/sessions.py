@@ -61,9 +61,9 @@ RUNNING = (
 RULES = (Column("SETTING"), Column("VALUE"), Column("FROM"))
 ORIGINS = {"session": "this session", "config": "[session_reset]", "default": "the default"}
 LIMIT_SOURCES = {
-    "config": "config.toml says so",
-    "window": "the model's window with room for its answer",
-    "default": "by default, the model's window is not known",
+    "config": "set in config.toml",
+    "window": "the model's window, less room for its answer",
+    "default": "by default: the model's window is not known",
 }
 
 
@@ -187,9 +187,9 @@ def reset_details(reset: ResetOutlook) -> Details:
 
 def _next_reset(reset: ResetOutlook) -> str:
     if reset.rules.mode == "none":
-        return "never by itself (mode = none)"
+        return "never automatically (mode = none)"
     if reset.next_at is None:
-        return "none: nothing was said in this chapter yet"
+        return "none: this chapter has no messages yet"
     unless = ", unless there is user activity" if reset.next_rule == "idle" else ""
     late = "was due at" if reset.postponed is not None else "at"
     return f"{late} {format_datetime(reset.next_at)} ({reset.next_rule}){unless}"
@@ -247,11 +247,11 @@ def all_reset_details(reset: ResetOutlook, opened: ChapterOpened | None) -> str:
     """Everything that is known about the last and the next reset of a session, block by block."""
     blocks = [reset_details(reset)]
     if (late := reset.postponed) is not None:
-        until = "as long as it takes: this is never cut" if late.until is None else format_datetime(late.until)
+        until = "as long as it takes" if late.until is None else format_datetime(late.until)
         blocks[0] += [
             ("due at", format_datetime(late.due_at)),
             ("at most until", until),
-            ("looked at again", format_datetime(late.next_check)),
+            ("checked again", format_datetime(late.next_check)),
         ]
         blocks += [_blocker_details(blocker) for blocker in late.blockers]
     if opened is not None:

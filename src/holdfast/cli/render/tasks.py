@@ -33,8 +33,8 @@ ENDED = (*COMMON, Column("EXIT", right=True), Column("STARTED"), Column("TOOK", 
 HITS = (Column("TASK"), Column("STARTED"), WHAT, Column("TEXT", flexible=True))
 STALE = (Column("ID"), Column("SESSION"), Column("PID", right=True), Column("AGE", right=True), WHAT)
 PRUNED_ROWS = 50
-NOTHING_FOUND = "Nothing found. The search is for the text as it is; fewer letters find more."
-NOTHING_STALE = "Nothing is stale: everything in the background is at work, in use, pinned or started by a person."
+NOTHING_FOUND = "Nothing found. The text must occur exactly as you typed it; try a shorter one."
+NOTHING_STALE = "Nothing is stale: every background command is working, in use, pinned or started by a person."
 
 
 def running_table(tasks: list[TaskView]) -> str:
@@ -82,7 +82,7 @@ def hits_table(found: OutputHits) -> str:
 def prune_result(result: PruneResult, *, rule: str) -> str:
     """What was deleted or would be, and how much that frees; `rule` says what was asked for."""
     if not result.count:
-        return f"There was no task to delete{rule}." if result.pruned else f"No task would go{rule}."
+        return f"There was no task to delete{rule}." if result.pruned else f"No task would be deleted{rule}."
     lines = [ended_table(result.tasks[:PRUNED_ROWS])]
     if result.count > PRUNED_ROWS:
         lines.append(f"… and {plural(result.count - PRUNED_ROWS, 'more task')}")
@@ -163,7 +163,7 @@ def task_details(task: TaskView) -> str:
         rows += [*_process(task), ("lifetime", _lifetime(task))]
     if task.stale:
         rows.append(("stale", task.stale))
-    rows += [("pinned", "yes, it is never pruned" if task.pinned else "no"), ("files changed", _files(task))]
+    rows += [("pinned", "yes (never pruned)" if task.pinned else "no"), ("files changed", _files(task))]
     if task.evidence:
         rows.append(("evidence", task.evidence))
     if task.survivors:
@@ -190,7 +190,7 @@ def _ended_by(task: TaskView) -> str:
     if task.ended_by:
         return f"at the request of {task.ended_by}"
     if task.state == "lost":
-        return "as far as is known; nobody saw it"
+        return "not known exactly: its end was not observed"
     return task.reason if task.state == "stopped" else "by itself"
 
 
@@ -224,7 +224,7 @@ def _lifetime(task: TaskView) -> str:
 
 def _files(task: TaskView) -> str:
     if task.files is None:
-        return "not known" if task.state != "running" else "known when it has ended"
+        return "not known" if task.state != "running" else "not known until it has ended"
     return ", ".join(task.files) or "none"
 
 

@@ -74,7 +74,7 @@ NOTICE_LABELS = {
     "SummaryRequested": "compact",
     "SummaryFailed": "reset",
 }
-"""What stands before a notice; before any other `session`."""
+"""The label of a notice; any other has `session`."""
 
 
 class LogPrinter:
@@ -166,7 +166,7 @@ class LogPrinter:
             case NoticeItem(event=event):
                 label = NOTICE_LABELS.get(type(event).__name__, "session")
                 self._notice(record, label, notice_text(event, clock=format_time))
-            case _:  # a step begins; what was undone or replaced is told by the event that did it
+            case _:  # a step begins; what was undone or replaced is reported by the event that did it
                 pass
 
     def _message(self, record: Record, item: QueuedItem, *, is_new: bool) -> None:

@@ -88,15 +88,18 @@ async def why(request: Request) -> Response:
     for row in await gateway.store.unfinished_sessions():
         if session_stream(row.id) in listed:
             continue
+        listed.add(session_stream(row.id))
         try:
             first = (await statements(gateway, row.id))[:1]
         except Corrupt as error:  # this session cannot be read; the others are listed
             first = [Statement(text=error.message, stream=session_stream(row.id), version=0, at=0)]
         sentences += [
-            Statement(text=f"{row.id} “{row.title}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
+            Statement(text=f"Session {row.id} “{row.title}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
             for s in first
         ]
     for view in await gateway.task_queries.running():
+        if session_stream(view.worker or "") in listed:  # the work of that session
+            continue
         sentences += [
             Statement(text=f"Task {view.id} “{view.title}”: {s.text}", stream=s.stream, version=s.version, at=s.at)
             for s in (await task_statements(gateway, view))[:1]
@@ -163,7 +166,7 @@ def _check_settings(home: Home) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ConfigError(f"The settings cannot be checked: {error}.") from error
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().removeprefix("error: ")
+        said = (done.stderr or done.stdout).strip().removeprefix("error: ").partition("\n  hint:")[0]
         raise ConfigError(said or f"`holdfast config check` ended with exit code {done.returncode}.")
 
 

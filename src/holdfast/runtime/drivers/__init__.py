@@ -109,7 +109,7 @@ class Driver(Protocol):
     async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:
         """Return the facts about a step that was cut by a stop or an answer; its intent is stored.
 
-        `perform` was cancelled, or with `begun=False` not called at all. An agent that is a process is told to stop,
+        `perform` was cancelled, or with `begun=False` not called at all. An agent that is a process is asked to stop,
         and its last lines are read, within bounds. Calls that are still open then are closed with the turn.
         """
         ...

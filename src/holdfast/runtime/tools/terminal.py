@@ -2,7 +2,7 @@
 
 A command in the foreground goes through the same keeper as one in the background. The task of a call is
 found by the call's id: after a crash the call is carried out again, finds the command that it had started,
-and waits on. Past its timeout nothing is killed; the command becomes a background task, and the model is told.
+and waits on. Past its timeout nothing is killed; the command becomes a background task, and the model is notified.
 """
 
 from __future__ import annotations

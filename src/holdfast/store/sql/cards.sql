@@ -5,7 +5,7 @@
 SELECT * FROM boards ORDER BY created_at, id;
 
 -- name: count_cards
--- How many stand on each board. Not for the dispatcher: it would count all cards at every event.
+-- How many are on each board. Not for the dispatcher: it would count all cards at every event.
 SELECT board, COUNT(*) AS cards FROM cards WHERE status <> 'archived' GROUP BY board;
 
 -- name: list_cards
@@ -45,7 +45,7 @@ WHERE status IN ('todo', 'scheduled') AND CASE status WHEN 'scheduled' THEN sche
 ORDER BY priority DESC, created_at, id;
 
 -- name: cards_to_start
--- Ready, on boards and for profiles that have room, and nothing that a row tells of stands in their way.
+-- Ready, on boards and for profiles that have room, and nothing that is stored in a row blocks them.
 SELECT id, board, profile FROM cards c
 WHERE status = 'ready' AND board IN :boards
     AND profile IN :profiles AND id NOT IN :exclude

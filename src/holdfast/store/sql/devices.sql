@@ -13,7 +13,7 @@ SELECT hash, expires_at FROM codes WHERE expires_at > :at;
 DELETE FROM codes WHERE device = :device;
 
 -- name: delete_old_codes
--- Nobody can use them any more.
+-- Those that can no longer be used.
 DELETE FROM codes WHERE expires_at <= :at;
 
 -- name: use_code
@@ -98,7 +98,7 @@ SELECT seen_at FROM cursors WHERE device = :device AND session = :session;
 DELETE FROM cursors WHERE session = :session;
 
 -- name: delete_last_session
--- It cannot be opened any more.
+-- It can no longer be opened.
 UPDATE devices SET last_session = '' WHERE last_session = :session;
 
 -- name: since_texts

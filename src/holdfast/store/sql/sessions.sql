@@ -46,7 +46,7 @@ SELECT id, profile, reset_policy, first_input_at, last_active_at FROM sessions
 WHERE first_input_at > 0 AND NOT archived AND reset_policy <> '{}' ORDER BY id;
 
 -- name: unused_sessions
--- At rest, not pinned, with nothing running, not touched since a moment, and no card will go on with it; oldest first.
+-- At rest, not pinned, with nothing running, not touched since a moment, and no card will continue it; oldest first.
 SELECT * FROM sessions s
 WHERE archived = :archived AND pinned = FALSE AND updated_at < :before AND queued = 0
     AND NOT compaction_requested AND NOT compaction_running

@@ -47,7 +47,7 @@ class SqliteDevices(DeviceStore):
             check_seen(tx, session_stream(session), version)
             where = {"device": device, "session": session}
             if not tx.run("save_last_session", where | {"at": at}).fetchall():
-                raise NotFound("There is no such device any more.")
+                raise NotFound("This device no longer exists.")
             return int(tx.run("save_cursor", where | {"version": version, "at": at}).fetchone()[0])
 
         return await self._writer.do(mark)
@@ -56,7 +56,7 @@ class SqliteDevices(DeviceStore):
         def mark(tx: Transaction) -> int:
             found = tx.run("save_reviewed", {"device": device, "at": at}).fetchall()
             if not found:
-                raise NotFound("There is no such device any more.")
+                raise NotFound("This device no longer exists.")
             return int(found[0][0])
 
         return await self._writer.do(mark)

@@ -46,7 +46,7 @@ OPERATION = (
     sqlite3.SQLITE_TOOBIG,
 )
 """What is wrong with a statement or its values, so that trying again is in vain; anything else may pass."""
-DOCTOR = "`holdfast doctor` examines the home."
+DOCTOR = "Run `holdfast doctor`."
 KNOWN_HEADS = 10_000
 OpenWriter = Callable[[], sqlite3.Connection]
 T = TypeVar("T")

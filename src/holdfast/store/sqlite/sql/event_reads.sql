@@ -18,7 +18,7 @@ FROM spans s JOIN events e ON e.span = s.span
 WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after AND e.version <= :upto;
 
 -- name: since_tasks
--- The tasks whose end was told after a version, by how they ended.
+-- The tasks whose end was reported after a version, by how they ended.
 SELECT t.state, COUNT(*) AS count FROM spans s JOIN events e ON e.span = s.span JOIN tasks t ON t.id = CASE e.kind
     WHEN 'NoteReceived' THEN json_extract(e.data, '$.event.task')
     ELSE json_extract(e.data, '$.event.ref') END
@@ -38,7 +38,7 @@ SELECT t.id, (SELECT COALESCE(SUM(LENGTH(e.data)), 0) FROM spans s JOIN events e
 FROM tasks t WHERE t.id IN :tasks;
 
 -- name: count_events
--- How long the log is, and where it stands: its end, and that of the stream which says what was deleted.
+-- The size and the position of the log: its end, and that of the stream which says what was deleted.
 SELECT (SELECT COUNT(*) FROM events) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
     COALESCE((SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = 'system'
         ORDER BY s.number DESC, e.version DESC LIMIT 1), 0) AS deletions;

@@ -54,7 +54,7 @@ SELECT value FROM counters WHERE name = 'fence';
 UPDATE counters SET value = :token WHERE name = 'fence';
 
 -- name: grant_lease
--- Give a stream to a new holder; whoever held it before is fenced from now on.
+-- Give a stream to a new holder; the previous holder is fenced from now on.
 INSERT INTO leases (stream, token, holder, life) VALUES (:stream, :token, :holder, :life)
 ON CONFLICT (stream) DO UPDATE SET token = excluded.token, holder = excluded.holder, life = excluded.life;
 
