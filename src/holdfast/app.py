@@ -194,7 +194,13 @@ def _assemble(host: _Host, store: Store, *, port: int, shutdown: asyncio.Event, 
         machine=Machine(clock=clock, umask=host.umask, heartbeat=HeartbeatFile(host.home.heartbeat, clock)),
         timings=host.timings,
     )
-    return replace(assembled, url=f"http://127.0.0.1:{port}", shutdown=shutdown, again=again)
+    return replace(
+        assembled,
+        url=f"http://127.0.0.1:{port}",
+        public_urls=tuple(host.settings.gateway.public_urls),
+        shutdown=shutdown,
+        again=again,
+    )
 
 
 async def _recover(gateway: Gateway) -> None:

@@ -62,6 +62,16 @@ def set_default(path: Path, name: str) -> None:
     _edit(path, change)
 
 
+def change_values(path: Path, tables: dict[str, dict[str, Any]]) -> None:
+    """Set these values of these tables, and leave the rest of each table as it is."""
+
+    def change(settings: dict[str, Any]) -> None:
+        for name, values in tables.items():
+            _table(path, settings, [name]).update(values)
+
+    _edit(path, change)
+
+
 def _table(path: Path, settings: dict[str, Any], keys: list[str]) -> dict[str, Any]:
     here = settings
     for position, key in enumerate(keys):
@@ -261,6 +271,6 @@ def _dotted(keys: tuple[str | tuple[str, ...], ...]) -> str:
     return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _literal(part) for part in parts)
 
 
-def _literal(text: str) -> str:
-    """A TOML string. JSON writes the same one, but for a character that TOML wants escaped."""
+def _literal(text: str | int | bool) -> str:
+    """A TOML string, number or boolean. JSON writes the same one, but for a character that TOML wants escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

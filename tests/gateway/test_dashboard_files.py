@@ -50,6 +50,24 @@ def test_every_page_is_the_shell(root: Path, path: str) -> None:
     assert answer.headers["content-type"].startswith("text/html")
 
 
+@pytest.mark.parametrize("path", ["/sx", "/nothing-here", "/sessions/12"])
+def test_unknown_page_is_the_shell_for_a_browser_and_json_for_a_client(root: Path, path: str) -> None:
+    files = DashboardFiles(root)
+    page = ask(files, path, accept="text/html,*/*;q=0.8")
+    assert (page.status_code, page.body) == (404, INDEX)
+    assert is_public(path)
+    client = ask(files, path, accept="application/json")
+    assert client.status_code == 404 and b"not_found" in bytes(client.body)
+
+
+def test_page_for_chats_is_served_and_routes_keep_their_methods(gateway: GatewayProcess) -> None:
+    html = {"accept": "text/html"}
+    assert httpx.get(gateway.url + "/chats", headers=html).headers["content-type"].startswith("text/html")
+    assert gateway.request("GET", "/v1/answers").status_code == 405
+    assert gateway.request("GET", "/v1/nothing").status_code == 404
+    assert gateway.request("GET", "/v1/nothing", headers=html).json()["error"]["code"] == "not_found"
+
+
 def test_hashed_assets_are_kept_for_ever_and_packed(root: Path) -> None:
     files = DashboardFiles(root)
     plain = ask(files, "/assets/app-4f2a.js")
@@ -111,7 +129,9 @@ def test_a_path_trick_finds_nothing(root: Path, path: str) -> None:
     assert answer.status_code == 404 and answer.headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize("path", ["/v1/status", "//", "//s/x", "/..", "/index.html", "/build.json", "/sx", "", "*"])
+@pytest.mark.parametrize(
+    "path", ["/v1/status", "//", "//s/x", "/..", "/index.html", "/build.json", "/v1", "/metrics/x", "", "*"]
+)
 def test_nothing_else_is_public(path: str) -> None:
     assert not is_public(path)
 

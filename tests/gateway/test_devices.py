@@ -201,6 +201,17 @@ def test_devices_are_listed_with_who_is_here(gateway: GatewayProcess) -> None:
     assert not any(row["current"] for row in gateway.get("/v1/devices")["devices"])
 
 
+def test_device_keeps_the_name_that_it_was_given(gateway: GatewayProcess) -> None:
+    browser = Browser(gateway, name="Chrome on Linux")
+    renamed = gateway.request("PATCH", f"/v1/devices/{browser.id}", json={"name": "  Anna's phone "})
+    assert renamed.status_code == 202 and renamed.json()["name"] == "Anna's phone"
+    for name in ("", "   ", "\u202ephone", "x" * 81):
+        assert gateway.request("PATCH", f"/v1/devices/{browser.id}", json={"name": name}).status_code == 400
+    gateway.terminate()
+    gateway.start()
+    assert {row["id"]: row["name"] for row in gateway.get("/v1/devices")["devices"]}[browser.id] == "Anna's phone"
+
+
 def test_the_token_is_no_device(gateway: GatewayProcess) -> None:
     session = gateway.create()
     assert gateway.request("GET", "/v1/devices/me").status_code == 404

@@ -19,9 +19,12 @@ from starlette.responses import Response
 from holdfast.gateway.responses import error_response
 
 STATIC = Path(__file__).with_name("static")
-PAGES = frozenset({"", "home", "s", "tasks", "board", "card", "settings"})
+PAGES = frozenset({"", "home", "s", "chats", "tasks", "board", "card", "settings"})
 """The first parts of the paths of pages; the dashboard itself decides what to show there."""
 FOLDERS = frozenset({"assets", "icons"})
+PAGE = r"(?!(?:v1|healthz|metrics|assets|icons)(?:/|\Z))[A-Za-z][A-Za-z0-9_-]*(?:/.*)?"
+"""The path of a page without its first slash, also of one that does not exist: the dashboard says so."""
+PAGE_PATH = re.compile(rf"/(?:{PAGE})?\Z")
 FILE = re.compile(r"/[A-Za-z0-9][A-Za-z0-9._-]*\.(?:webmanifest|js|png|svg|ico|txt)\Z")
 FOR_EVER = "public, max-age=31536000, immutable"
 ASK_AGAIN = "no-cache"
@@ -37,7 +40,7 @@ NOT_BUILT = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Hold
 
 def is_page(path: str) -> bool:
     """Return whether it is the path of a page."""
-    return path.startswith("/") and path[1:].partition("/")[0] in PAGES and not path.startswith("//")
+    return PAGE_PATH.match(path) is not None
 
 
 def is_public(path: str) -> bool:
@@ -90,25 +93,32 @@ class DashboardFiles:
         """Return the file at this path; for every page, index.html."""
         self.refresh()
         path = str(request.scope["path"])
+        known = not is_page(path) or path[1:].partition("/")[0] in PAGES
+        if not known and "text/html" not in request.headers.get("accept", ""):
+            return _missing("There is no such page, and no such route.")
         file = self._files.get("/index.html" if is_page(path) else path)
         if file is not None:
-            return _sent(file, request)
+            return _sent(file, request, found=known)
         if is_page(path):
             return Response(NOT_BUILT, media_type="text/html", headers={"cache-control": "no-store"})
-        missing = error_response(404, "not_found", "There is no such file in this build of the dashboard.")
-        missing.headers["cache-control"] = "no-store"
-        return missing
+        return _missing("There is no such file in this build of the dashboard.")
 
 
-def _sent(file: File, request: Request) -> Response:
+def _missing(message: str) -> Response:
+    response = error_response(404, "not_found", message)
+    response.headers["cache-control"] = "no-store"
+    return response
+
+
+def _sent(file: File, request: Request, *, found: bool = True) -> Response:
     headers = {"cache-control": file.cache, "etag": file.etag, "vary": "accept-encoding"}
     known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
-    if file.etag in known or known == ["*"]:
+    if found and (file.etag in known or known == ["*"]):
         return Response(status_code=304, headers=headers)
     body = file.body
     if GZIP.search(request.headers.get("accept-encoding", "")) and (packed := file.gzipped()) is not None:
         body, headers["content-encoding"] = packed, "gzip"
-    return Response(body, media_type=file.kind, headers=headers)
+    return Response(body, status_code=200 if found else 404, media_type=file.kind, headers=headers)
 
 
 def _file(path: Path, root: Path) -> File:

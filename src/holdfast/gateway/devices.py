@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.clock import Clock
-from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Unauthorized, Unavailable
+from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected, Unauthorized, Unavailable
 from holdfast.gateway.streams import Streams
 from holdfast.schemas.devices import DeviceView, SignInCode
 from holdfast.store.device_store import DeviceRow, DeviceStore
@@ -97,7 +97,7 @@ class Devices:
         secret, now = secrets.token_urlsafe(32), self._clock.now()
         device = DeviceRow(secrets.token_hex(8), hashed(secret), name, now, now)
         if known:
-            device = replace(self.get(known), hash=device.hash, name=name, seen_at=now)
+            device = replace(self.get(known), hash=device.hash, seen_at=now)  # with the name that it was given
         used = await self._store.sign_in(hashed(code), device, revoked=self._revocations.pending)
         self._codes.pop(hashed(code), None)
         if not used:
@@ -108,6 +108,16 @@ class Devices:
         self._by_hash = {hash: row for hash, row in self._by_hash.items() if row.id != device.id}
         self._by_hash[device.hash] = device
         return device, secret
+
+    async def rename(self, device: str, name: str) -> DeviceRow:
+        """Give a device another name. Rejected if nothing of it can be read."""
+        given = name_of(name, "")
+        if not name.strip() or given != name.strip():
+            raise Rejected("name: letters, digits and other visible characters only.")
+        await self._store.rename(device, given)
+        row = replace(self.get(device), name=given)
+        self._by_hash[row.hash] = row
+        return row
 
     def who(self, cookie: bytes) -> str | None:
         """Return the device with this cookie."""

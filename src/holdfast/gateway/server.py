@@ -25,6 +25,7 @@ from holdfast.gateway.routes import (
     devices,
     events,
     sessions,
+    settings,
     system,
     tasks,
     waits,
@@ -37,7 +38,9 @@ GRACE_SECONDS = 1
 BACKLOG = 2048
 SEND_BYTES = 64 * 1024
 """Size of the kernel's send buffer for one client; the kernel doubles it. By default it grows to megabytes."""
-PARTS = tuple(module.routes for module in (events, sessions, chapters, cards, tasks, waits, devices, admin, system))
+PARTS = tuple(
+    module.routes for module in (events, sessions, chapters, cards, tasks, waits, devices, settings, admin, system)
+)
 """All routes; the first that matches a path is used."""
 
 

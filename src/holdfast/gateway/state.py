@@ -110,6 +110,8 @@ class Gateway:
     started_at: int
     dashboard: DashboardFiles = field(default_factory=DashboardFiles)
     url: str = ""
+    public_urls: tuple[str, ...] = ()
+    """Further addresses under which browsers reach it."""
     shutdown: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the gateway is to shut down."""
     again: Again = field(default_factory=Again)

@@ -19,6 +19,14 @@ class SignInCode(msgspec.Struct, frozen=True):
 
     code: str
     expires_at: int
+    urls: list[str] = []
+    """Addresses at which other devices reach this gateway: `[gateway] public_urls`. Empty if there are none."""
+
+
+class RenameDevice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A name that people know a device by."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 
 
 class LogIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

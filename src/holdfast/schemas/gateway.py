@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import msgspec
 
 from holdfast.schemas.tasks import TaskView
@@ -202,9 +204,67 @@ class TaskCount(msgspec.Struct, frozen=True, gc=False):
     bytes: int
 
 
+class Spend(msgspec.Struct, frozen=True, kw_only=True):
+    """What the turns that ended in these hours took."""
+
+    cost: float
+    """In dollars, of the turns whose models have a known price."""
+    tokens: int
+    unpriced: int
+    """How many turns used tokens of models without a known price."""
+
+
+class DiskUse(msgspec.Struct, frozen=True, kw_only=True):
+    """The disk that the home is on, in bytes."""
+
+    database: int
+    output: int
+    """Of all tasks."""
+    free: int
+
+
+class SettingsView(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings that can be changed from a client."""
+
+    path: str
+    """Of `config.toml` on the machine of the gateway."""
+    default_profile: str
+    """What is written there; empty if the gateway chooses."""
+    session_reset: ResetChoice
+    retention: RetentionChoice
+
+
+class ResetChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[session_reset]`: when a session begins a new chapter."""
+
+    mode: Literal["none", "idle", "daily", "both"]
+    idle_minutes: Annotated[int, msgspec.Meta(ge=1, le=10**7)]
+    at_hour: Annotated[int, msgspec.Meta(ge=0, le=23)]
+
+
+class RetentionChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[retention]`: what is deleted by itself; 0 keeps everything."""
+
+    tasks_days: Annotated[int, msgspec.Meta(ge=0, le=36_500)]
+    tasks_count: Annotated[int, msgspec.Meta(ge=0, le=10**9)]
+    tasks_megabytes: Annotated[int, msgspec.Meta(ge=0, le=10**9)]
+    sessions_archive_days: Annotated[int, msgspec.Meta(ge=0, le=36_500)]
+    sessions_delete_days: Annotated[int, msgspec.Meta(ge=0, le=36_500)]
+
+
+class EditSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings to change; those that are left out stay as they are."""
+
+    default_profile: str | None = None
+    session_reset: ResetChoice | None = None
+    retention: RetentionChoice | None = None
+
+
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """The last hours in time slots, including empty ones, and the number of tasks by state."""
 
     step_ms: int
     slots: list[WorkSlot]
     tasks: list[TaskCount]
+    spend: Spend
+    disk: DiskUse

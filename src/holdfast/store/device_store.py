@@ -64,6 +64,10 @@ class DeviceStore(ABC):
         """Record that the device made a request."""
 
     @abstractmethod
+    async def rename(self, device: str, name: str) -> None:
+        """Give the device another name."""
+
+    @abstractmethod
     async def mark_seen(self, device: str, session: str, version: int, *, at: int) -> int:
         """Move its read position forward, and remember that it looked there last. Return the position."""
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol
 from holdfast.domain.card import Board
 from holdfast.domain.card_number import card_label, parse_card_number
 from holdfast.domain.errors import Conflict, Gone, NotFound
-from holdfast.schemas.gateway import TaskCount, WorkSlot
+from holdfast.schemas.gateway import Spend, TaskCount, WorkSlot
 from holdfast.store.rows import (
     CardRow,
     EndedTask,
@@ -288,6 +288,11 @@ class ProjectionReads:
         """How many agents at work and cards not yet done descend from a session."""
         ((count,),) = await self._fetch.values("count_descendants", root=root)
         return int(count)
+
+    async def spend_since(self, since: int) -> Spend:
+        """What the turns that ended after a moment took."""
+        ((cost, tokens, unpriced),) = await self._fetch.values("spend_since", since=since)
+        return Spend(cost=cost, tokens=tokens, unpriced=unpriced)
 
     async def work_since(self, since: int, *, step: int) -> list[WorkSlot]:
         """What ended and what began to wait, in slots of `step` milliseconds; empty slots are left out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from holdfast.models.registry import ModelRegistry
 from holdfast.profiles import Profiles
 from holdfast.schemas.gateway import (
     DetectedModel,
+    DiskUse,
     Findings,
     HealthFinding,
     ModelList,
@@ -58,7 +60,21 @@ async def overview(request: Request) -> Response:
     slots = [
         found.get(start, WorkSlot(start, turns=0, tasks=0, failed=0, waits=0)) for start in range(since, end, STEP_MS)
     ]
-    return json_response(Overview(step_ms=STEP_MS, slots=slots, tasks=await gateway.store.count_tasks()))
+    tasks = await gateway.store.count_tasks()
+    shape = Overview(
+        step_ms=STEP_MS,
+        slots=slots,
+        tasks=tasks,
+        spend=await gateway.store.spend_since(since),
+        disk=await asyncio.to_thread(_disk, Home(Path(gateway.home)), sum(task.bytes for task in tasks)),
+    )
+    return json_response(shape)
+
+
+def _disk(home: Home, output: int) -> DiskUse:
+    parts = [home.database, *(home.database.with_name(home.database.name + end) for end in ("-wal", "-shm"))]
+    size = sum(part.stat().st_size for part in parts if part.exists())
+    return DiskUse(database=size, output=output, free=shutil.disk_usage(home.path).free)
 
 
 @routes.get("/v1/doctor", Findings)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -25,6 +26,7 @@ from holdfast.schemas.devices import (
     LogIn,
     OwnDevice,
     ReadPosition,
+    RenameDevice,
     Reviewed,
     SignInCode,
 )
@@ -41,7 +43,8 @@ routes = Routes("devices")
 async def mint_code(request: Request) -> Response:
     """Create a code that signs one browser in within 10 minutes. It ends with the calling device."""
     gateway = gateway_of(request)
-    return json_response(await gateway.devices.add_code(device=device_of(request)), status=202)
+    code = await gateway.devices.add_code(device=device_of(request))
+    return json_response(replace(code, urls=list(gateway.public_urls)), status=202)
 
 
 @routes.post("/v1/login", LoggedIn, body=LogIn)
@@ -115,6 +118,15 @@ async def _revoke(gateway: Gateway, id: str, request: Request) -> DeviceRow:
     if id == device_of(request):
         request.scope["device"] = ""  # so that it still gets this response
     return await gateway.devices.revoke(id)
+
+
+@routes.post("/v1/devices/{id}", LoggedIn, body=RenameDevice, method="PATCH")
+async def rename_device(request: Request) -> Response:
+    """Give a device a name of one's own."""
+    gateway = gateway_of(request)
+    given = await parse_body(request, RenameDevice)
+    device = await gateway.devices.rename(gateway.devices.find(request.path_params["id"]).id, given.name)
+    return json_response(LoggedIn(device.id, device.name), status=202)
 
 
 @routes.post("/v1/seen", ReadPosition, body=ReadPosition)

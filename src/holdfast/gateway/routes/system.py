@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,7 +19,7 @@ from holdfast.board.inbox import in_words
 from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Corrupt, Rejected
 from holdfast.domain.events import SYSTEM, session_stream
-from holdfast.gateway.dashboard_files import FOLDERS, PAGES
+from holdfast.gateway.dashboard_files import FOLDERS, PAGE
 from holdfast.gateway.openapi import Routes, describe
 from holdfast.gateway.requests import parse_body
 from holdfast.gateway.responses import json_response
@@ -192,6 +193,12 @@ async def page(request: Request) -> Response:
     return gateway.dashboard.response(request)
 
 
-for name in sorted(PAGES | FOLDERS):
-    for path in (f"/{name}", f"/{name}/{{rest:path}}") if name else ("/", "/{name}"):
-        routes.page(path, page)
+class PageConvertor(StringConvertor):
+    """Matches the path of a page, whether it exists or not."""
+
+    regex = PAGE
+
+
+register_url_convertor("page", PageConvertor())
+for path in ("/", "/{name}", "/{rest:page}", *(f"/{folder}/{{rest:path}}" for folder in sorted(FOLDERS))):
+    routes.page(path, page)

@@ -34,6 +34,10 @@ DELETE FROM devices WHERE id = :id;
 -- It was here.
 UPDATE devices SET seen_at = CASE WHEN seen_at < :at THEN :at ELSE seen_at END WHERE id = :id;
 
+-- name: rename_device
+-- Somebody gave it a name.
+UPDATE devices SET name = :name WHERE id = :id;
+
 -- name: list_devices
 -- All of them, oldest first.
 SELECT id, hash, name, created_at, seen_at FROM devices ORDER BY created_at, id;

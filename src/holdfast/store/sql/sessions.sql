@@ -102,6 +102,12 @@ FROM (
     UNION ALL SELECT opened_at, 'wait', '' FROM waits WHERE opened_at >= :since AND purpose <> 'retry'
 ) work GROUP BY 1 ORDER BY 1;
 
+-- name: spend_since
+-- What the turns that ended after a moment took.
+SELECT COALESCE(SUM(cost), 0.0) AS cost, COALESCE(SUM(input_tokens + output_tokens), 0) AS tokens,
+    COUNT(*) FILTER (WHERE cost IS NULL AND input_tokens + output_tokens > 0) AS unpriced
+FROM turns WHERE finished_at >= :since;
+
 -- name: count_descendants
 -- How many agents at work and cards not yet done descend from a session.
 SELECT (SELECT COUNT(*) FROM tasks JOIN sessions ON sessions.id = tasks.worker

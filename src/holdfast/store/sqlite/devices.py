@@ -42,6 +42,9 @@ class SqliteDevices(DeviceStore):
     async def touch(self, device: str, *, at: int) -> None:
         await self._writer.do(lambda tx: tx.run("touch_device", {"id": device, "at": at}))
 
+    async def rename(self, device: str, name: str) -> None:
+        await self._writer.do(lambda tx: tx.run("rename_device", {"id": device, "name": name}))
+
     async def mark_seen(self, device: str, session: str, version: int, *, at: int) -> int:
         def mark(tx: Transaction) -> int:
             check_seen(tx, session_stream(session), version)
