@@ -3,6 +3,8 @@ import tailwindcss from "@tailwindcss/vite";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
+const PUBLIC_FILES = ["theme.js", "logo.svg", "logo-maskable.svg", "manifest.webmanifest"];
+
 /** What was built, by the names of its files: they carry the hashes of their contents. */
 function stamp(): Plugin {
   return {
@@ -17,6 +19,13 @@ function stamp(): Plugin {
         `</title>\n<meta name="holdfast-build" content="${build}">`,
       );
       this.emitFile({ type: "asset", fileName: "build.json", source: `${JSON.stringify({ build })}\n` });
+      // What the service worker keeps for a reload without the gateway.
+      const files = [...Object.keys(bundle).filter((name) => name !== "index.html"), ...PUBLIC_FILES].sort();
+      this.emitFile({
+        type: "asset",
+        fileName: "files.txt",
+        source: `${[build, ...files.map((name) => `/${name}`)].join("\n")}\n`,
+      });
     },
   };
 }

@@ -21,7 +21,7 @@ CHROMIUM = HEADLESS if HEADLESS.exists() else DESKTOP
 STATIC = Path(holdfast.gateway.__file__).with_name("static")
 SOCKETS = re.compile(r"^ws://")
 WAIT_MS = 200_000
-SECTIONS = ("devices", "profiles", "retention", "notifications", "health", "about")
+SECTIONS = ("devices", "appearance", "profiles", "reset", "retention", "notifications", "health", "about")
 """Of the settings."""
 
 

@@ -1,10 +1,61 @@
-// Nothing is cached: the log is the truth and the page is small. It shows notifications, once for all tabs and only
-// while nobody looks at one, and opens what they are about.
+// The page without the gateway: its files are kept, so that a reload while the gateway is down shows the app and what
+// was known. Data is never kept here. It also shows notifications, once for all tabs and only while nobody looks at
+// one, and opens what they are about.
+const FILES = "holdfast-files";
+const LIST = "/files.txt"; // the build, then every file of it
+
+async function refresh() {
+  const answer = await fetch(LIST, { cache: "no-store" });
+  if (!answer.ok) return;
+  const text = await answer.clone().text();
+  const cache = await caches.open(FILES);
+  const known = await cache.match(LIST);
+  if (known && (await known.text()) === text) return;
+  const files = text.trim().split("\n").slice(1);
+  await cache.addAll(["/", ...files]);
+  await cache.put(LIST, answer);
+  const wanted = new Set(["/", LIST, ...files]);
+  for (const request of await cache.keys()) {
+    if (!wanted.has(new URL(request.url).pathname)) await cache.delete(request);
+  }
+}
+
+async function page(request) {
+  try {
+    const answer = await fetch(request);
+    if (answer.status < 500) return answer;
+    return (await caches.match("/", { cacheName: FILES })) ?? answer;
+  } catch (error) {
+    const kept = await caches.match("/", { cacheName: FILES });
+    if (kept) return kept;
+    throw error;
+  }
+}
+
+async function file(request) {
+  return (await caches.match(request, { cacheName: FILES })) ?? fetch(request);
+}
+
+self.addEventListener("install", (event) => {
+  self.skipWaiting();
+  event.waitUntil(refresh());
+});
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("fetch", (event) => {
+  const { request } = event;
+  const { origin, pathname } = new URL(request.url);
+  if (request.method !== "GET" || origin !== location.origin) return;
+  if (request.mode === "navigate") {
+    event.respondWith(page(request));
+    event.waitUntil(refresh().catch(() => undefined));
+  } else if (/^\/assets\/|^\/[\w.-]+\.(js|svg|webmanifest)$/.test(pathname) && pathname !== "/sw.js") {
+    event.respondWith(/^\/assets\//.test(pathname) ? file(request) : fetch(request).catch(() => file(request)));
+  }
+});
+
 const ALL_HEARD_MS = 400;
 const heard = new Map(); // the event that it is about: whether somebody looks at one of the tabs
 
-self.addEventListener("install", () => self.skipWaiting());
-self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 self.addEventListener("message", (event) => {
   const { seq, looks, title, body, to } = event.data || {};
   if (!title) return;

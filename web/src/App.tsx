@@ -1,11 +1,13 @@
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { Redirect, Route, Switch, useLocation, useParams } from "wouter";
 import { checkBuild } from "./api/build";
+import { startOffline } from "./api/connection";
 import { lastSession, loadCursors } from "./api/cursors";
 import { status } from "./api/endpoints";
 import { Refused, whenSignedOut } from "./api/http";
 import { forgetSessions } from "./api/liveSession";
 import { queryClient } from "./api/queryClient";
+import { dropSnapshot, keepSnapshot, restoreSnapshot } from "./api/snapshot";
 import { useStore } from "./api/store";
 import { Banners } from "./chat/Banner";
 import { Conversation } from "./chat/Conversation";
@@ -14,6 +16,7 @@ import { useSessions } from "./chat/queries";
 import { SessionList } from "./chat/SessionList";
 import { SignIn } from "./settings/SignIn";
 import { followEvents } from "./shell/liveUpdates";
+import { NotFound } from "./shell/NotFound";
 import { Shell } from "./shell/Shell";
 import { Empty, Loading } from "./ui/Empty";
 import { ErrorBoundary } from "./ui/ErrorBoundary";
@@ -41,10 +44,11 @@ function fetchRest(): void {
   fetchParts();
 }
 
-type Door = "asking" | "in" | "out";
+/** Asking the gateway who we are; in; in with what was known, because it does not answer; signed out. */
+type Access = "asking" | "in" | "offline" | "out";
 
 export function App({ problem }: { readonly problem: string }): ReactNode {
-  const [door, setDoor] = useState<Door>("asking");
+  const [access, setAccess] = useState<Access>("asking");
   const [from, setFrom] = useState(0);
   const [silent, setSilent] = useState(false);
   const [said, setSaid] = useState(problem);
@@ -53,57 +57,68 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
     () =>
       whenSignedOut(() => {
         if (wasIn.current) setSaid("This browser was signed out. Agents and commands keep running.");
-        setDoor("out");
+        void dropSnapshot();
+        setAccess("out");
       }),
     [],
   );
   useEffect(() => {
-    if (door !== "asking") return;
+    if (access !== "asking" && access !== "offline") return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let left = false;
-    const knock = async (): Promise<void> => {
+    const ask = async (): Promise<void> => {
       try {
         const { seq } = await status();
         await loadCursors();
         if (left) return;
         wasIn.current = true;
         setFrom(seq);
-        setDoor("in");
+        setAccess("in");
+        if (access === "offline") void queryClient.invalidateQueries();
       } catch (error) {
         if (left || (error instanceof Refused && error.status === 401)) return;
+        const lastLive = access === "asking" ? await restoreSnapshot() : 0;
+        if (left) return;
+        if (lastLive > 0) {
+          startOffline(lastLive);
+          return setAccess("offline");
+        }
         setSilent(true);
-        timer = setTimeout(() => void knock(), 1000);
+        timer = setTimeout(() => void ask(), 1000);
       }
     };
-    void knock();
+    void ask();
     return () => {
       left = true;
       clearTimeout(timer);
     };
-  }, [door]);
+  }, [access]);
   useEffect(() => {
-    if (door !== "in") return;
+    if (access !== "in") return;
     void checkBuild();
     const rest = setTimeout(fetchRest, 1500);
     const leave = followEvents(from);
+    const stopKeeping = keepSnapshot();
     return () => {
       clearTimeout(rest);
       leave();
+      stopKeeping();
     };
-  }, [door, from]);
+  }, [access, from]);
   const signedIn = (): void => {
     queryClient.clear();
     forgetSessions();
     setSaid("");
-    setDoor("asking");
+    setAccess("asking");
   };
   const [place] = useLocation();
   useOpened();
-  if (door === "out") return <SignIn problem={said} onDone={signedIn} />;
-  if (door !== "in")
+  if (access === "out") return <SignIn problem={said} onDone={signedIn} />;
+  if (access === "asking")
     return silent ? (
       <Empty title="The gateway does not respond">
-        This page retries every second. `holdfast serve` starts the gateway.
+        This page asks every second. Turns stand still until it starts; commands go on. Start it with{" "}
+        <code>holdfast serve</code>.
       </Empty>
     ) : (
       <Loading />
@@ -140,8 +155,11 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
             <Route path="/settings/:section?">
               <Settings />
             </Route>
+            <Route path="/chats">
+              <Redirect to="/s" replace />
+            </Route>
             <Route>
-              <Empty title="There is no such page">The address may be mistyped.</Empty>
+              <NotFound />
             </Route>
           </Switch>
         </Suspense>

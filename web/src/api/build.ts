@@ -7,7 +7,7 @@ import { Store } from "./store";
 export const newerBuild = new Store(false);
 
 /** The build puts its own name into the page. */
-export const ours =
+export const thisBuild =
   typeof document === "undefined"
     ? ""
     : (document.querySelector<HTMLMetaElement>('meta[name="holdfast-build"]')?.content ?? "");
@@ -15,7 +15,7 @@ export const ours =
 export async function checkBuild(): Promise<void> {
   try {
     const { build: theirs } = await build();
-    newerBuild.set(ours !== "" && theirs !== "" && ours !== theirs);
+    newerBuild.set(thisBuild !== "" && theirs !== "" && thisBuild !== theirs);
   } catch {
     // it will be asked again when the line is back
   }

@@ -21,6 +21,16 @@ export type Connection =
 
 export const connection = new Store<Connection>({ state: "connecting" });
 
+/**
+ * Why nothing is heard, as far as this page can tell: this device is offline; the gateway answers but its stream is cut;
+ * nothing listens on this machine, so the gateway is stopped; or it cannot be reached for whatever reason.
+ */
+export type OfflineCause = "device" | "stream" | "stopped" | "unreachable";
+export const offlineCause = new Store<OfflineCause>("unreachable");
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+export const isLoopback = (host: string): boolean => LOOPBACK.test(host);
+
 const SILENCE_MS = 7_000; // then we ask: with the probe's patience a dead line is noticed within 10 s
 const PROBE_MS = 2_500;
 const DEAF_MS = 14_000; // the gateway answers, but this socket has not had its heartbeat
@@ -116,6 +126,7 @@ export class Socket {
     };
     socket.onclose = () => {
       if (socket !== this.socket) return;
+      void diagnose();
       if (!this.live) void request("GET /v1/status").catch(() => undefined); // refused: are we still signed in?
       this.lost();
     };
@@ -165,6 +176,20 @@ async function probe(): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+async function diagnose(): Promise<void> {
+  if (!navigator.onLine && !isLoopback(location.hostname)) return offlineCause.set("device");
+  const began = Date.now();
+  if (await probe()) return offlineCause.set("stream");
+  const refused = Date.now() - began < PROBE_MS / 2; // at once: nothing listens there
+  offlineCause.set(isLoopback(location.hostname) && refused ? "stopped" : "unreachable");
+}
+
+/** The page was loaded without the gateway: it shows what was known when it was last heard. */
+export function startOffline(lastLive: number): void {
+  connection.set({ state: "offline", since: lastLive, next: Date.now(), lastLive });
+  void diagnose();
 }
 
 let offlineTimer: ReturnType<typeof setTimeout> | undefined;

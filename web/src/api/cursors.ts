@@ -8,20 +8,32 @@ import { Refused } from "./http";
 import { load, save } from "./storage";
 import { Store } from "./store";
 import { onTabMessage, postToTabs } from "./tabs";
+import type { OwnDevice } from "./types.gen";
 
 const cursors = new Map<string, number>();
 export const lastSession = new Store("");
 /** When somebody last looked through what happened, by the gateway's clock. */
 export const lookedAt = new Store(0);
 
+export type DeviceCursors = Pick<OwnDevice, "cursors" | "last_session" | "looked_at">;
+
 /** Ask once, before anything is shown. */
 export async function loadCursors(): Promise<void> {
-  const mine = await me();
+  restoreCursors(await me());
+}
+
+export function restoreCursors(mine: DeviceCursors): void {
   cursors.clear();
   for (const [session, version] of Object.entries(mine.cursors)) cursors.set(session, version);
   lastSession.set(mine.last_session);
   lookedAt.set(mine.looked_at);
 }
+
+export const storedCursors = (): DeviceCursors => ({
+  cursors: Object.fromEntries(cursors),
+  last_session: lastSession.get(),
+  looked_at: lookedAt.get(),
+});
 
 export async function markLooked(): Promise<void> {
   const { looked_at: at } = await looked();

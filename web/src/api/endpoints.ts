@@ -30,6 +30,8 @@ export const logout = (): Promise<LoggedIn> => call("POST /v1/logout");
 export const newCode = (): Promise<SignInCode> => call("POST /v1/codes");
 export const build = (): Promise<Build> => call("GET /v1/build");
 export const devices = (): Promise<DeviceList> => call("GET /v1/devices");
+export const renameDevice = (id: string, name: string): Promise<LoggedIn> =>
+  call("PATCH /v1/devices/{id}", { path: { id }, body: { name } });
 export const revoke = (id: string): Promise<LoggedIn> => call("DELETE /v1/devices/{id}", { path: { id } });
 export const me = (): Promise<OwnDevice> => call("GET /v1/devices/me");
 export const looked = (): Promise<Reviewed> => call("POST /v1/looked");

@@ -92,6 +92,10 @@ export function liveSession(id: string): LiveSession {
   return known;
 }
 
+/** Those that this page has folded. */
+export const openSessions = (): readonly LiveSession[] =>
+  [...sessions.values()].filter((one) => one.view.get().version > 0);
+
 /** Whoever signs in next begins anew. */
 export function forgetSessions(): void {
   sessions.clear();

@@ -493,6 +493,12 @@ export interface DeviceView {
   readonly connected: number;
 }
 
+export interface DiskUse {
+  readonly database: number;
+  readonly output: number;
+  readonly free: number;
+}
+
 export interface DismissFailure {
   readonly command?: "DismissFailure";
 }
@@ -514,6 +520,12 @@ export interface EditCard {
   readonly resume?: "auto" | "fresh" | "resume" | null;
   readonly max_runtime_ms?: number | null;
   readonly max_attempts?: number | null;
+}
+
+export interface EditSettings {
+  readonly default_profile?: string | null;
+  readonly session_reset?: ResetChoice | null;
+  readonly retention?: RetentionChoice | null;
 }
 
 export interface EndedTasks {
@@ -839,6 +851,8 @@ export interface Overview {
   readonly step_ms: number;
   readonly slots: WorkSlot[];
   readonly tasks: TaskCount[];
+  readonly spend: Spend;
+  readonly disk: DiskUse;
 }
 
 export interface OwnDevice {
@@ -952,6 +966,10 @@ export interface LogRecord {
   readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
 }
 
+export interface RenameDevice {
+  readonly name: string;
+}
+
 export interface RenameSession {
   readonly command?: "RenameSession";
   readonly title: string;
@@ -966,6 +984,12 @@ export interface RepeatTurn {
 export interface RerunTask {
   readonly command?: "RerunTask";
   readonly env?: Record<string, string> | null;
+}
+
+export interface ResetChoice {
+  readonly mode: "both" | "daily" | "idle" | "none";
+  readonly idle_minutes: number;
+  readonly at_hour: number;
 }
 
 export interface ResetOutlook {
@@ -1034,6 +1058,14 @@ export interface RestoreSession {
 
 export interface ResumeBoard {
   readonly command?: "ResumeBoard";
+}
+
+export interface RetentionChoice {
+  readonly tasks_days: number;
+  readonly tasks_count: number;
+  readonly tasks_megabytes: number;
+  readonly sessions_archive_days: number;
+  readonly sessions_delete_days: number;
 }
 
 export interface RetentionEffect {
@@ -1319,6 +1351,13 @@ export interface SetResetPolicy {
   readonly merge?: boolean;
 }
 
+export interface SettingsView {
+  readonly path: string;
+  readonly default_profile: string;
+  readonly session_reset: ResetChoice;
+  readonly retention: RetentionChoice;
+}
+
 export interface ShownArgument {
   readonly name: string;
   readonly value: string;
@@ -1333,6 +1372,13 @@ export interface ShuttingDown {
 export interface SignInCode {
   readonly code: string;
   readonly expires_at: number;
+  readonly urls?: string[];
+}
+
+export interface Spend {
+  readonly cost: number;
+  readonly tokens: number;
+  readonly unpriced: number;
 }
 
 export interface StaleListed {
@@ -1963,6 +2009,7 @@ export interface Routes {
   readonly "GET /v1/devices": { readonly takes: undefined; readonly gives: DeviceList };
   readonly "GET /v1/devices/me": { readonly takes: undefined; readonly gives: OwnDevice };
   readonly "DELETE /v1/devices/{id}": { readonly takes: undefined; readonly gives: LoggedIn };
+  readonly "PATCH /v1/devices/{id}": { readonly takes: RenameDevice; readonly gives: LoggedIn };
   readonly "GET /v1/doctor": { readonly takes: undefined; readonly gives: Findings };
   readonly "GET /v1/events": { readonly takes: undefined; readonly gives: EventPage };
   readonly "GET /v1/inbox": { readonly takes: undefined; readonly gives: Inbox };
@@ -2006,6 +2053,8 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/stop": { readonly takes: StopTurn; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/undo": { readonly takes: UndoTurn; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/why": { readonly takes: undefined; readonly gives: Why };
+  readonly "GET /v1/settings": { readonly takes: undefined; readonly gives: SettingsView };
+  readonly "PATCH /v1/settings": { readonly takes: EditSettings; readonly gives: SettingsView };
   readonly "POST /v1/shutdown": { readonly takes: undefined; readonly gives: ShuttingDown };
   readonly "GET /v1/status": { readonly takes: undefined; readonly gives: Status };
   readonly "GET /v1/tasks": { readonly takes: undefined; readonly gives: TaskPage };

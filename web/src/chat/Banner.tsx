@@ -2,13 +2,12 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { newerBuild } from "../api/build";
-import { toGatewayTime } from "../api/clock";
-import { connection, retryNow } from "../api/connection";
+import { connection } from "../api/connection";
 import { knownValue } from "../api/known";
 import { useStore } from "../api/store";
+import { OfflineBanner } from "../shell/OfflineBanner";
 import { useStatus } from "../shell/queries";
-import { clock, elapsed, plural } from "../text";
-import { useNow } from "../ui/hooks";
+import { elapsed, plural } from "../text";
 import { Icon } from "../ui/Icon";
 import type { Missed } from "./away";
 
@@ -24,7 +23,7 @@ export function Banners({
   const state = useStore(connection);
   const newer = useStore(newerBuild);
   const status = knownValue(useStatus());
-  if (state.state === "offline") return <Offline since={state.since} next={state.next} />;
+  if (state.state === "offline") return <OfflineBanner since={state.since} next={state.next} />;
   if (status && !status.writable) {
     return (
       <div className="banner failed" role="alert">
@@ -113,29 +112,5 @@ function Digest({ missed }: { readonly missed: Missed }): ReactNode {
         </>
       )}
     </p>
-  );
-}
-
-function Offline({ since, next }: { readonly since: number; readonly next: number }): ReactNode {
-  const now = useNow();
-  const left = Math.ceil((toGatewayTime(next) - now) / 1000);
-  return (
-    <div className="banner offline waiting warm" role="alert">
-      <Icon name="offline" />
-      <div className="grow">
-        <p>
-          <strong>Offline since {clock(toGatewayTime(since))}. Nothing is lost.</strong>
-        </p>
-        <p className="digest">
-          <span aria-hidden="true">{left > 0 ? `Next try in ${left} s. ` : "Trying now. "}</span>Messages wait here and
-          are sent once.
-        </p>
-      </div>
-      <div className="row acts">
-        <button type="button" className="btn small" onClick={retryNow}>
-          Try now
-        </button>
-      </div>
-    </div>
   );
 }

@@ -1,12 +1,23 @@
 import type { ReactNode } from "react";
-import { useStatus } from "../shell/queries";
-import { moment, plural } from "../text";
+import { knownValue } from "../api/known";
+import type { Spend } from "../api/types.gen";
+import { useOverview, useStatus } from "../shell/queries";
+import { count, dollars, moment, size } from "../text";
 import { Chip } from "../ui/Chip";
 import { AsOf, Show } from "../ui/Known";
 import styles from "./home.module.css";
 
+/** Dollars where the price is known, tokens anyhow. */
+export function spendWords({ cost, tokens, unpriced }: Spend): string {
+  const used = `${count(tokens)} tokens`;
+  if (tokens === 0) return "nothing";
+  if (unpriced > 0 && cost === 0) return used;
+  return `${dollars(cost)}${unpriced > 0 ? " and more" : ""}, ${used}`;
+}
+
 export function HealthPanel(): ReactNode {
   const known = useStatus();
+  const { spend, disk } = knownValue(useOverview()) ?? {};
   return (
     <section className="panel" aria-label="Health">
       <header>
@@ -37,12 +48,20 @@ export function HealthPanel(): ReactNode {
                 <dd>{status.version}</dd>
               </div>
               <div>
-                <dt>Sessions</dt>
-                <dd>{plural(status.sessions, "open one", "open")}</dd>
+                <dt>Spent in 24 hours</dt>
+                <dd>{spend ? spendWords(spend) : "unknown"}</dd>
               </div>
               <div>
-                <dt>Log</dt>
-                <dd>{plural(status.events, "event")}</dd>
+                <dt>Disk</dt>
+                <dd>{disk ? `${size(disk.free)} free` : "unknown"}</dd>
+              </div>
+              <div>
+                <dt>Sessions</dt>
+                <dd>{status.sessions.toLocaleString("en")} open</dd>
+              </div>
+              <div>
+                <dt>Stored</dt>
+                <dd>{disk ? size(disk.database + disk.output) : "unknown"}</dd>
               </div>
             </dl>
           </>

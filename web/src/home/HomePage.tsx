@@ -15,6 +15,7 @@ import { Icon } from "../ui/Icon";
 import { AsOf, asOfText, Show } from "../ui/Known";
 import { rowState, taskState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
+import { FirstSteps } from "./FirstSteps";
 import { HealthPanel } from "./HealthPanel";
 import styles from "./home.module.css";
 import { LastDay } from "./LastDay";
@@ -68,6 +69,7 @@ export default function HomePage(): ReactNode {
       <Banners />
       <section className={styles.columns} aria-label="Overview">
         <div className={styles.column}>
+          <FirstSteps />
           <NeedsYou inbox={inbox} />
           <SinceLastLook />
         </div>

@@ -1,36 +1,25 @@
-import { useQuery } from "@tanstack/react-query";
+/** What is deleted by itself: the rules, what they would take now, and the word to do it now. */
 import { type ReactNode, useState } from "react";
 import { call } from "../api/http";
 import { queryClient } from "../api/queryClient";
-import type { RetentionView } from "../api/types.gen";
+import type { RetentionChoice, RetentionView } from "../api/types.gen";
 import { plural, size } from "../text";
 import { Confirm } from "../ui/Confirm";
-import { Loading } from "../ui/Empty";
+import { AsOf, Show } from "../ui/Known";
 import { toast, toastError } from "../ui/toasts";
+import { NumberField } from "./NumberField";
+import { changeSettings, useRetention, useSettings } from "./queries";
+import { Saved, useSaved } from "./Saved";
+import styles from "./settings.module.css";
 
-const ofTasks = (rules: RetentionView): readonly (readonly [string, string])[] => [
-  ["Age", rules.tasks_days ? `they go ${plural(rules.tasks_days, "day")} after their end` : "no limit"],
-  [
-    "Number",
-    rules.tasks_count ? `at most ${plural(rules.tasks_count, "ended task")}, the oldest go first` : "no limit",
-  ],
-  ["Output", rules.tasks_megabytes ? `at most ${rules.tasks_megabytes} MB, the oldest go first` : "no limit"],
+const FIELDS: readonly (readonly [keyof RetentionChoice, string, string])[] = [
+  ["tasks_days", "Delete ended tasks after days", "0 keeps them."],
+  ["tasks_count", "Keep at most this many ended tasks", "The oldest go first; 0 is no limit."],
+  ["tasks_megabytes", "Keep at most this much output, in MB", "The oldest go first; 0 is no limit."],
+  ["sessions_archive_days", "Archive sessions after days without use", "0 never does."],
+  ["sessions_delete_days", "Delete archived sessions after days", "0 keeps them."],
 ];
-
-const ofSessions = (rules: RetentionView): readonly (readonly [string, string])[] => [
-  [
-    "Archived",
-    rules.sessions_archive_days
-      ? `${plural(rules.sessions_archive_days, "day")} after the last word`
-      : "never by itself",
-  ],
-  [
-    "Deleted",
-    rules.sessions_delete_days
-      ? `${plural(rules.sessions_delete_days, "day")} after they were archived`
-      : "never by itself",
-  ],
-];
+const MOST = 36_500;
 
 const inAll = (rules: RetentionView): number => rules.sessions.reduce((sum, rule) => sum + rule.count, 0);
 
@@ -45,11 +34,48 @@ function going(rules: RetentionView): string {
   ].join(", ");
 }
 
-/** What the rules in config.toml say, what they would take now, and the word to do it now. */
 export function Retention(): ReactNode {
-  const rules = useQuery({ queryKey: ["retention"], queryFn: () => call("GET /v1/retention"), staleTime: 0 });
+  const settings = useSettings();
+  const [saved, save] = useSaved();
+  const change = (retention: RetentionChoice): void => void save(changeSettings({ retention })).catch(toastError);
+  return (
+    <div className={styles.sections} role="group" aria-label="Retention">
+      <section className="panel" aria-label="Retention rules">
+        <header>
+          <h2>Retention</h2>
+          <AsOf known={settings} />
+          <span className="grow" />
+          <Saved at={saved} />
+        </header>
+        <Show known={settings} rows={5}>
+          {({ retention, path }) => (
+            <div className={styles.form}>
+              {FIELDS.map(([name, label, hint]) => (
+                <NumberField
+                  key={name}
+                  label={label}
+                  hint={hint}
+                  value={retention[name]}
+                  least={0}
+                  most={MOST}
+                  onSave={(value) => change({ ...retention, [name]: value })}
+                />
+              ))}
+              <p className="faint">
+                Written into <code>{path}</code>. Pinned ones and what runs stay. The rules are applied every hour.
+              </p>
+            </div>
+          )}
+        </Show>
+      </section>
+      <Effect />
+    </div>
+  );
+}
+
+function Effect(): ReactNode {
+  const known = useRetention();
   const [asking, setAsking] = useState(false);
-  const found = rules.data;
   const apply = (): void => {
     setAsking(false);
     void call("POST /v1/retention").then((gone) => {
@@ -64,100 +90,78 @@ export function Retention(): ReactNode {
       void queryClient.invalidateQueries({ queryKey: ["retention"] });
     }, toastError);
   };
-  const noTasks = found && !found.tasks_days && !found.tasks_count && !found.tasks_megabytes;
-  const noSessions = found && !found.sessions_archive_days && !found.sessions_delete_days;
-  const words = found ? going(found) : "";
   return (
-    <div className="stack-v" role="group" aria-label="Retention">
-      <section className="panel" aria-label="Retention of ended tasks">
-        <header>
-          <h2>Retention of ended tasks</h2>
-        </header>
-        {rules.isLoading && <Loading rows={3} />}
-        {rules.isError && <p className="muted">{rules.error.message}</p>}
-        {found && (
-          <dl className="pairs">
-            {ofTasks(found).map(([name, said]) => [<dt key={name}>{name}</dt>, <dd key={`d${name}`}>{said}</dd>])}
-          </dl>
-        )}
-        {noTasks && (
-          <p className="muted">
-            Without a rule, tasks are kept until you prune them. Set rules in <code>[retention]</code> of config.toml:{" "}
-            <code>tasks_days</code>, <code>tasks_count</code>, <code>tasks_megabytes</code>.
-          </p>
-        )}
-        {found?.rules.map((rule) => (
-          <details key={rule.rule} className="taken">
-            <summary>
-              <code>{rule.rule}</code> takes {plural(rule.count, "task")}, {size(rule.bytes)}
-            </summary>
-            <ul className="mono">
-              {rule.tasks.map((task) => (
-                <li key={task.id} className="cut">
-                  {task.title}
-                </li>
-              ))}
-              {rule.count > rule.tasks.length && <li>and {rule.count - rule.tasks.length} more</li>}
-            </ul>
-          </details>
-        ))}
-      </section>
-      {found && (
-        <section className="panel" aria-label="Retention of sessions">
-          <header>
-            <h2>Retention of sessions</h2>
-          </header>
-          <dl className="pairs">
-            {ofSessions(found).map(([name, said]) => [<dt key={name}>{name}</dt>, <dd key={`d${name}`}>{said}</dd>])}
-          </dl>
-          {noSessions && (
-            <p className="muted">
-              Without a rule, sessions are neither archived nor deleted. Set rules in <code>[retention]</code>:{" "}
-              <code>sessions_archive_days</code>, <code>sessions_delete_days</code>.
+    <section className="panel" aria-label="Apply the rules">
+      <header>
+        <h2>What the rules take now</h2>
+        <AsOf known={known} />
+      </header>
+      <Show known={known}>
+        {(found) => (
+          <>
+            <p>{going(found) === "" ? "The rules delete nothing now." : `${going(found)} would go now.`}</p>
+            {found.rules.map((rule) => (
+              <Taken key={rule.rule} rule={rule.rule} what={`${plural(rule.count, "task")}, ${size(rule.bytes)}`}>
+                {rule.tasks.map((task) => ({ id: task.id, title: task.title }))}
+              </Taken>
+            ))}
+            {found.sessions.map((rule) => (
+              <Taken key={rule.rule} rule={rule.rule} what={plural(rule.count, "session")}>
+                {rule.titles.map((title, index) => ({ id: `${index}`, title: title || "New session" }))}
+              </Taken>
+            ))}
+            <p>
+              <button
+                type="button"
+                className="btn danger"
+                disabled={going(found) === ""}
+                onClick={() => setAsking(true)}
+              >
+                Prune now…
+              </button>
             </p>
-          )}
-          {found.sessions.map((rule) => (
-            <details key={rule.rule} className="taken">
-              <summary>
-                <code>{rule.rule}</code> takes {plural(rule.count, "session")}
-              </summary>
-              <ul>
-                {rule.titles.map((title, index) => (
-                  <li key={index} className="cut">
-                    {title || "New session"}
-                  </li>
-                ))}
-                {rule.count > rule.titles.length && <li>and {rule.count - rule.titles.length} more</li>}
-              </ul>
-            </details>
-          ))}
-        </section>
-      )}
-      {found && !(noTasks && noSessions) && (
-        <section className="panel" aria-label="Apply the rules">
-          <p>
-            {words === "" ? "The rules delete nothing now." : `${words} would go now.`} Pinned ones and what runs stay.
-            The rules are applied every hour.
-          </p>
-          <p>
-            <button type="button" className="btn danger" disabled={words === ""} onClick={() => setAsking(true)}>
-              Prune now…
-            </button>
-          </p>
-        </section>
-      )}
-      {asking && found && (
-        <Confirm
-          title="Apply the retention rules now?"
-          verb={
-            found.count > 0 ? `Delete ${plural(found.count, "task")}` : `Apply to ${plural(inAll(found), "session")}`
-          }
-          onNo={() => setAsking(false)}
-          onYes={apply}
-        >
-          <p>{words}. Deletions are permanent. Pinned ones are kept.</p>
-        </Confirm>
-      )}
-    </div>
+            {asking && (
+              <Confirm
+                title="Apply the retention rules now?"
+                verb={
+                  found.count > 0
+                    ? `Delete ${plural(found.count, "task")}`
+                    : `Apply to ${plural(inAll(found), "session")}`
+                }
+                onNo={() => setAsking(false)}
+                onYes={apply}
+              >
+                <p>{going(found)}. Deletions are permanent. Pinned ones are kept.</p>
+              </Confirm>
+            )}
+          </>
+        )}
+      </Show>
+    </section>
+  );
+}
+
+function Taken({
+  rule,
+  what,
+  children,
+}: {
+  readonly rule: string;
+  readonly what: string;
+  readonly children: readonly { readonly id: string; readonly title: string }[];
+}): ReactNode {
+  return (
+    <details className={styles.taken}>
+      <summary>
+        <code>{rule}</code> takes {what}
+      </summary>
+      <ul>
+        {children.map((one) => (
+          <li key={one.id} className="cut">
+            {one.title}
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }

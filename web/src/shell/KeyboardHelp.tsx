@@ -1,7 +1,8 @@
 /** `?`: all keys. */
 import type { ReactNode } from "react";
 import { useStore } from "../api/store";
-import { useModal } from "../ui/hooks";
+import { Dialog } from "../ui/Dialog";
+import styles from "./KeyboardHelp.module.css";
 import { letters, setLetters } from "./keyboard";
 
 const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
@@ -52,15 +53,29 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
   ],
 ];
 
-export default function Keys({ onClose }: { readonly onClose: () => void }): ReactNode {
+export default function KeyboardHelp({ onClose }: { readonly onClose: () => void }): ReactNode {
   const single = useStore(letters);
   return (
-    <dialog ref={useModal(".acts button")} aria-label="All keys" className="sheet" onClose={onClose}>
-      <h2>All keys</h2>
+    <Dialog
+      title="All keys"
+      wide
+      onClose={onClose}
+      footer={
+        <>
+          <label className="row grow">
+            <input type="checkbox" checked={single} onChange={(event) => setLetters(event.target.checked)} />
+            Single letters work
+          </label>
+          <button type="button" className="btn" onClick={onClose}>
+            Done
+          </button>
+        </>
+      }
+    >
       {KEYS.map(([where, keys]) => (
         <section key={where}>
-          <h3>{where}</h3>
-          <dl className="keys">
+          <h3 className={styles.where}>{where}</h3>
+          <dl className={styles.keys}>
             {keys.map(([key, what]) => [
               <dt key={key}>
                 <span className="kbd">{key}</span>
@@ -70,15 +85,6 @@ export default function Keys({ onClose }: { readonly onClose: () => void }): Rea
           </dl>
         </section>
       ))}
-      <div className="acts">
-        <label className="row grow">
-          <input type="checkbox" checked={single} onChange={(event) => setLetters(event.target.checked)} />
-          Single letters work
-        </label>
-        <button type="button" className="btn" onClick={onClose}>
-          Close
-        </button>
-      </div>
-    </dialog>
+    </Dialog>
   );
 }

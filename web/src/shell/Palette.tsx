@@ -10,7 +10,7 @@ import { Icon } from "../ui/Icon";
 import { taskIcon } from "../ui/states";
 import { overlay } from "./overlay";
 import { toggleDrawer } from "./TasksDrawer";
-import { switchTheme } from "./theme";
+import { setTheme, switchTheme } from "./theme";
 
 interface Offer {
   readonly key: string;
@@ -41,26 +41,27 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
     { key: "drawer", icon: "tasks", word: "Background tasks drawer", hint: "t", act: () => toggleDrawer() },
     { key: "settings", icon: "settings", word: "Go to Settings", hint: "g s", act: () => go("/settings") },
     { key: "theme", icon: "theme", word: "Switch the theme", hint: "", act: switchTheme },
+    { key: "theme-system", icon: "theme", word: "Theme as the system", hint: "", act: () => setTheme("system") },
     { key: "keys", icon: "more", word: "All keys", hint: "?", act: () => overlay.set("keys") },
     ...sessions.map((row) => ({
-      key: row.id,
+      key: `session/${row.id}`, // a session and its task share an id
       icon: "chat",
       word: row.title || "New session",
       hint: "session",
       act: () => go(`/s/${row.id}`),
     })),
     ...cards.map((card) => ({
-      key: card.id,
+      key: `card/${card.id}`,
       icon: "card",
       word: card.title,
       hint: `card, ${card.status}`,
       act: () => go(`/board/${card.board}/${card.id}`),
     })),
     ...tasks.map((task) => ({
-      key: task.id,
+      key: `task/${task.id}`,
       icon: taskIcon(task),
       word: task.title,
-      hint: task.state,
+      hint: `${task.kind === "process" ? "command" : task.kind}, ${task.state}`,
       act: () => go(`/tasks/${task.id}`),
     })),
   ].filter((offer) => !wanted || offer.word.toLowerCase().includes(wanted));
@@ -82,6 +83,9 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
     if (step !== 0) {
       event.preventDefault();
       setAt((at + step + shown.length) % Math.max(1, shown.length));
+    } else if (event.key === "Escape") {
+      event.preventDefault(); // a search field would only be emptied by it
+      onClose();
     } else if (event.key === "Enter") {
       event.preventDefault();
       choose(shown[at]);

@@ -1,0 +1,197 @@
+"""The shell, Home and the settings: what they say, by keyboard, at every width, and without the gateway."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from tests.e2e.gateway import GatewayProcess
+from tests.web.checks import check_keyboard, check_layout, layout_faults
+from tests.web.seat import SECTIONS, Seat
+
+STATED = re.compile(r"\b0 running|Nothing is running|Nothing needs you|\b0 tasks|Nothing has ended")
+"""What a page may say only if it heard so."""
+FAULTY = """
+<style>
+  button, p, a { position: fixed; top: 9px; margin: 0; font-size: 13px; line-height: 20px }
+  p { left: 300px; width: 12px; overflow-wrap: anywhere }
+  p.cut { left: 400px; width: 20px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
+</style>
+<button style="left: 9px; width: 90px">one</button>
+<button style="left: 50px; width: 90px">two</button>
+<p>a column</p>
+<p class="cut">a name</p>
+<a href="#x" style="left: 500px; outline: 0">plain</a>
+"""
+
+
+def test_checkers_see_overlap_cut_text_and_invisible_focus(guest: Seat) -> None:
+    page = guest.context.new_page()
+    page.set_content(FAULTY)
+    faults = "\n".join(check_layout(page))
+    assert "one <button> overlaps two <button>" in faults
+    assert "a column <p> is" in faults and "lines high" in faults
+    assert "a name <p.cut> is cut to 20 px" in faults
+    assert any("plain <a> has the focus and does not show it" in fault for fault in check_keyboard(page))
+
+
+def test_first_minute_says_who_answers_and_offers_three_things(browser: Browser, gateway: GatewayProcess) -> None:
+    with Seat(browser, gateway) as seat:
+        steps = seat.page.get_by_role("region", name="First steps")
+        expect(steps).to_contain_text("A script answers, no AI.")
+        expect(steps).to_contain_text("ANTHROPIC_API_KEY")
+        expect(steps.get_by_role("listitem").get_by_role("button")).to_have_count(3)
+        faults = layout_faults(seat, "/home") + check_keyboard(seat.page)
+        steps.get_by_role("button", name="Be asked").click()
+        seat.page.wait_for_url("**/s/*")
+        expect(seat.page.get_by_role("button", name="blue")).to_be_visible()
+        seat.open("/home")
+        expect(seat.page.get_by_role("region", name="Needs you")).to_contain_text("Which colour do you like?")
+        expect(steps).to_have_count(0)  # there is a session now
+        assert faults == []
+
+
+def test_unknown_is_not_zero(guest: Seat) -> None:
+    """Nothing is stated while the gateway does not answer the questions of the page."""
+
+    def refuse(route: Route) -> None:
+        route.abort()
+
+    for path in ("inbox", "overview", "tasks", "sessions"):
+        guest.context.route(re.compile(rf"/v1/{path}\b"), refuse)
+    guest.open("/home")
+    overview = guest.page.get_by_role("region", name="Overview")
+    expect(overview.get_by_text("Not known right now").first).to_be_visible()
+    for name in ("Needs you", "Running now", "Since you last looked", "Last 24 hours"):
+        expect(overview.get_by_role("region", name=name)).to_contain_text("Not known right now")
+    guest.page.keyboard.press("t")
+    drawer = guest.page.get_by_role("complementary", name="Background tasks")
+    expect(drawer).to_contain_text("Not known right now")
+    assert STATED.findall(guest.page.locator("main").inner_text()) == []
+
+
+def test_reload_without_gateway_shows_what_was_known_and_the_outbox(seat: Seat) -> None:
+    """A dead gateway stops turns: the page says so, and shows what it knew, also after a reload."""
+    page = seat.page
+    known = "() => caches.match('/snapshot.json').then(found => found?.text() ?? '')"
+    seat.until(lambda: "at-work" in page.evaluate(known), "what Home shows is kept")
+    seat.begin()
+    seat.send("say the first answer")
+    seat.sees("the first answer")
+    seat.finished(1)
+    page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    kept = "() => caches.match('/files.txt').then(found => found !== undefined)"
+    seat.until(lambda: bool(page.evaluate(kept)), "the files are kept")
+    seen = f"""() => caches.match('/snapshot/session/{seat.session}').then(found => found?.text() ?? '')"""
+    seat.until(lambda: "the first answer" in page.evaluate(seen), "the session is kept")
+    port = seat.port
+    seat.gateway.kill9()
+    page.goto(f"http://127.0.0.1:{port}/home")
+    banner = page.get_by_role("alert")
+    expect(banner).to_contain_text("The gateway is not running since")
+    expect(banner).to_contain_text("commands go on. Start it with holdfast serve")
+    expect(page.get_by_role("region", name="Running now")).to_contain_text(re.compile(r"as of \d\d:\d\d, offline"))
+    expect(page.get_by_role("region", name="Health").get_by_text("All well")).to_have_count(0)
+    page.goto(f"http://127.0.0.1:{port}/s/{seat.session}")
+    seat.sees("the first answer")
+    seat.send("say written without a gateway")
+    page.reload()
+    expect(page.get_by_text("say written without a gateway").first).to_be_visible()
+    seat.gateway.start(port)
+    seat.sees("written without a gateway")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    seat.finished(2)
+    assert len(seat.events("InputReceived")) == 2
+
+
+@pytest.fixture
+def publicly(gateway: GatewayProcess, browser: Browser) -> Iterator[Seat]:
+    """Somebody at a gateway that other devices can reach."""
+    config = gateway.home / "config.toml"
+    config.write_text('[gateway]\npublic_urls = ["https://box.example"]\n' + config.read_text())
+    port = gateway.port
+    gateway.terminate()
+    gateway.start(port)
+    with Seat(browser, gateway) as seat:
+        yield seat
+
+
+def test_device_is_named_and_added_by_an_address_that_it_can_reach(publicly: Seat) -> None:
+    page = publicly.page
+    publicly.open("/settings/devices")
+    page.get_by_role("button", name="Add a device…").click()
+    dialog = page.get_by_role("dialog", name="Add a device")
+    expect(dialog.get_by_role("img", name="QR code of the sign-in link")).to_be_visible()
+    expect(dialog).to_contain_text("https://box.example")
+    expect(dialog).not_to_contain_text("127.0.0.1")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    page.get_by_role("button", name=re.compile("^Actions for ")).press("ArrowDown")
+    page.get_by_role("menuitem", name="Rename…").press("Enter")
+    page.get_by_label("Name", exact=True).fill("The desk")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Devices")).to_contain_text("The desk")
+
+
+def test_device_is_not_sent_to_loopback(guest: Seat) -> None:
+    guest.open("/settings/devices")
+    guest.page.get_by_role("button", name="Add a device…").click()
+    dialog = guest.page.get_by_role("dialog", name="Add a device")
+    expect(dialog).to_contain_text("Other devices cannot reach this gateway yet")
+    expect(dialog.get_by_role("img")).to_have_count(0)
+
+
+def test_settings_are_changed_here_and_every_section_holds_at_every_width(seat: Seat) -> None:
+    page = seat.page
+    seat.open("/settings/reset")
+    page.get_by_label("Sessions are reset").select_option("idle")
+    expect(page.get_by_text("Saved")).to_be_visible()
+    minutes = page.get_by_label("Minutes without activity")
+    minutes.fill("90")
+    minutes.press("Enter")
+    seat.until(lambda: "idle_minutes = 90" in (seat.gateway.home / "config.toml").read_text(), "it is written")
+    seat.open("/settings/profiles")
+    page.get_by_role("radio", name=re.compile("^careful")).check()
+    expect(page.get_by_text("Saved")).to_be_visible()
+    assert seat.gateway.get("/v1/settings")["default_profile"] == "careful"
+    seat.open("/settings/appearance")
+    page.get_by_label("Dark").check()
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    page.get_by_label("As the system").check()
+    assert page.locator("html").get_attribute("data-theme") is None
+    faults = [fault for section in SECTIONS for fault in layout_faults(seat, f"/settings/{section}")]
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for section in SECTIONS:
+        seat.open(f"/settings/{section}")
+        page.locator("main section").first.wait_for()
+        faults += [f"{section}: {fault}" for fault in check_keyboard(page)]
+    assert faults == []
+
+
+def test_unknown_pages_and_the_palette(guest: Seat) -> None:
+    """`/chats` is the chats, an unknown address says so, and a session and its task are two rows of the palette."""
+    page = guest.page
+    guest.open("/chats")
+    page.wait_for_url("**/s")
+    guest.open("/no/such/page")
+    expect(page.get_by_role("heading", name="No such page")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("/no/such/page")
+    client = guest.gateway.client
+    task = client.post("/v1/tasks/agents", json={"prompt": "say hello", "profile": "demo", "title": "ghostly"}).json()
+    guest.until(lambda: client.get(f"/v1/tasks/{task['task']}").json()["state"] == "done", "the agent is done")
+    page.keyboard.press("Control+k")
+    find = page.get_by_role("combobox", name="Find or do anything")
+    rows = page.get_by_role("option")
+    find.fill("ghostly")
+    expect(rows.filter(has_text="ghostly").first).to_be_visible()
+    find.fill("no such thing anywhere")
+    expect(rows).to_have_count(0)
+    find.fill("ghostly")
+    expect(rows.filter(has_text="ghostly").first).to_be_visible()
+    names = rows.evaluate_all("all => all.map(one => one.textContent)")
+    assert len(names) == len(set(names))
+    page.keyboard.press("Escape")
+    expect(find).to_have_count(0)

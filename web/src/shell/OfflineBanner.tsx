@@ -1,0 +1,60 @@
+/** What it means that the gateway is not heard: said only as far as it is known. */
+import type { ReactNode } from "react";
+import { toGatewayTime } from "../api/clock";
+import { type OfflineCause, offlineCause, retryNow } from "../api/connection";
+import { outbox } from "../api/outbox";
+import { useStore } from "../api/store";
+import { clock, plural } from "../text";
+import { useNow } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
+
+const MEANING: Readonly<Record<OfflineCause, (since: string) => readonly [string, ReactNode]>> = {
+  device: (since) => [`This device is offline since ${since}. The work goes on.`, ""],
+  stream: (since) => [
+    `No news since ${since}. The work goes on.`,
+    "The gateway answers, but the connection for live updates is cut. ",
+  ],
+  stopped: (since) => [
+    `The gateway is not running since ${since}.`,
+    <>
+      Turns stand still and resume when it starts; commands go on. Start it with <code>holdfast serve</code>.{" "}
+    </>,
+  ],
+  unreachable: (since) => [
+    `No connection to the gateway since ${since}.`,
+    <>
+      If it runs, the work goes on. If it was stopped, turns wait and commands go on: start it with{" "}
+      <code>holdfast serve</code> on its machine.{" "}
+    </>,
+  ],
+};
+
+export function OfflineBanner({ since, next }: { readonly since: number; readonly next: number }): ReactNode {
+  const cause = useStore(offlineCause);
+  const unsent = useStore(outbox).length;
+  const left = Math.ceil((toGatewayTime(next) - useNow()) / 1000);
+  const [title, meaning] = MEANING[cause](clock(toGatewayTime(since)));
+  return (
+    <div className="banner offline waiting warm" role="alert">
+      <Icon name="offline" />
+      <div className="grow">
+        <p>
+          <strong>{title}</strong>
+        </p>
+        <p className="digest">
+          {meaning}
+          {unsent > 0
+            ? `${plural(unsent, "message")} ${unsent === 1 ? "waits" : "wait"} here and`
+            : "Messages wait here and"}{" "}
+          {unsent === 1 ? "is" : "are"} sent once.{" "}
+          <span aria-hidden="true">{left > 0 ? `Next try in ${left} s.` : "Trying now."}</span>
+        </p>
+      </div>
+      <div className="row acts">
+        <button type="button" className="btn small" onClick={retryNow}>
+          Try now
+        </button>
+      </div>
+    </div>
+  );
+}
