@@ -103,7 +103,7 @@ def test_it_gets_the_environment_of_who_starts_it_and_nobody_keeps_it(
 def test_what_cannot_be_started_says_so(cli: CommandLine) -> None:
     done = cli("start", "--", "no-such-program-anywhere")
     assert done.returncode == 1
-    assert "never started" in done.stderr
+    assert "error: The command could not start: " in done.stderr
     assert "none: it never started" in cli.ok("tasks", "show", done.stdout.strip())
 
 

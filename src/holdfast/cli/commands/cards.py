@@ -309,9 +309,8 @@ def schedule(cli: Cli, id: str, time: int) -> None:
 @click.option("--kind", type=click.Choice(KINDS), default="needs_input", show_default=True, help="The kind of block.")
 def block(cli: Cli, id: str, reason: str, kind: BlockKind) -> None:
     """Block CARD until somebody unblocks it. If it is running, it is stopped."""
-    cli.accepted(
-        cli.client.cards.block(id, reason, kind=kind), f"blocked ({kind}); continue it: {program()} card unblock {id}"
-    )
+    done = cli.client.cards.block(id, reason, kind=kind)
+    cli.accepted(done, f"blocked ({kind.replace('_', ' ')}); continue it: {program()} card unblock {done.label}")
 
 
 @card.verb("Move", cls=TextCommand)
@@ -323,8 +322,8 @@ def unblock(cli: Cli, id: str, text: str | None, message: str | None, fresh: boo
     With --fresh, or if the card, its profile or [board] has `resume = "fresh"`, the worker starts a new session.
     """
     how = "unblocked, with a new session" if fresh else "unblocked"
-    done = f"{how}; next: {program()} card why {id}"
-    cli.accepted(cli.client.cards.unblock(id, _text(text, message), fresh=fresh), done)
+    done = cli.client.cards.unblock(id, _text(text, message), fresh=fresh)
+    cli.accepted(done, f"{how}; next: {program()} card why {done.label}")
 
 
 @card.verb("Move", cls=TextCommand)
@@ -336,8 +335,8 @@ def retry(cli: Cli, id: str, text: str | None, message: str | None, fresh: bool)
     It may be blocked, done, in review, archived, or waiting after a failure. It resumes like `unblock`.
     """
     how = "will run again, with a new session" if fresh else "will run again"
-    done = f"{how}; next: {program()} card why {id}"
-    cli.accepted(cli.client.cards.retry(id, _text(text, message), fresh=fresh), done)
+    done = cli.client.cards.retry(id, _text(text, message), fresh=fresh)
+    cli.accepted(done, f"{how}; next: {program()} card why {done.label}")
 
 
 @card.verb("Move")
@@ -345,8 +344,8 @@ def retry(cli: Cli, id: str, text: str | None, message: str | None, fresh: bool)
 @click.option("--reason", metavar="TEXT", help="The reason.")
 def stop(cli: Cli, id: str, reason: str | None) -> None:
     """Stop the run of CARD, which then is blocked. Its session and its files stay."""
-    done = f"stopped and blocked; continue it: {program()} card unblock {id}"
-    cli.accepted(cli.client.cards.stop(id, reason=reason), done)
+    done = cli.client.cards.stop(id, reason=reason)
+    cli.accepted(done, f"stopped and blocked; continue it: {program()} card unblock {done.label}")
 
 
 @card.verb("Move", cls=TextCommand)

@@ -332,7 +332,7 @@ def unpin(cli: Cli, task: str) -> None:
 
 
 @tasks.verb("Change")
-@click.option("--older-than", "older_than_ms", type=SPAN, metavar="TIME", help="Only tasks that ended before: 2h, 7d.")
+@click.option("--older-than", "older_than_ms", type=SPAN, metavar="TIME", help="Only if it ended over TIME ago: 7d.")
 @click.option("--keep-last", type=click.IntRange(min=0), metavar="N", help="Keep the N tasks that ended last.")
 @click.option("--state", type=click.Choice(ENDED), help="Only tasks that ended in this state.")
 @click.option("--larger-than", type=SIZE, metavar="SIZE", help="Only tasks with more output than SIZE: 500k, 20M, 1G.")
@@ -393,7 +393,7 @@ def start(
     cli.result(task, task=task, version=accepted.version, seq=accepted.seq)
     found = cli.client.tasks.get(task)
     if found.state == "failed" and found.pid is None:
-        raise CliError(f"{found.reason}.", hint=found.evidence or SHELL_HINT)
+        raise CliError(f"{found.reason.removeprefix('never started: ')}.", hint=found.evidence or SHELL_HINT)
     cli.hint(f"its output:  holdfast tasks log {task} --follow")
     cli.hint(f"wait for it: holdfast tasks wait {task}")
     cli.hint(f"stop it:     holdfast tasks stop {task}")
