@@ -1,29 +1,24 @@
 /** Markdown as text: no raw HTML, no remote images, links that open elsewhere and know nothing of this page. */
-import { memo, type ReactNode, useState } from "react";
+import { isValidElement, memo, type ReactNode, useState } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { size } from "../text";
 import { blocks, isolated } from "./blocks";
+import { CodeBlock } from "./CodeBlock";
+import styles from "./Markdown.module.css";
 
 const plugins = [remarkGfm];
 const LONG = 100_000;
 
-function Code({ children }: { readonly children?: ReactNode }): ReactNode {
-  const [copied, setCopied] = useState(false);
-  const copy = (event: React.MouseEvent): void => {
-    const text = event.currentTarget.parentElement?.querySelector("pre")?.textContent ?? "";
-    void navigator.clipboard?.writeText(text).then(() => setCopied(true));
-  };
-  return (
-    <div className="code">
-      <pre tabIndex={0}>{children}</pre>
-      <button type="button" className="btn small" onClick={copy}>
-        {copied ? "Copied" : "Copy"}
-      </button>
-    </div>
-  );
+/** What stands in a fence, and the word behind it. */
+function Fence({ children }: { readonly children?: ReactNode }): ReactNode {
+  if (!isValidElement<{ className?: string; children?: ReactNode }>(children)) return <pre>{children}</pre>;
+  const { className = "", children: code } = children.props;
+  const language = /\blanguage-([\w+#.-]+)/.exec(className)?.[1] ?? "";
+  return <CodeBlock text={String(code ?? "").replace(/\n$/, "")} language={language} />;
 }
 
+/** Every block chooses its direction by its own first letter. */
 const components: Components = {
   a: ({ href, children }) =>
     href ? (
@@ -39,7 +34,23 @@ const components: Components = {
         image: {alt || src}
       </a>
     ) : null,
-  pre: ({ children }) => <Code>{children}</Code>,
+  pre: ({ children }) => <Fence>{children}</Fence>,
+  p: ({ children }) => <p dir="auto">{children}</p>,
+  li: ({ children, className }) => (
+    <li dir="auto" className={className}>
+      {children}
+    </li>
+  ),
+  blockquote: ({ children }) => <blockquote dir="auto">{children}</blockquote>,
+  h1: ({ children }) => <h2 dir="auto">{children}</h2>,
+  h2: ({ children }) => <h2 dir="auto">{children}</h2>,
+  h3: ({ children }) => <h2 dir="auto">{children}</h2>,
+  h4: ({ children }) => <h3 dir="auto">{children}</h3>,
+  table: ({ children }) => (
+    <div className={styles.table} tabIndex={0} role="group" aria-label="Table">
+      <table dir="auto">{children}</table>
+    </div>
+  ),
 };
 
 const Block = memo(function Block({ text }: { readonly text: string }): ReactNode {
@@ -55,7 +66,9 @@ function Plain({ text }: { readonly text: string }): ReactNode {
   const [whole, setWhole] = useState(false);
   return (
     <>
-      <p className="whitespace-pre-wrap">{whole ? text : text.slice(0, LONG)}</p>
+      <p className={styles.plain} dir="auto">
+        {whole ? text : text.slice(0, LONG)}
+      </p>
       {!whole && (
         <button type="button" className="why" onClick={() => setWhole(true)}>
           show the rest, {size(text.length)} in all
@@ -68,7 +81,13 @@ function Plain({ text }: { readonly text: string }): ReactNode {
 /** While it is spoken only the last block is read anew. */
 export default memo(function Markdown({ text, live }: { readonly text: string; readonly live: boolean }): ReactNode {
   const clean = isolated(text);
-  if (clean.length > LONG) return <Plain text={clean} />;
-  if (!live) return <Block text={clean} />;
-  return blocks(clean).map((block, index) => <Block key={index} text={block} />);
+  const content =
+    clean.length > LONG ? (
+      <Plain text={clean} />
+    ) : live ? (
+      blocks(clean).map((block, index) => <Block key={index} text={block} />)
+    ) : (
+      <Block text={clean} />
+    );
+  return <div className={styles.markdown}>{content}</div>;
 });
