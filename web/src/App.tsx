@@ -9,11 +9,7 @@ import { forgetSessions } from "./api/liveSession";
 import { queryClient } from "./api/queryClient";
 import { dropSnapshot, keepSnapshot, restoreSnapshot } from "./api/snapshot";
 import { useStore } from "./api/store";
-import { Banners } from "./chat/Banner";
-import { Conversation } from "./chat/Conversation";
-import { newSession } from "./chat/newSession";
-import { useSessions } from "./chat/queries";
-import { SessionList } from "./chat/SessionList";
+import { ChatPage, loadNewSession } from "./chat/ChatPage";
 import { SignIn } from "./settings/SignIn";
 import { followEvents } from "./shell/liveUpdates";
 import { NotFound } from "./shell/NotFound";
@@ -28,6 +24,7 @@ const pages = {
   tasks: () => import("./tasks/TasksPage"),
   task: () => import("./tasks/TaskPage"),
   settings: () => import("./settings/SettingsPage"),
+  newSession: loadNewSession,
 };
 const Home = lazy(pages.home);
 const Board = lazy(pages.board);
@@ -135,10 +132,16 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
               <Home />
             </Route>
             <Route path="/s">
-              <Chat id="" />
+              <ChatPage id="" />
             </Route>
             <Route path="/s/:id">
               <ChatOf />
+            </Route>
+            <Route path="/new">
+              <ChatPage id="" isNew />
+            </Route>
+            <Route path="/chats">
+              <Redirect to="/s" replace />
             </Route>
             <Route path="/board/:name?/:card?">
               <BoardOf />
@@ -176,7 +179,7 @@ function First(): ReactNode {
 
 function ChatOf(): ReactNode {
   const { id = "" } = useParams();
-  return <Chat id={id} />;
+  return <ChatPage id={id} />;
 }
 
 function BoardOf(): ReactNode {
@@ -192,34 +195,6 @@ function CardOf(): ReactNode {
 function TaskOf(): ReactNode {
   const { id = "" } = useParams();
   return <Task key={id} id={id} />;
-}
-
-function Chat({ id }: { readonly id: string }): ReactNode {
-  const [, go] = useLocation();
-  const sessions = useSessions(false);
-  const none = sessions.loaded && sessions.rows.length === 0;
-  return (
-    <div className={`chat ${id ? "in-conv" : "in-list"}`}>
-      <SessionList current={id} />
-      {id ? (
-        <Conversation key={id} id={id} />
-      ) : (
-        <section className="conv" aria-label="Conversation">
-          <Banners />
-          <Empty
-            title={none ? "Begin with a session" : "Choose a session"}
-            action={
-              <button type="button" className="btn primary" onClick={() => void newSession(go)}>
-                New session
-              </button>
-            }
-          >
-            A session is a conversation with an agent. Close this tab whenever you like: the work continues.
-          </Empty>
-        </section>
-      )}
-    </div>
-  );
 }
 
 /** A notification was clicked. */

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from holdfast.gateway.responses import error_response
 
 STATIC = Path(__file__).with_name("static")
-PAGES = frozenset({"", "home", "s", "chats", "tasks", "board", "card", "settings"})
+PAGES = frozenset({"", "home", "new", "s", "chats", "tasks", "board", "card", "settings"})
 """The first parts of the paths of pages; the dashboard itself decides what to show there."""
 FOLDERS = frozenset({"assets", "icons"})
 PAGE = r"(?!(?:v1|healthz|metrics|assets|icons)(?:/|\Z))[A-Za-z][A-Za-z0-9_-]*(?:/.*)?"

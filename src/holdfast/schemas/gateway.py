@@ -118,6 +118,8 @@ class ProfileList(msgspec.Struct, frozen=True):
 
     profiles: list[ProfileView]
     problem: str
+    cwd: str
+    """The directory of a session for which neither its profile nor the command that creates it names one."""
 
 
 class DetectedModel(msgspec.Struct, frozen=True, kw_only=True):

@@ -905,6 +905,7 @@ export interface ProcessStarted {
 export interface ProfileList {
   readonly profiles: ProfileView[];
   readonly problem: string;
+  readonly cwd: string;
 }
 
 export interface ProfileView {

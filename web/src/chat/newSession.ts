@@ -1,11 +1,4 @@
-import { call } from "../api/http";
-import { toastError } from "../ui/toasts";
-
-export async function newSession(go: (to: string) => void): Promise<void> {
-  try {
-    const { session } = await call("POST /v1/sessions", { body: {} });
-    go(`/s/${session}`);
-  } catch (error) {
-    toastError(error);
-  }
+/** A new session begins with a page that asks for the first message, and for whom it is. */
+export function newSession(go: (to: string) => void): void {
+  go("/new");
 }

@@ -61,7 +61,7 @@ export default function HomePage(): ReactNode {
           <span className="kbd">Ctrl K</span>
         </button>
         <DrawerButton />
-        <button type="button" className="btn primary" onClick={() => void newSession(go)}>
+        <button type="button" className="btn primary" onClick={() => newSession(go)}>
           <Icon name="plus" />
           New session
         </button>

@@ -60,7 +60,7 @@ function act(key: string, go: (to: string) => void): boolean {
       nextRow(key === "j" ? 1 : -1);
       return true;
     case "n":
-      void newSession(go);
+      newSession(go);
       return true;
     case "m":
       document.querySelector<HTMLElement>(".banner.online button")?.click();
@@ -78,9 +78,11 @@ function act(key: string, go: (to: string) => void): boolean {
   }
 }
 
-/** The session or task after or before the focused one. */
+/** The session or task after or before the focused one, or else the one that is open. */
 function nextRow(step: number): void {
-  const rows = [...document.querySelectorAll<HTMLElement>(".sess > a, td a.task")];
-  const here = rows.findIndex((row) => row === document.activeElement || row.getAttribute("aria-current") === "page");
-  rows[(here + step + rows.length) % Math.max(1, rows.length)]?.focus();
+  const rows = [...document.querySelectorAll<HTMLElement>("[data-row-link], td a.task")];
+  const focused = rows.indexOf(document.activeElement as HTMLElement);
+  const here = focused >= 0 ? focused : rows.findIndex((row) => row.getAttribute("aria-current") === "page");
+  const next = here < 0 ? (step > 0 ? 0 : rows.length - 1) : here + step;
+  rows[Math.max(0, Math.min(rows.length - 1, next))]?.focus();
 }

@@ -161,7 +161,7 @@ def profile_list(profiles: Profiles, sandbox: SandboxBuilder) -> ProfileList:
         )
         for name, profile in sorted(settings.profiles.items())
     ]
-    return ProfileList(shown, profiles.problem)
+    return ProfileList(shown, profiles.problem, str(Path.home()))
 
 
 @routes.get("/v1/models", ModelList)

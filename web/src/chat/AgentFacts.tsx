@@ -1,0 +1,36 @@
+/** Who works, with which model, and where: before the first message and beside every approval. */
+import type { ReactNode } from "react";
+import { Icon } from "../ui/Icon";
+import styles from "./AgentFacts.module.css";
+
+export interface Agent {
+  readonly profile: string;
+  readonly model: string;
+  readonly cwd: string;
+}
+
+/** The end of a path says most; the whole of it is in the title. */
+export const shortPath = (path: string): string => {
+  const parts = path.split("/").filter(Boolean);
+  return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
+};
+
+export function AgentFacts({ agent, short = false }: { readonly agent: Agent; readonly short?: boolean }): ReactNode {
+  const who = [agent.profile, agent.model].filter((word, at, all) => word && all.indexOf(word) === at).join(" · ");
+  return (
+    <span className={`${styles.facts} ${short ? styles.short : ""}`}>
+      <span className={styles.fact} title={`Profile ${agent.profile}, model ${agent.model || "of the profile"}`}>
+        <Icon name="agent" />
+        <span className={styles.text}>{who}</span>
+      </span>
+      {agent.cwd && (
+        <span className={styles.fact} title={agent.cwd}>
+          <Icon name="folder" />
+          <span className={`mono ${styles.text}`} dir="ltr">
+            {short ? shortPath(agent.cwd) : agent.cwd}
+          </span>
+        </span>
+      )}
+    </span>
+  );
+}

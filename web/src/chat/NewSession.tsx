@@ -1,0 +1,263 @@
+/** Before the first message: who answers, with which model, in which directory. */
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { call, newId, Refused } from "../api/http";
+import { knownValue } from "../api/known";
+import { drop, load, save } from "../api/storage";
+import type { DetectedModel, ProfileView } from "../api/types.gen";
+import { useProfiles } from "../settings/queries";
+import { Empty } from "../ui/Empty";
+import { useTitle } from "../ui/hooks";
+import { Icon } from "../ui/Icon";
+import { Show } from "../ui/Known";
+import { Banners } from "./Banner";
+import styles from "./NewSession.module.css";
+import { useModels, useSessions } from "./queries";
+
+const DEMO = "demo";
+
+/** What worked last on this device. */
+interface Choice {
+  readonly profile: string;
+  readonly model: string;
+  readonly cwd: string;
+}
+
+const NOTHING: Choice = { profile: "", model: "", cwd: "" };
+
+export default function NewSession(): ReactNode {
+  const profiles = useProfiles();
+  useTitle("New session");
+  return (
+    <section className="conv" aria-label="Conversation">
+      <div className="bar">
+        <Link className="btn quiet icon phone" href="/s" aria-label="Back to chats">
+          <Icon name="left" />
+        </Link>
+        <h1>New session</h1>
+      </div>
+      <div className="banners">
+        <Banners />
+      </div>
+      <Show known={profiles} rows={4}>
+        {({ profiles: all, cwd }) => <Form profiles={all} home={cwd} />}
+      </Show>
+    </section>
+  );
+}
+
+function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; readonly home: string }): ReactNode {
+  const [, go] = useLocation();
+  const [text, setText] = useState(() => load("draft.new", ""));
+  const [choice, setChoice] = useState<Choice>(() => load("new-session", NOTHING));
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const key = useRef(newId()); // the same however often it is tried
+  const area = useRef<HTMLTextAreaElement>(null);
+  const usual = profiles.find((one) => one.default) ?? profiles[0];
+  const profile = profiles.find((one) => one.name === choice.profile) ?? usual;
+  useEffect(() => (text ? save("draft.new", text) : drop("draft.new")), [text]);
+  useEffect(() => {
+    if (matchMedia("(min-width: 721px)").matches) area.current?.focus({ preventScroll: true });
+  }, []);
+  if (!profile)
+    return (
+      <Empty title="There is no profile">
+        <code>holdfast profiles add</code> makes one.
+      </Empty>
+    );
+  const change = (next: Partial<Choice>): void => {
+    setChoice({ ...choice, ...next });
+    setProblem("");
+    key.current = newId();
+  };
+  const start = async (): Promise<void> => {
+    if (!text.trim() || busy) return;
+    setBusy(true);
+    setProblem("");
+    const body = {
+      text,
+      profile: profile.name,
+      ...(choice.model.trim() ? { model: choice.model.trim() } : {}),
+      ...(choice.cwd.trim() ? { cwd: choice.cwd.trim() } : {}),
+    };
+    try {
+      const { session } = await call("POST /v1/sessions", { body, key: key.current });
+      save("new-session", { ...choice, profile: profile.name });
+      drop("draft.new");
+      go(`/s/${session}`);
+    } catch (error) {
+      setBusy(false);
+      const said = error instanceof Error ? error.message : String(error);
+      setProblem(error instanceof Refused ? `${said} ${error.hint}`.trim() : `${said} Nothing was sent.`);
+      if (error instanceof Refused) key.current = newId();
+    }
+  };
+  const pressed = (event: KeyboardEvent): void => {
+    if (event.nativeEvent.isComposing || event.key !== "Enter" || event.shiftKey) return;
+    event.preventDefault();
+    void start();
+  };
+  return (
+    <div className={styles.page}>
+      <div className={styles.form}>
+        <Who profile={profile} />
+        <div className={styles.fields}>
+          <label>
+            Profile
+            <select
+              className="input"
+              value={profile.name}
+              onChange={(event) => change({ profile: event.target.value, model: "" })}
+            >
+              {profiles.map((one) => (
+                <option key={one.name} value={one.name}>
+                  {one.name} ({one.model}){one.default ? ", the default" : ""}
+                </option>
+              ))}
+            </select>
+          </label>
+          <Model profile={profile} value={choice.model} onChange={(model) => change({ model })} />
+          <Directory profile={profile} home={home} value={choice.cwd} onChange={(cwd) => change({ cwd })} />
+        </div>
+        <p className="faint">{rights(profile)}</p>
+        {problem && (
+          <p role="alert" className={styles.problem}>
+            {problem}
+          </p>
+        )}
+      </div>
+      <div className="compose" data-keep-clear>
+        <div className="box">
+          <textarea
+            ref={area}
+            rows={2}
+            dir="auto"
+            aria-label="Message"
+            placeholder={`Message ${profile.name}`}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+            onKeyDown={pressed}
+          />
+          <div className="row">
+            <span className="faint wide cut text-12">Enter starts the session, Shift+Enter adds a line</span>
+            <span className="grow" />
+            <button type="button" className="btn primary" disabled={!text.trim() || busy} onClick={() => void start()}>
+              <Icon name="send" />
+              Start
+            </button>
+          </div>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const DEMOS = ["say hello", "sh git --version", "slow 10 one two three four five"];
+
+/** Who answers: a model, or the script of the demo. */
+function Who({ profile }: { readonly profile: ProfileView }): ReactNode {
+  if (profile.model !== DEMO)
+    return (
+      <Empty title={`${profile.name} answers`}>
+        With the model {profile.model}. Describe what to do. It keeps working when you close this tab.
+      </Empty>
+    );
+  return (
+    <Empty title="A script answers here, not an AI">
+      The profile {profile.name} uses the demo agent, which follows simple commands, such as{" "}
+      {DEMOS.map((one, index) => (
+        <span key={one}>
+          {index > 0 && ", "}
+          <code>{one}</code>
+        </span>
+      ))}
+      . To talk to a model: <code>holdfast models</code> shows what was found on this machine,{" "}
+      <code>holdfast profiles add</code> makes a profile for it.
+    </Empty>
+  );
+}
+
+const nameOf = (found: DetectedModel, model: string): string => `${found.provider}:${model}`;
+
+function Model({
+  profile,
+  value,
+  onChange,
+}: {
+  readonly profile: ProfileView;
+  readonly value: string;
+  readonly onChange: (model: string) => void;
+}): ReactNode {
+  const models = useModels();
+  const found = knownValue(models)?.detected ?? []; // suggestions; every other name can be typed too
+  const names = found.flatMap((one) => one.models.map((model) => nameOf(one, model)));
+  return (
+    <label>
+      Model
+      <input
+        className="input"
+        list="models-found"
+        value={value}
+        placeholder={`${profile.model}, as in the profile`}
+        onChange={(event) => onChange(event.target.value)}
+      />
+      <datalist id="models-found">
+        {names.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      {models.state === "unknown" && <span className="faint">which there are is not known: {models.reason}</span>}
+    </label>
+  );
+}
+
+function Directory({
+  profile,
+  home,
+  value,
+  onChange,
+}: {
+  readonly profile: ProfileView;
+  readonly home: string;
+  readonly value: string;
+  readonly onChange: (cwd: string) => void;
+}): ReactNode {
+  const { rows } = useSessions(false, "", "mine");
+  const used = [...new Set(rows.map((row) => row.cwd))].slice(0, 20);
+  return (
+    <label className={styles.wide}>
+      Directory
+      <input
+        className="input mono"
+        dir="ltr"
+        list="directories-used"
+        value={profile.cwd || value}
+        disabled={profile.cwd !== ""}
+        placeholder={home}
+        onChange={(event) => onChange(event.target.value)}
+      />
+      <datalist id="directories-used">
+        {used.map((path) => (
+          <option key={path} value={path} />
+        ))}
+      </datalist>
+      {profile.cwd !== "" && <span className="faint">the profile chooses it</span>}
+    </label>
+  );
+}
+
+/** What it may do without asking, as far as the profile says. */
+function rights(profile: ProfileView): string {
+  const of = (policy: string): string =>
+    Object.entries(profile.tools)
+      .filter(([, value]) => value === policy)
+      .map(([name]) => name)
+      .join(", ");
+  const parts = [
+    of("ask") && `asks before: ${of("ask")}`,
+    of("allow") && `allowed: ${of("allow").replace(/^\*$/, "everything")}`,
+    of("deny") && `refused: ${of("deny")}`,
+  ].filter(Boolean);
+  return parts.length === 0 ? "It asks before commands and changes." : `Tools ${parts.join("; ")}.`;
+}
