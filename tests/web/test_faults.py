@@ -146,7 +146,7 @@ def test_ages_go_by_the_gateways_clock(browser: Browser, gateway: GatewayProcess
         page.goto(f"{gateway.url}/tasks/{task}")
         expect(page.locator(".steps")).to_contain_text(re.compile(r"Has run for (\d+ s|1 min)"))
         page.goto(f"{gateway.url}/s")
-        expect(page.locator(".list .group").first).to_have_text("Today")
+        expect(page.get_by_role("complementary", name="Sessions").get_by_text("Today")).to_have_text("Today")
         context.close()
     gateway.client.post(f"/v1/tasks/{task}/stop", json={"force": True})
     gateway.until_ended(task)

@@ -25,7 +25,9 @@ from tests.web.seat import Seat
 SESSIONS, TASKS, AT_ONCE = 5_000, 600, 100
 FEW = 150
 """Rows of a screen, one above and one below it."""
+LIST, ROW = 'nav[aria-label="Sessions"]', "a[data-row-link]"
 TO_THE_END = "box => { box.scrollTop = box.scrollHeight; return box.scrollTop }"
+BY_A_SCREEN = "box => { box.scrollTop += box.clientHeight; return box.scrollTop }"
 
 
 def id_of(number: int) -> str:
@@ -75,14 +77,14 @@ def years(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
         yield process.start()
 
 
-def scroll_until(page: Page, box: str, text: str, rows: str) -> int:
+def scroll_until(page: Page, box: str, text: str, rows: str, how: str = TO_THE_END) -> int:
     """Scroll to the end again and again, until something is there; how many rows were rendered at most."""
     most = 0
     for _ in range(200):
         most = max(most, page.locator(rows).count())
         if page.get_by_text(text, exact=True).count():
             return most
-        page.locator(box).evaluate(TO_THE_END)
+        page.locator(box).evaluate(how)
         page.wait_for_timeout(60)
     raise AssertionError(f"{text} was not reached")
 
@@ -92,16 +94,16 @@ def test_every_session_is_reached_and_found(browser: Browser, years: GatewayProc
         page = seat.page
         seat.open("/s")
         expect(page.get_by_text("Session 4999", exact=True)).to_be_visible()
-        assert scroll_until(page, ".list .scroll", "Session 0", ".sess") < FEW
+        assert scroll_until(page, LIST, "Session 0", ROW) < FEW
         new = years.command("POST", "/v1/sessions", {"title": "Made meanwhile"})["session"]
         expect(page.get_by_text("Session 0", exact=True)).to_be_visible()  # what is read does not move
-        page.locator(".list .scroll").evaluate("box => box.scrollTop = 0")
+        page.locator(LIST).evaluate("box => box.scrollTop = 0")
         expect(page.get_by_text("Made meanwhile")).to_be_visible()
         years.command("DELETE", f"/v1/sessions/{new}")
         expect(page.get_by_text("Made meanwhile")).to_have_count(0)
         page.get_by_label("Search titles and text").fill("GRÖSSE DES")
         expect(page.get_by_text("Größe des Ankers")).to_be_visible()
-        expect(page.locator(".sess")).to_have_count(1)
+        expect(page.locator(ROW)).to_have_count(1)
         page.keyboard.press("Control+k")
         page.get_by_role("combobox").fill("session 1234")
         expect(page.get_by_role("option", name="Session 1234")).to_be_visible()
@@ -114,13 +116,13 @@ def test_a_session_far_down_that_is_renamed_or_pinned(browser: Browser, years: G
         page = seat.page
         seat.open("/s")
         expect(page.get_by_text("Session 4998", exact=True)).to_be_visible()
-        scroll_until(page, ".list .scroll", "Session 4600", ".sess")
+        scroll_until(page, LIST, "Session 4600", ROW, BY_A_SCREEN)
         years.command("PATCH", f"/v1/sessions/{id_of(4600)}", {"title": "Another title"})
         expect(page.get_by_text("Another title")).to_be_visible()
         years.command("POST", f"/v1/sessions/{id_of(4600)}/pin", {"pinned": True})
-        page.locator(".list .scroll").evaluate("box => box.scrollTop = 0")
-        expect(page.locator(".group").first).to_have_text("Pinned")
-        expect(page.locator(".sess").first).to_contain_text("Another title")
+        page.locator(LIST).evaluate("box => box.scrollTop = 0")
+        expect(page.get_by_text("Pinned", exact=True)).to_be_visible()
+        expect(page.locator(ROW).first).to_contain_text("Another title")
         years.command("POST", f"/v1/sessions/{id_of(4600)}/pin", {"pinned": False})
         expect(page.get_by_text("Pinned", exact=True)).to_have_count(0)
 

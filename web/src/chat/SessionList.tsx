@@ -1,53 +1,112 @@
 import { memo, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { knownValue } from "../api/known";
+import { load, save } from "../api/storage";
 import type { SearchHit, SessionView } from "../api/types.gen";
 import { day } from "../text";
 import { Mark } from "../ui/Chip";
 import { Empty, Loading } from "../ui/Empty";
 import { useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
+import { AsOf, Unknown } from "../ui/Known";
 import { rowState } from "../ui/states";
 import { Time } from "../ui/Time";
-import { useRows } from "../ui/window";
+import { useVirtualRows } from "../ui/VirtualList";
 import { newSession } from "./newSession";
-import { useSearch, useSessions } from "./queries";
+import { type Kind, useSearch, useSessions, useUnread } from "./queries";
+import { SelectedActions } from "./SelectedActions";
+import styles from "./SessionList.module.css";
 import { SessionActions } from "./SessionMenu";
 
 type Line =
-  | { readonly kind: "band"; readonly name: string }
-  | { readonly kind: "row"; readonly row: SessionView }
-  | { readonly kind: "row"; readonly hit: SearchHit };
-const GUESS = { band: 30, row: 49 };
+  | { readonly kind: "band"; readonly key: string; readonly name: string }
+  | { readonly kind: "row"; readonly key: string; readonly row: SessionView }
+  | { readonly kind: "hit"; readonly key: string; readonly hit: SearchHit };
+
+const HEIGHTS = { band: 32, row: 49, hit: 49 } as const;
+
+const KINDS: readonly (readonly [Kind, string])[] = [
+  ["mine", "Mine"],
+  ["worker", "Workers"],
+  ["background", "Background"],
+  ["", "All"],
+];
+
+const EMPTY: Readonly<Record<Kind, readonly [string, string]>> = {
+  mine: ["No session yet", "A session is a conversation with an agent. It lives here, not in this tab."],
+  worker: ["No worker yet", "A card on the board is worked on in a session of its own. Those sessions stand here."],
+  background: [
+    "Nothing in the background",
+    "What you run in the background has a session of its own, which stands here.",
+  ],
+  "": ["No session yet", "A session is a conversation with an agent. It lives here, not in this tab."],
+};
 
 /** All sessions: paged in as they are scrolled to, of which only those near the eye are rendered. */
 export function SessionList({ current }: { readonly current: string }): ReactNode {
   const [archived, setArchived] = useState(false);
+  const [kind, setKind] = useState<Kind>(() => load<Kind>("session-kind", "mine"));
   const [text, setText] = useState("");
+  const [selected, setSelected] = useState<ReadonlySet<string> | null>(null);
   const wanted = useSettled(text.trim());
   const [, go] = useLocation();
-  const sessions = useSessions(archived, wanted);
+  const sessions = useSessions(archived, wanted, kind);
   const found = useSearch(wanted).data?.hits;
   const box = useRef<HTMLElement>(null);
-  const { rows, more, loadMore } = sessions;
-  const lines = useMemo(() => inOrder(rows, more ? [] : (wanted && found) || []), [rows, more, wanted, found]);
-  const kinds = useMemo(() => lines.map((line) => line.kind), [lines]);
-  const shown = useRows(box, kinds, GUESS);
+  const { rows, more, loadMore, known } = sessions;
+  const lines = useMemo(
+    () => inOrder(rows, more || selected ? [] : (wanted && found) || []),
+    [rows, more, wanted, found, selected],
+  );
+  const shown = useVirtualRows({
+    scroller: box,
+    count: lines.length,
+    rowKey: (index) => lines[index]?.key ?? index,
+    estimate: (index) => HEIGHTS[lines[index]?.kind ?? "row"],
+  });
+  const last = shown.rows.at(-1)?.index ?? 0;
   useEffect(() => {
-    if (more && shown.last > lines.length - 20) loadMore();
-  }, [more, shown.last, lines.length, loadMore]);
+    if (more && last > lines.length - 20) loadMore();
+  }, [more, last, lines.length, loadMore]);
+  // Another list begins at its top.
+  const list = `${wanted}/${archived}/${kind}`;
+  const before = useRef(list);
   useEffect(() => {
+    if (before.current === list) return;
+    before.current = list;
     if (box.current) box.current.scrollTop = 0;
-  }, [wanted, archived]);
+  }, [list]);
+  const choose = (next: Kind): void => {
+    setKind(next);
+    setSelected((now) => now && new Set());
+    save("session-kind", next);
+  };
+  const select = (id: string, on: boolean): void => {
+    const next = new Set(selected);
+    if (on) next.add(id);
+    else next.delete(id);
+    setSelected(next);
+  };
+  const loaded = known.state === "known";
   return (
-    <aside className="list" aria-label="Sessions">
-      <div className="bar">
-        {current ? <h2 className="!text-16">Chats</h2> : <h1>Chats</h1>}
+    <aside className={styles.list} aria-label="Sessions">
+      <div className={`bar ${styles.bar}`}>
+        {current ? <h2 className={styles.name}>Chats</h2> : <h1>Chats</h1>}
+        <AsOf known={known} />
         <span className="grow" />
-        <button type="button" className="btn quiet icon" aria-label="New session" onClick={() => void newSession(go)}>
+        <button
+          type="button"
+          className="btn quiet small"
+          aria-pressed={selected !== null}
+          onClick={() => setSelected(selected ? null : new Set())}
+        >
+          Select
+        </button>
+        <button type="button" className="btn quiet icon" aria-label="New session" onClick={() => newSession(go)}>
           <Icon name="plus" />
         </button>
       </div>
-      <div className="field">
+      <div className={`field ${styles.search}`}>
         <Icon name="search" />
         <input
           type="search"
@@ -59,58 +118,116 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
         />
         <span className="kbd wide">/</span>
       </div>
-      <nav className="scroll" aria-label="Sessions" ref={box} tabIndex={-1}>
-        {sessions.isLoading && <Loading rows={8} />}
-        {sessions.loaded &&
-          lines.length === 0 &&
-          (wanted ? (
-            found && <Empty title="Nothing found">No title and no text has “{wanted}” in it.</Empty>
-          ) : (
-            <Empty
-              title={archived ? "Nothing is archived" : "No session yet"}
-              action={
-                !archived && (
-                  <button type="button" className="btn" onClick={() => void newSession(go)}>
-                    New session
-                  </button>
-                )
-              }
-            >
-              {archived
-                ? "An archived session is hidden from the list. Nothing is deleted."
-                : "A session is a conversation with an agent. It lives here, not in this tab."}
-            </Empty>
-          ))}
-        <div style={{ height: shown.above }} />
-        {lines.slice(shown.first, shown.last).map((line) =>
-          line.kind === "band" ? (
-            <div key={line.name} className="group" data-kind="band">
-              <span>{line.name}</span>
-            </div>
-          ) : "row" in line ? (
-            <Row key={line.row.id} row={line.row} current={line.row.id === current} />
-          ) : (
-            <Hit key={`${line.hit.session}-${line.hit.version}`} hit={line.hit} />
-          ),
+      <Kinds kind={kind} onChoose={choose} />
+      <nav className={`scroll ${styles.scroll}`} aria-label="Sessions" ref={box} tabIndex={-1}>
+        {known.state === "loading" && lines.length === 0 && <Loading rows={8} />}
+        {known.state === "unknown" && <Unknown reason={known.reason} />}
+        {loaded && lines.length === 0 && (!wanted || found) && (
+          <Nothing kind={kind} archived={archived} wanted={wanted} />
         )}
-        <div style={{ height: shown.below }} />
+        <ul style={{ paddingTop: shown.above, paddingBottom: shown.below }}>
+          {shown.rows.map(({ index, key }) => {
+            const line = lines[index];
+            return (
+              line && (
+                <li key={key} ref={shown.measure} data-index={index} className={styles.item}>
+                  {line.kind === "band" && <div className={styles.band}>{line.name}</div>}
+                  {line.kind === "hit" && <Hit hit={line.hit} />}
+                  {line.kind === "row" && (
+                    <Row
+                      row={line.row}
+                      current={line.row.id === current}
+                      chosen={selected === null ? null : selected.has(line.row.id)}
+                      onChoose={select}
+                    />
+                  )}
+                </li>
+              )
+            );
+          })}
+        </ul>
         {more && (
-          <p className="faint px-4 py-2" role="status">
+          <p className={styles.more} role="status">
             Loading more…
           </p>
         )}
       </nav>
-      <div className="flex px-2 py-1 border-t border-hairline">
-        <button
-          type="button"
-          className="btn quiet small"
-          aria-pressed={archived}
-          onClick={() => setArchived(!archived)}
-        >
-          {archived ? "Back to the open ones" : "Archived"}
-        </button>
+      <div className={styles.foot}>
+        {selected === null ? (
+          <button
+            type="button"
+            className="btn quiet small"
+            aria-pressed={archived}
+            onClick={() => setArchived(!archived)}
+          >
+            {archived ? "Back to the open ones" : "Archived"}
+          </button>
+        ) : (
+          <SelectedActions
+            sessions={rows.filter((row) => selected.has(row.id))}
+            archived={archived}
+            onAll={() => setSelected(new Set(rows.map((row) => row.id)))}
+            onDone={() => setSelected(null)}
+          />
+        )}
       </div>
     </aside>
+  );
+}
+
+/** Whose sessions, with what is unread in them. */
+function Kinds({ kind, onChoose }: { readonly kind: Kind; readonly onChoose: (kind: Kind) => void }): ReactNode {
+  const unread = knownValue(useUnread());
+  return (
+    <div className={styles.kinds} role="group" aria-label="Which sessions">
+      {KINDS.map(([name, word]) => {
+        const count = name === "" ? 0 : (unread?.[name]?.messages ?? 0);
+        return (
+          <button
+            key={name}
+            type="button"
+            className={styles.kind}
+            aria-pressed={kind === name}
+            onClick={() => onChoose(name)}
+          >
+            {word}
+            {count > 0 && (
+              <b className={styles.unread}>
+                <span className="sr">, </span>
+                {count > 99 ? "99+" : count}
+                <span className="sr"> unread</span>
+              </b>
+            )}
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+function Nothing({
+  kind,
+  archived,
+  wanted,
+}: {
+  readonly kind: Kind;
+  readonly archived: boolean;
+  readonly wanted: string;
+}): ReactNode {
+  const [, go] = useLocation();
+  if (wanted) return <Empty title="Nothing found">No title and no text has “{wanted}” in it.</Empty>;
+  if (archived)
+    return <Empty title="Nothing is archived">An archived session is hidden from the list. Nothing is deleted.</Empty>;
+  const [title, text] = EMPTY[kind];
+  const begin = (
+    <button type="button" className="btn" onClick={() => newSession(go)}>
+      New session
+    </button>
+  );
+  return (
+    <Empty title={title} action={(kind === "mine" || kind === "") && begin}>
+      {text}
+    </Empty>
   );
 }
 
@@ -119,44 +236,72 @@ function inOrder(rows: readonly SessionView[], hits: readonly SearchHit[]): read
   let before = "";
   for (const row of rows) {
     const name = row.pinned ? "Pinned" : day(row.updated_at);
-    if (name !== before) lines.push({ kind: "band", name });
+    if (name !== before) lines.push({ kind: "band", key: name, name });
     before = name;
-    lines.push({ kind: "row", row });
+    lines.push({ kind: "row", key: row.id, row });
   }
-  if (hits.length > 0)
-    lines.push({ kind: "band", name: "In the text" }, ...hits.map((hit) => ({ kind: "row", hit }) as const));
-  return lines;
+  if (hits.length > 0) lines.push({ kind: "band", key: "hits", name: "In the text" });
+  return [...lines, ...hits.map((hit) => ({ kind: "hit", key: `${hit.session}-${hit.version}`, hit }) as const)];
 }
 
-const Row = memo(function Row({ row, current }: { readonly row: SessionView; readonly current: boolean }): ReactNode {
+const Row = memo(function Row({
+  row,
+  current,
+  chosen,
+  onChoose,
+}: {
+  readonly row: SessionView;
+  readonly current: boolean;
+  /** Null while nothing is selected. */
+  readonly chosen: boolean | null;
+  readonly onChoose: (id: string, on: boolean) => void;
+}): ReactNode {
   const state = rowState(row);
   const unread = current ? 0 : (row.unread ?? 0);
   const preview = row.preview.replaceAll(/\s+/g, " ");
-  return (
-    <div
-      className={`sess ${unread ? "fresh" : ""}`}
-      data-kind="row"
-      data-why={`session/${row.id}`}
-      aria-current={current ? "true" : undefined}
-    >
+  const title = row.title || "New session";
+  const body = (
+    <>
       <Mark state={state} />
-      <Link href={`/s/${row.id}`} aria-current={current ? "page" : undefined}>
-        <span className="title cut">{row.title || "New session"}</span>
-      </Link>
-      <span className="when">
+      <span className={`${styles.title} cut`} dir="auto">
+        {title}
+      </span>
+      <span className={styles.when}>
         <Time at={row.updated_at} />
       </span>
-      <span className="sub cut">
+      <span className={`${styles.sub} cut`} dir="auto">
         {state.word}
         {preview ? `${row.state === "idle" ? " · " : ": "}${preview}` : ""}
       </span>
       {unread > 0 && (
-        <span className="unread" aria-label={`${unread} unread`}>
+        <span className={styles.unread}>
           {unread}
+          <span className="sr"> unread</span>
         </span>
       )}
-      <span className="absolute right-1.5 bottom-1 z-1">
-        <SessionActions className="btn quiet small icon more !static" session={row} />
+    </>
+  );
+  const looks = `${styles.row} ${unread ? styles.fresh : ""}`;
+  if (chosen !== null)
+    return (
+      <label className={`${looks} ${styles.choosing}`} data-target>
+        <input type="checkbox" checked={chosen} onChange={(event) => onChoose(row.id, event.target.checked)} />
+        {body}
+      </label>
+    );
+  return (
+    <div className={styles.holder} data-why={`session/${row.id}`}>
+      <Link
+        className={looks}
+        href={`/s/${row.id}`}
+        data-row-link
+        data-target
+        aria-current={current ? "page" : undefined}
+      >
+        {body}
+      </Link>
+      <span className={styles.menu}>
+        <SessionActions className="btn quiet small icon" session={row} />
       </span>
     </div>
   );
@@ -164,17 +309,21 @@ const Row = memo(function Row({ row, current }: { readonly row: SessionView; rea
 
 function Hit({ hit }: { readonly hit: SearchHit }): ReactNode {
   return (
-    <div className="sess" data-kind="row" data-why={`session/${hit.session}`}>
-      <span className="mark idle">
-        <Icon name={hit.role === "user" ? "comment" : "agent"} />
-      </span>
-      <Link href={`/s/${hit.session}#${hit.version}`}>
-        <span className="title cut">{hit.title}</span>
+    <div className={styles.holder} data-why={`session/${hit.session}`}>
+      <Link className={styles.row} href={`/s/${hit.session}#${hit.version}`} data-row-link data-hit>
+        <span className="mark idle">
+          <Icon name={hit.role === "user" ? "comment" : "agent"} />
+        </span>
+        <span className={`${styles.title} cut`} dir="auto">
+          {hit.title}
+        </span>
+        <span className={styles.when}>
+          <Time at={hit.at} />
+        </span>
+        <span className={`${styles.sub} cut`} dir="auto">
+          {hit.snippet}
+        </span>
       </Link>
-      <span className="when">
-        <Time at={hit.at} />
-      </span>
-      <span className="sub cut">{hit.snippet}</span>
     </div>
   );
 }

@@ -4,22 +4,49 @@ import { useCallback } from "react";
 import { call, Refused } from "../api/http";
 import { type Known, useKnown } from "../api/known";
 import { byId, changeLists, type List, type Listing, type Order, PAGE, placed, useList } from "../api/pagedList";
-import { POLL_MS } from "../api/queryClient";
-import type { ResetOutlook, SearchPage, SessionView } from "../api/types.gen";
+import { POLL_MS, queryClient } from "../api/queryClient";
+import type { ModelList, ResetOutlook, SearchPage, SessionView, TaskView, Unread } from "../api/types.gen";
 
 export const sessionOrder: Order<SessionView> = (a, b) =>
   Number(b.pinned) - Number(a.pinned) || b.updated_at - a.updated_at || byId(a, b);
 
-export function useSessions(archived: boolean, text = ""): List<SessionView> {
+/** Which sessions: all, or those of a person, of workers on the board, of agents in the background. */
+export type Kind = "" | "mine" | "worker" | "background";
+
+export function useSessions(archived: boolean, text = "", kind: Kind = ""): List<SessionView> {
   const ask = useCallback(
     async (before: string): Promise<Listing<SessionView>> => {
-      const { sessions, next } = await call("GET /v1/sessions", { query: { archived, text, limit: PAGE, before } });
+      const query = { archived, text, kind, limit: PAGE, before };
+      const { sessions, next } = await call("GET /v1/sessions", { query });
       return { rows: sessions, next };
     },
-    [archived, text],
+    [archived, text, kind],
   );
-  return useList(["sessions", archived, text], ask, sessionOrder);
+  return useList(["sessions", archived, text, kind], ask, sessionOrder);
 }
+
+const UNREAD = ["at-work", "unread"] as const; // asked again with everything that is at work
+
+/** What this device has not read, in all sessions: the gateway counts it. */
+export const useUnread = (): Known<Unread> => useKnown({ queryKey: UNREAD, queryFn: () => call("GET /v1/unread") });
+
+/** Everything of a session that runs or ran as a task, newest first; also what a turn waits for now. */
+export const useSessionTasks = (session: string): Known<readonly TaskView[]> =>
+  useKnown({
+    queryKey: ["running", "of-session", session], // asked again with everything that runs
+    queryFn: async () => {
+      const of = { session, limit: 100 };
+      const [background, running] = await Promise.all([
+        call("GET /v1/tasks", { query: of }),
+        call("GET /v1/tasks", { query: { ...of, all: true, state: "running" } }),
+      ]);
+      const known = new Set(background.tasks.map((task) => task.id));
+      return [...running.tasks.filter((task) => !known.has(task.id)), ...background.tasks];
+    },
+  });
+
+export const useModels = (): Known<ModelList> =>
+  useKnown({ queryKey: ["models"], staleTime: 60_000, queryFn: () => call("GET /v1/models") });
 
 /** Every session that is not at rest, however old. */
 export const useAtWork = (): Known<readonly SessionView[]> =>
@@ -49,9 +76,10 @@ export const useSearch = (q: string): UseQueryResult<SearchPage> =>
 export async function refreshSession(id: string): Promise<void> {
   try {
     const { session } = await call("GET /v1/sessions/{id}", { path: { id } });
-    changeLists<SessionView>("sessions", (known, [, archived, text]) => {
+    changeLists<SessionView>("sessions", (known, [, archived, text, kind]) => {
       const here = known.rows.some((row) => row.id === id);
-      return placed(known, session, session.archived === archived && (text === "" || here), sessionOrder);
+      const fits = session.archived === archived && (kind === "" || kind === session.kind) && (text === "" || here);
+      return placed(known, session, fits, sessionOrder);
     });
   } catch (error) {
     if (error instanceof Refused) dropSession(id);
@@ -69,4 +97,5 @@ export function readHere(id: string, version: number): void {
     if (!row || row.unread === 0 || row.version > version) return known;
     return { ...known, rows: known.rows.map((one) => (one === row ? { ...row, unread: 0 } : one)) };
   });
+  void queryClient.invalidateQueries({ queryKey: UNREAD });
 }
