@@ -140,9 +140,6 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
             <Route path="/new">
               <ChatPage id="" isNew />
             </Route>
-            <Route path="/chats">
-              <Redirect to="/s" replace />
-            </Route>
             <Route path="/board/:name?/:card?">
               <BoardOf />
             </Route>

@@ -116,3 +116,7 @@ export function coming(at: number, now: number = theirNow()): string {
 
 /** How old something is, by the minute: a board is looked at for hours. */
 export const age = (ms: number): string => (ms < 60_000 ? "< 1 min" : duration(Math.floor(ms / 60_000) * 60_000));
+
+/** "stopped by web" as the person reads it who did that. */
+export const stoppedBy = (reason: string): string =>
+  reason.replace(/^stopped by (.+)$/, (_, who: string) => `stopped by ${byWhom(who)}`);

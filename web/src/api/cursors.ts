@@ -1,11 +1,9 @@
 /** How far this device has read: kept by the gateway, so that it is true after any absence and in any tab. */
 
 import { readHere } from "../chat/queries";
-import { now } from "./clock";
 import { connection } from "./connection";
 import { looked, me, seen } from "./endpoints";
 import { Refused } from "./http";
-import { load, save } from "./storage";
 import { Store } from "./store";
 import { onTabMessage, postToTabs } from "./tabs";
 import type { OwnDevice } from "./types.gen";
@@ -71,6 +69,14 @@ export function flushSeen(): void {
   }
 }
 
+/** Somebody stops looking at a session: the gateway keeps when that was. */
+export function leaveSession(session: string): void {
+  const version = cursors.get(session);
+  if (version === undefined) return;
+  if (waiting.has(session)) flushSeen();
+  else void seen(session, version).catch(() => undefined);
+}
+
 connection.subscribe(() => {
   if (connection.get().state === "live") flushSeen();
 });
@@ -82,12 +88,4 @@ onTabMessage(({ seen: read, looked: at }) => {
   readHere(read.session, read.version);
 });
 
-/** When this browser last closed or left the page. */
-export const leftBefore = load("left", 0);
-
-if (typeof window !== "undefined") {
-  window.addEventListener("pagehide", () => {
-    flushSeen();
-    save("left", now());
-  });
-}
+if (typeof window !== "undefined") window.addEventListener("pagehide", flushSeen);

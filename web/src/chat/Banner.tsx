@@ -89,7 +89,7 @@ function Digest({ missed }: { readonly missed: Missed }): ReactNode {
     if (value) parts.push(<Link key={words} href={to}>{`${value} ${words}`}</Link>);
   };
   add(digest?.tasks.done, digest?.tasks.done === 1 ? "task done" : "tasks done", "/tasks");
-  add(digest?.tasks.failed, "failed", "/tasks");
+  add(digest?.tasks.failed, digest?.tasks.failed === 1 ? "task failed" : "tasks failed", "/tasks");
   add(digest?.tasks.stopped, "stopped", "/tasks");
   add(digest?.tasks.lost, "lost", "/tasks");
   add(digest?.questions, digest?.questions === 1 ? "question waits" : "questions wait", "/home");
@@ -97,7 +97,7 @@ function Digest({ missed }: { readonly missed: Missed }): ReactNode {
   if (digest?.tool_calls) parts.push(<span key="calls">{plural(digest.tool_calls, "tool call")}</span>);
   return (
     <p className="digest">
-      {elapsed(missed.awayMs)}.
+      {elapsed(missed.until - missed.from)}.
       {parts.length > 0 && (
         <>
           {" "}

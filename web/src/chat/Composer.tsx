@@ -6,52 +6,88 @@ import { again, discard, outbox, post } from "../api/outbox";
 import { drop, load, save } from "../api/storage";
 import { useStore } from "../api/store";
 import type { QueueEdit } from "../api/types.gen";
-import { type QueuedInput, type SessionView, stateOf } from "../log/model";
+import { type QueuedInput, type SessionView, stateOf, type WaitItem } from "../log/model";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
 import { Time } from "../ui/Time";
 import { toast, toastError } from "../ui/toasts";
+import styles from "./Composer.module.css";
+import { sendAnswer } from "./WaitCard";
 
 interface Editing {
   readonly input: string;
   readonly text: string;
 }
 
+/** What the text becomes when it is sent. */
+type Meaning = "message" | "comment" | "answer" | "unclear";
+
+function meaningOf(view: SessionView, wait: WaitItem | null): Meaning {
+  if (wait?.purpose === "question") return "answer";
+  if (wait?.purpose === "approval") return "unclear"; // a reason to refuse it, or a message for later
+  return view.run > 0 ? "comment" : "message"; // what is said to a worker becomes a comment on its card
+}
+
+const WORDS: Readonly<Record<Meaning, { readonly hint: string; readonly send: string }>> = {
+  message: { hint: "Enter sends, Shift+Enter adds a line, Ctrl+Enter runs it in the background", send: "Send" },
+  comment: { hint: "Enter sends, Shift+Enter adds a line", send: "Comment" },
+  answer: { hint: "A question is open: Enter answers it", send: "Answer" },
+  unclear: { hint: "An approval is open. What is this text?", send: "Queue as a message" },
+};
+
 export function Composer({ view, onSent }: { readonly view: SessionView; readonly onSent: () => void }): ReactNode {
   const id = view.session;
   const [text, setText] = useState(() => load(`draft.${id}`, ""));
   const [busy, setBusy] = useState(false);
+  const [asked, setAsked] = useState(false);
   const [editing, setEditing] = useState<Editing | null>(null);
   const area = useRef<HTMLTextAreaElement>(null);
   const running = view.turn !== null;
-  const worker = view.run > 0; // what is said here becomes a comment on its card
+  const worker = view.run > 0;
+  const open = view.items[view.wait ?? -1];
+  const wait = open?.kind === "wait" ? open : null;
+  const meaning = meaningOf(view, wait);
   useEffect(() => (text ? save(`draft.${id}`, text) : drop(`draft.${id}`)), [id, text]);
   useEffect(() => {
     if (matchMedia("(min-width: 721px)").matches) area.current?.focus({ preventScroll: true });
   }, [id]);
 
-  const send = (): void => {
-    if (!text.trim()) return;
-    post(id, text, "queue");
-    setText("");
-    onSent();
-  };
-  const background = async (): Promise<void> => {
-    if (!text.trim() || busy || worker) return;
+  /** Wait for the gateway; the text goes only when it was taken, and only if nobody typed on. */
+  const hold = async (what: () => Promise<void>): Promise<void> => {
+    if (!text.trim() || busy) return;
     setBusy(true);
     try {
-      const { task } = await call("POST /v1/tasks/agents", {
-        body: { prompt: text, session: id, profile: view.profile, cwd: view.cwd },
-        key: newId(),
-      });
-      setText((now) => (now === text ? "" : now)); // unless somebody typed on
-      toast("working", "Runs in the background", "You will see here when it ends.", `/tasks/${task}`);
+      await what();
+      setText((now) => (now === text ? "" : now));
+      setAsked(false);
+      onSent();
     } catch (error) {
       toastError(error);
     } finally {
       setBusy(false);
     }
   };
+  const queue = (): void => {
+    if (!text.trim()) return;
+    post(id, text, "queue");
+    setText("");
+    setAsked(false);
+    onSent();
+  };
+  const send = (): void => {
+    if (meaning === "answer" && wait) void hold(() => sendAnswer(wait.wait, text));
+    else if (meaning === "unclear") setAsked(text.trim() !== "");
+    else queue();
+  };
+  const refuse = (): void => {
+    if (wait) void hold(() => sendAnswer(wait.wait, "deny", text));
+  };
+  const background = (): Promise<void> =>
+    hold(async () => {
+      if (worker) return;
+      const body = { prompt: text, session: id, profile: view.profile, cwd: view.cwd };
+      await call("POST /v1/tasks/agents", { body, key: newId() });
+    });
   const stop = (): void => void call("POST /v1/sessions/{id}/stop", { path: { id } }).catch(toastError);
   const detach = (): void =>
     void call("POST /v1/sessions/{id}/detach", { path: { id } }).then(
@@ -75,8 +111,14 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
       setEditing({ input: last.input, text: last.text });
     }
   };
+  const placeholder = {
+    message: `Message ${view.profile || "the agent"}`,
+    comment: "Comment for the worker",
+    answer: "Your answer",
+    unclear: `Message ${view.profile || "the agent"}`,
+  }[meaning];
   return (
-    <div className="compose">
+    <div className="compose" data-keep-clear>
       <Queue
         session={id}
         queue={view.queue}
@@ -100,17 +142,16 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
         <textarea
           ref={area}
           rows={1}
+          dir="auto"
           aria-label="Message"
-          placeholder={worker ? "Comment for the worker" : `Message ${view.profile || "the agent"}`}
+          placeholder={placeholder}
           value={text}
           onChange={(event) => setText(event.target.value)}
           onKeyDown={key}
         />
         <div className="row">
-          <span className="faint wide cut text-12">
-            {worker
-              ? "Enter sends, Shift+Enter adds a line"
-              : "Enter sends, Shift+Enter adds a line, Ctrl+Enter runs it in the background"}
+          <span className={`wide cut ${styles.hint} ${asked ? styles.asks : ""}`} role={asked ? "alert" : undefined}>
+            {WORDS[meaning].hint}
           </span>
           <span className="grow" />
           {running && !worker && (
@@ -125,12 +166,18 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
               {view.turn?.stopping ? "Stopping" : "Stop"}
             </button>
           )}
-          {worker ? null : running && !view.turn?.task && stateOf(view) === "running" && !text.trim() ? (
+          {meaning === "unclear" && text.trim() !== "" && (
+            <button type="button" className="btn" disabled={busy} onClick={refuse}>
+              Refuse and say this
+            </button>
+          )}
+          {meaning === "message" && running && !view.turn?.task && stateOf(view) === "running" && !text.trim() && (
             <button type="button" className="btn" onClick={detach}>
               <Icon name="detach" />
               Detach
             </button>
-          ) : (
+          )}
+          {meaning === "message" && !(running && !text.trim()) && (
             <button
               type="button"
               className="btn"
@@ -143,9 +190,14 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
               <span className="phone">Background</span>
             </button>
           )}
-          <button type="button" className="btn primary" disabled={!text.trim()} onClick={send}>
+          <button
+            type="button"
+            className="btn primary"
+            disabled={!text.trim() || busy}
+            onClick={meaning === "unclear" ? queue : send}
+          >
             <Icon name="send" />
-            {worker ? "Comment" : "Send"}
+            {WORDS[meaning].send}
           </button>
         </div>
       </div>
@@ -250,7 +302,9 @@ export function Outbox({ session }: { readonly session: string }): ReactNode {
           <b>You</b>
           <Time at={message.at} />
         </div>
-        <div className="say prose">{message.text}</div>
+        <div className="say prose" dir="auto">
+          {message.text}
+        </div>
         <p className="meta mt-1">
           {message.problem ? (
             <>

@@ -1,13 +1,15 @@
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { connection } from "../api/connection";
-import { flushSeen, markSeen } from "../api/cursors";
-import { call } from "../api/http";
+import { leaveSession, markSeen } from "../api/cursors";
+import { call, newId } from "../api/http";
+import { knownValue } from "../api/known";
 import { type LiveSession, liveSession } from "../api/liveSession";
 import { useStore } from "../api/store";
-import { type Item, placeOf, stateOf } from "../log/model";
+import type { TaskView } from "../api/types.gen";
+import { placeOf, type SessionView, stateOf } from "../log/model";
 import { DrawerButton } from "../shell/TasksDrawer";
-import { clock } from "../text";
+import { moment } from "../text";
 import { visible } from "../ui/blocks";
 import { Chip } from "../ui/Chip";
 import { Empty, Loading } from "../ui/Empty";
@@ -15,15 +17,19 @@ import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { sessionState } from "../ui/states";
 import { toastError } from "../ui/toasts";
-import { useAway } from "./away";
+import { AgentFacts } from "./AgentFacts";
+import { type Missed, spliceIndex, useAway } from "./away";
 import { Banners } from "./Banner";
 import { Composer, Outbox } from "./Composer";
-import { Entry } from "./Entry";
+import styles from "./Conversation.module.css";
+import { type Acts, Entry, type FlowItem } from "./Entry";
 import { FindBar } from "./FindBar";
 import { Flow, type FlowHandle } from "./Flow";
 import { InContext } from "./InContext";
 import { NextReset, ResetNotice } from "./NextReset";
+import { useSessionTasks } from "./queries";
 import { SessionMenu } from "./SessionMenu";
+import { TasksOfCalls } from "./ToolCard";
 
 /** Links of our own push, and that is no hashchange. */
 const MOVED = ["hashchange", "pushState"] as const;
@@ -117,72 +123,76 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
     document.addEventListener("visibilitychange", mark);
     return () => document.removeEventListener("visibilitychange", mark);
   }, [away.ready, atEnd, connected, live.id, view.version]);
-  useEffect(() => flushSeen, [live.id]);
+  // When this session was last looked at: "while away" begins there.
+  const looking = away.ready && connected;
+  useEffect(() => {
+    if (!looking) return;
+    const leave = (): void => {
+      if (document.visibilityState === "hidden") leaveSession(live.id);
+    };
+    const hide = (): void => leaveSession(live.id);
+    document.addEventListener("visibilitychange", leave);
+    window.addEventListener("pagehide", hide);
+    return () => {
+      document.removeEventListener("visibilitychange", leave);
+      window.removeEventListener("pagehide", hide);
+      if (document.visibilityState === "visible") leaveSession(live.id);
+    };
+  }, [looking, live.id]);
 
-  const fork = useCallback(
-    (version: number) => {
-      void call("POST /v1/sessions/{id}/fork", { path: { id: live.id }, body: { version } }).then(
-        ({ session }) => go(`/s/${session}`),
-        toastError,
-      );
-    },
+  const acts = useMemo(
+    (): Acts => ({
+      fork: (version) =>
+        void call("POST /v1/sessions/{id}/fork", { path: { id: live.id }, body: { version } }).then(
+          ({ session }) => go(`/s/${session}`),
+          toastError,
+        ),
+      repeat: async (turn, text) => {
+        const body = text === undefined ? { turn } : { turn, text };
+        try {
+          await call("POST /v1/sessions/{id}/repeat", { path: { id: live.id }, body, key: newId() });
+        } catch (error) {
+          toastError(error);
+          throw error;
+        }
+        flow.current?.toEnd();
+      },
+    }),
     [live.id, go],
   );
 
   const missed = away.missed;
-  const openWait = view.wait;
-  const spliceAt = missed ? placeOf(view.items, missed.first) : -1;
-  const markedAt = marked === null ? -1 : placeOf(view.items, marked);
-  const state = sessionState(stateOf(view), null);
-  const render = (item: Item, index: number): ReactNode => {
+  const { items, calls } = useWithTasks(view);
+  const openKey = view.items[view.wait ?? -1]?.key;
+  const spliceAt = spliceIndex(items, missed);
+  const markedAt = marked === null ? -1 : placeOf(items, marked);
+  const agent = useMemo(
+    () => ({ profile: view.profile, model: view.model, cwd: view.cwd }),
+    [view.profile, view.model, view.cwd],
+  );
+  const repeatable = useRepeatable(view);
+  const render = (item: FlowItem, index: number): ReactNode => {
     const isAway = missed !== null && spliceAt >= 0 && index >= spliceAt && item.version <= missed.upTo;
-    const splice = isAway && index === spliceAt;
     return [
-      splice && (
-        <div key="splice" className="line away splice">
-          <span className="knot cut-here">
-            <Icon name="splice" />
-          </span>
-          <div>
-            Received while away · {clock(missed.from)} – {clock(missed.until)}
-          </div>
-        </div>
-      ),
+      missed !== null && index === spliceAt && <Splice key="splice" missed={missed} />,
       <Entry
         key={item.key}
         item={item}
         session={live.id}
-        open={openWait === index}
+        agent={agent}
+        open={openKey === item.key}
         away={isAway}
         marked={index === markedAt}
-        undoable={item.version === view.resets.at(-1)}
-        onFork={fork}
+        undoable={item.version > 0 && item.version === view.resets.at(-1)}
+        repeatable={repeatable(item)}
+        acts={acts}
       />,
     ];
   };
-  const waits = stateOf(view) === "waiting";
+  const empty = view.items.length === 0 && view.queue.length === 0;
   return (
     <section className="conv" aria-label="Conversation">
-      <div className="bar">
-        <Link className="btn quiet icon phone" href="/s" aria-label="Back to chats">
-          <Icon name="left" />
-        </Link>
-        <h1 className="cut">{title}</h1>
-        <span className="wide">
-          <Chip
-            state={state}
-            {...(waits && view.items[openWait ?? -1]?.kind === "wait" ? { word: "Waiting for you" } : {})}
-          />
-        </span>
-        <span className="grow" />
-        <NextReset id={live.id} />
-        <InContext view={view} />
-        <span className="faint wide cut">
-          {[view.profile, view.model].filter((word, at, all) => word && all.indexOf(word) === at).join(" · ")}
-        </span>
-        <DrawerButton />
-        <SessionMenu view={view} />
-      </div>
+      <ConversationBar view={view} title={title} />
       <div className="banners">
         <Banners
           missed={away.shown ? missed : null}
@@ -192,18 +202,23 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
         <ResetNotice id={live.id} />
       </div>
       <FindBar items={view.items} onJump={jump} />
-      <Flow key={live.id} ref={flow} items={view.items} onEnd={setAtEnd} render={render}>
-        <Outbox session={live.id} />
-        {view.items.length === 0 && view.queue.length === 0 && (
-          <Empty title="An empty session">Describe what to do. The agent keeps working when you close this tab.</Empty>
-        )}
-        {view.turn?.suspended && (
-          <p className="line entry meta">
-            <Chip state={sessionState("suspended", null)} />{" "}
-            <span>It continues automatically when the gateway is back.</span>
-          </p>
-        )}
-      </Flow>
+      <TasksOfCalls value={calls}>
+        <Flow key={live.id} ref={flow} items={items} onEnd={setAtEnd} render={render}>
+          <Outbox session={live.id} />
+          {empty && (
+            <Empty title="An empty session">
+              Describe what to do. The agent keeps working when you close this tab.
+              <AgentFacts agent={agent} />
+            </Empty>
+          )}
+          {view.turn?.suspended && (
+            <p className="line entry meta">
+              <Chip state={sessionState("suspended", null)} />{" "}
+              <span>It continues automatically when the gateway is back.</span>
+            </p>
+          )}
+        </Flow>
+      </TasksOfCalls>
       {!atEnd && (
         <button type="button" className="btn newer" onClick={() => flow.current?.toEnd()}>
           <Icon name="down" />
@@ -221,6 +236,86 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
       />
     </section>
   );
+}
+
+function ConversationBar({ view, title }: { readonly view: SessionView; readonly title: string }): ReactNode {
+  const wait = view.items[view.wait ?? -1];
+  const waits = stateOf(view) === "waiting" && wait?.kind === "wait" && wait.purpose !== "retry";
+  return (
+    <div className="bar">
+      <Link className="btn quiet icon phone" href="/s" aria-label="Back to chats">
+        <Icon name="left" />
+      </Link>
+      <h1 className={`cut ${styles.title}`} dir="auto" data-least="96">
+        {title}
+      </h1>
+      <span className="wide">
+        <Chip state={sessionState(stateOf(view), null)} {...(waits ? { word: "Waiting for you" } : {})} />
+      </span>
+      <span className="grow" />
+      <NextReset id={view.session} />
+      <span className={styles.context}>
+        <InContext view={view} />
+      </span>
+      <span className={styles.facts}>
+        <AgentFacts agent={view} short />
+      </span>
+      <DrawerButton />
+      <SessionMenu view={view} />
+    </div>
+  );
+}
+
+function Splice({ missed }: { readonly missed: Missed }): ReactNode {
+  return (
+    <article className="line away splice" data-kind="splice">
+      <span className="knot cut-here">
+        <Icon name="splice" />
+      </span>
+      <div>
+        Received while away · {moment(missed.from)} – {moment(missed.until)}
+      </div>
+    </article>
+  );
+}
+
+/** The items with what went to the background where that began, and the tasks of the calls. */
+function useWithTasks(view: SessionView): {
+  readonly items: readonly FlowItem[];
+  readonly calls: ReadonlyMap<string, TaskView>;
+} {
+  const tasks = knownValue(useSessionTasks(view.session));
+  const calls = useMemo(
+    () => new Map((tasks ?? []).filter((task) => task.call !== "").map((task) => [task.call, task])),
+    [tasks],
+  );
+  const items = useMemo(() => {
+    const traces = (tasks ?? []).filter((task) => !task.foreground && task.call === "" && task.worker !== view.session);
+    if (traces.length === 0) return view.items;
+    const found: FlowItem[] = [...view.items];
+    for (const task of [...traces].sort((a, b) => a.started_at - b.started_at)) {
+      const trace: FlowItem = { kind: "background", key: `t${task.id}`, version: 0, at: task.started_at, task };
+      const after = found.findIndex((item) => item.at > task.started_at);
+      found.splice(after < 0 ? found.length : after, 0, trace);
+    }
+    return found;
+  }, [view.items, view.session, tasks]);
+  return { items, calls };
+}
+
+/** Which turns can be repeated: those that the model sees, while nothing runs. */
+function useRepeatable(view: SessionView): (item: FlowItem) => boolean {
+  const undone = useMemo(
+    () => new Set(view.items.flatMap((item) => (item.kind === "end" && item.undone ? [item.turn] : []))),
+    [view.items],
+  );
+  const rests = view.turn === null && view.queue.length === 0 && view.run === 0 && !view.compaction.trying;
+  const since = view.resets.at(-1) ?? 0;
+  return (item) => {
+    if (!rests || item.version < since) return false;
+    if (item.kind === "end") return !undone.has(item.turn);
+    return item.kind === "person" && !undone.has(item.message.turn ?? 0);
+  };
 }
 
 /** What a screen reader hears: the state, then finished messages, never the stream. */

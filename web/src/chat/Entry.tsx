@@ -1,78 +1,93 @@
 import { memo, type ReactNode, useState } from "react";
 import { Link } from "wouter";
-import type { EndItem, Item, StepItem } from "../log/model";
+import type { TaskView } from "../api/types.gen";
+import type { EndItem, Item, PersonItem, StepItem } from "../log/model";
 import { noticeText } from "../log/sentences";
-import { byWhom, count, dollars, duration } from "../text";
+import { byWhom, count, dollars, duration, stoppedBy } from "../text";
 import { visible } from "../ui/blocks";
 import { Chip } from "../ui/Chip";
+import { CopyButton } from "../ui/CopyButton";
 import { Icon } from "../ui/Icon";
 import { MarkdownText } from "../ui/MarkdownText";
-import { sessionState } from "../ui/states";
+import { sessionState, taskState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
 import { Why } from "../ui/Why";
+import type { Agent } from "./AgentFacts";
 import { ChapterDivider, SummaryLine } from "./Chapter";
+import styles from "./Entry.module.css";
 import { Calls } from "./ToolCard";
 import { WaitCard } from "./WaitCard";
 
+/** Something of this session that runs, or ran, in the background. */
+export interface BackgroundItem {
+  readonly kind: "background";
+  readonly key: string;
+  readonly version: 0;
+  readonly at: number;
+  readonly task: TaskView;
+}
+
+export type FlowItem = Item | BackgroundItem;
+
+/** What can be done with a message or a turn. */
+export interface Acts {
+  readonly fork: (version: number) => void;
+  /** Send the messages of a turn again, or another text instead of them. */
+  readonly repeat: (turn: number, text?: string) => Promise<void>;
+}
+
 export interface EntryProps {
-  readonly item: Item;
+  readonly item: FlowItem;
   readonly session: string;
+  readonly agent: Agent;
   readonly open: boolean;
   readonly away: boolean;
   readonly marked: boolean;
   /** It is the newest reset. */
   readonly undoable: boolean;
-  readonly onFork: (version: number) => void;
+  /** The model sees the turn, and nothing stands in the way of repeating it. */
+  readonly repeatable: boolean;
+  readonly acts: Acts;
 }
 
 /** One knot of the line and what belongs to it. */
-export const Entry = memo(function Entry({
-  item,
-  session,
-  open,
-  away,
-  marked,
-  undoable,
-  onFork,
-}: EntryProps): ReactNode {
+export const Entry = memo(function Entry(props: EntryProps): ReactNode {
+  const { item, away, marked } = props;
   const live = item.kind === "step" && item.live;
-  const classes = `line entry ${live ? "live" : ""} ${away ? "away" : ""} ${marked ? "marked" : ""} ${item.kind === "chapter" ? `chapter ${item.undone ? "undone" : ""}` : ""}`;
+  const undone = (item.kind === "chapter" || item.kind === "end") && item.undone;
+  const classes = [
+    "line entry",
+    live && "live",
+    away && "away",
+    marked && "marked",
+    item.kind === "chapter" && "chapter",
+    undone && "undone",
+  ];
   return (
-    <article className={classes} data-key={item.key} data-version={item.version} tabIndex={-1}>
-      <Body item={item} session={session} open={open} undoable={undoable} onFork={onFork} />
+    <article
+      className={classes.filter(Boolean).join(" ")}
+      data-kind={item.kind}
+      data-key={item.key}
+      data-version={item.version}
+      tabIndex={-1}
+    >
+      <Body {...props} />
     </article>
   );
 });
 
-function Body({
-  item,
-  session,
-  open,
-  undoable,
-  onFork,
-}: Pick<EntryProps, "item" | "session" | "open" | "undoable" | "onFork">): ReactNode {
+function Body(props: EntryProps): ReactNode {
+  const { item, session } = props;
   switch (item.kind) {
     case "person":
-      return (
-        <>
-          <span className="knot you" />
-          <div className="who">
-            <b>{byWhom(item.by) === "you" ? "You" : item.by}</b>
-            <Time at={item.at} />
-            {item.joined && <span className="faint">joined the turn</span>}
-            {item.withdrawnBy && <span className="faint">withdrawn by {byWhom(item.withdrawnBy)}</span>}
-            <Acts item={item} session={session} onFork={onFork} />
-          </div>
-          <div className={item.withdrawnBy ? "say prose faint" : "say prose"}>{visible(item.text)}</div>
-        </>
-      );
+      return <Person {...props} item={item} />;
     case "step":
-      return <Step item={item} session={session} onFork={onFork} />;
+      return <Step item={item} session={session} acts={props.acts} />;
     case "wait":
       return (
         <>
           <span className="knot small-knot" />
-          <WaitCard item={item} session={session} open={open} />
+          <WaitCard item={item} session={session} agent={props.agent} open={props.open} />
         </>
       );
     case "note":
@@ -80,7 +95,7 @@ function Body({
         <>
           <span className="knot small-knot" />
           <p className="meta">
-            <span>{visible(item.text.split("\n", 1)[0] ?? "")}</span>
+            <span dir="auto">{visible(item.text.split("\n", 1)[0] ?? "")}</span>
             {item.task && <Link href={`/tasks/${item.task}`}>Open task</Link>}
           </p>
         </>
@@ -97,66 +112,146 @@ function Body({
           </p>
         </>
       );
+    case "background":
+      return <Background task={item.task} />;
     case "chapter":
-      return <ChapterDivider item={item} session={session} undoable={undoable} />;
+      return <ChapterDivider item={item} session={session} undoable={props.undoable} />;
     case "summary":
       return <SummaryLine item={item} session={session} />;
     case "end":
-      return <End item={item} session={session} onFork={onFork} />;
+      return <End {...props} item={item} />;
   }
 }
 
-function Acts({
-  item,
-  session,
-  onFork,
-}: {
-  readonly item: Item;
-  readonly session: string;
-  readonly onFork: (version: number) => void;
-}): ReactNode {
+function Person({ item, session, repeatable, acts }: EntryProps & { readonly item: PersonItem }): ReactNode {
+  const [editing, setEditing] = useState(false);
+  const turn = item.message.turn ?? 0;
+  const mine = byWhom(item.by) === "you";
   return (
-    <span className="acts">
-      <button
-        type="button"
-        className="btn quiet small icon"
-        aria-label="Fork from here"
-        title="Fork from here"
-        onClick={() => onFork(item.version)}
-      >
-        <Icon name="fork" />
-      </button>
-      <CopyLink session={session} version={item.version} />
-    </span>
+    <>
+      <span className="knot you" />
+      <div className="who">
+        <b>{mine ? "You" : item.by}</b>
+        <Time at={item.at} />
+        {item.joined && <span className="faint">joined the turn</span>}
+        {item.withdrawnBy && <span className="faint">withdrawn by {byWhom(item.withdrawnBy)}</span>}
+        <span className={styles.acts}>
+          <CopyButton text={item.text} name="Copy the message" />
+          {repeatable && mine && turn > 0 && (
+            <Act icon="edit" name="Edit and send again" act={() => setEditing(true)} />
+          )}
+          <Act icon="fork" name="Fork from here" act={() => acts.fork(item.version)} />
+          <CopyLink session={session} version={item.version} />
+        </span>
+      </div>
+      {editing ? (
+        <EditAgain
+          text={item.text}
+          onCancel={() => setEditing(false)}
+          onSend={async (text) => {
+            await acts.repeat(turn, text);
+            setEditing(false);
+          }}
+        />
+      ) : (
+        <div className={item.withdrawnBy ? "say prose faint" : "say prose"} dir="auto">
+          {visible(item.text)}
+        </div>
+      )}
+    </>
   );
 }
 
-function CopyLink({ session, version }: { readonly session: string; readonly version: number }): ReactNode {
-  const [copied, setCopied] = useState(false);
-  const copy = (): void => {
-    void navigator.clipboard?.writeText(`${location.origin}/s/${session}#${version}`).then(() => setCopied(true));
+/** The model then sees this instead of what was said, and nothing of what came after it. */
+function EditAgain({
+  text,
+  onCancel,
+  onSend,
+}: {
+  readonly text: string;
+  readonly onCancel: () => void;
+  readonly onSend: (text: string) => Promise<void>;
+}): ReactNode {
+  const [words, setWords] = useState(text);
+  const [busy, setBusy] = useState(false);
+  const send = (): void => {
+    if (!words.trim() || busy) return;
+    setBusy(true);
+    onSend(words).catch(() => setBusy(false));
   };
   return (
-    <button
-      type="button"
-      className="btn quiet small icon"
-      aria-label={copied ? "Link copied" : "Copy link"}
-      title="Copy link"
-      onClick={copy}
+    <form
+      className={styles.edit}
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
     >
-      <Icon name={copied ? "done" : "link"} />
+      <textarea
+        aria-label="Edited message"
+        dir="auto"
+        autoFocus
+        rows={3}
+        value={words}
+        onChange={(event) => setWords(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.nativeEvent.isComposing) return;
+          if (event.key === "Escape") {
+            event.preventDefault();
+            event.stopPropagation();
+            onCancel();
+          } else if (event.key === "Enter" && !event.shiftKey) {
+            event.preventDefault();
+            send();
+          }
+        }}
+      />
+      <div className={styles.editRow}>
+        <span className="faint grow">The model forgets this turn and what came after it. Effects on files stay.</span>
+        <button type="button" className="btn quiet" onClick={onCancel}>
+          Cancel
+        </button>
+        <button type="submit" className="btn primary" disabled={busy || !words.trim()}>
+          Send again
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Act({
+  icon,
+  name,
+  act,
+}: {
+  readonly icon: string;
+  readonly name: string;
+  readonly act: () => void;
+}): ReactNode {
+  return (
+    <button type="button" className="btn quiet small icon" aria-label={name} title={name} onClick={act}>
+      <Icon name={icon} />
     </button>
   );
+}
+
+const CopyLink = ({ session, version }: { readonly session: string; readonly version: number }): ReactNode => (
+  <CopyButton text={`${location.origin}/s/${session}#${version}`} name="Copy link" icon="link" />
+);
+
+function thoughtWords(item: StepItem): string {
+  if (item.live && !item.text) return "Thinking";
+  return item.thinkingMs > 0 ? `Thought for ${duration(item.thinkingMs)}` : "Thought";
 }
 
 function Step({
   item,
   session,
-  onFork,
+  acts,
 }: {
   readonly item: StepItem;
   readonly session: string;
-  readonly onFork: (version: number) => void;
+  readonly acts: Acts;
 }): ReactNode {
   const [thoughts, setThoughts] = useState(false);
   const silent = item.live && !item.text;
@@ -169,20 +264,26 @@ function Step({
         {item.thinking && (
           <button type="button" className="fold" aria-expanded={thoughts} onClick={() => setThoughts(!thoughts)}>
             <Icon name={thoughts ? "down" : "right"} />
-            {item.live && !item.text ? "Thinking" : "Thought"}
+            {thoughtWords(item)}
           </button>
         )}
         {item.cut && <Chip state={{ look: "partial", icon: "partial", word: "Partial" }} />}
-        {!item.live && <Acts item={item} session={session} onFork={onFork} />}
+        {!item.live && (
+          <span className={styles.acts}>
+            {item.text && <CopyButton text={item.text} name="Copy the answer" />}
+            <Act icon="fork" name="Fork from here" act={() => acts.fork(item.version)} />
+            <CopyLink session={session} version={item.version} />
+          </span>
+        )}
       </div>
       {thoughts && (
-        <div className="thinking" tabIndex={0}>
+        <div className="thinking" tabIndex={0} role="group" aria-label="Thoughts" dir="auto">
           {item.thinking}
         </div>
       )}
       {silent && (
         <p className="dots">
-          <span className="mark working !bg-transparent">
+          <span className={`mark working ${styles.bare}`}>
             <Icon name="working" />
           </span>
           <Since at={item.at} />
@@ -196,7 +297,7 @@ function Step({
       {item.cut && (
         <p className="meta">
           <span>
-            Cut: {item.cut}. {item.finish ? "" : "This step starts over."}
+            Cut: {stoppedBy(item.cut)}.{item.again && " The step was asked again."}
           </span>
           <Why of="session" id={session} />
         </p>
@@ -204,7 +305,7 @@ function Step({
       {item.problem && (
         <p className="meta">
           <Chip state={{ look: "failed", icon: "failed", word: "Failed" }} />
-          <span className="text-ink">{item.problem.message}</span>
+          <span className={styles.strong}>{item.problem.message}</span>
           <span>{item.problem.hint ?? ""}</span>
         </p>
       )}
@@ -213,15 +314,31 @@ function Step({
   );
 }
 
-function End({
-  item,
-  session,
-  onFork,
-}: {
-  readonly item: EndItem;
-  readonly session: string;
-  readonly onFork: (version: number) => void;
-}): ReactNode {
+/** What was sent to the background, and how it stands. */
+function Background({ task }: { readonly task: TaskView }): ReactNode {
+  return (
+    <>
+      <span className="knot small-knot" />
+      <p className="meta">
+        <Icon name={task.kind === "process" ? "terminal" : "agent"} />
+        <span>In the background:</span>
+        <span
+          className={`cut ${styles.title} ${task.kind === "process" ? "mono" : ""}`}
+          dir="auto"
+          title={task.command}
+        >
+          {task.title}
+        </span>
+        <Chip state={taskState(task)} {...(task.state === "running" ? { word: "Running" } : {})} />
+        {task.exit_code !== null && <span>exit code {task.exit_code}</span>}
+        {task.state === "running" ? <Since at={task.started_at} /> : <span>{duration(task.duration_ms)}</span>}
+        <Link href={`/tasks/${task.id}`}>Open task</Link>
+      </p>
+    </>
+  );
+}
+
+function End({ item, session, repeatable, acts }: EntryProps & { readonly item: EndItem }): ReactNode {
   const state = sessionState("idle", item.outcome);
   const tokens = item.tokensIn + item.tokensOut;
   return (
@@ -229,13 +346,21 @@ function End({
       <span className="knot small-knot" />
       <p className="meta">
         {item.outcome !== "done" && <Chip state={state} />}
-        {item.outcome !== "done" && <span className="text-muted">{item.problem?.message ?? item.reason}</span>}
+        {item.outcome !== "done" && (
+          <span className="text-muted">{stoppedBy(item.problem?.message ?? item.reason)}</span>
+        )}
         <span>{duration(item.at - item.startedAt)}</span>
         {item.model && <span>{item.model}</span>}
         {tokens > 0 && <span title={`${item.tokensIn} in, ${item.tokensOut} out`}>{count(tokens)} tokens</span>}
         <span>{item.cost === null ? "cost unknown" : dollars(item.cost)}</span>
+        {item.undone && <span>undone: the model does not see it</span>}
         {item.outcome !== "done" && <Why of="session" id={session} />}
-        <button type="button" onClick={() => onFork(item.version)}>
+        {repeatable && (
+          <button type="button" onClick={() => void acts.repeat(item.turn).catch(() => undefined)}>
+            Answer again
+          </button>
+        )}
+        <button type="button" onClick={() => acts.fork(item.version)}>
           Fork
         </button>
         <CopyLink session={session} version={item.version} />

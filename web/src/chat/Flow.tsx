@@ -12,7 +12,8 @@ import {
   useRef,
   useState,
 } from "react";
-import { type Item, placeOf } from "../log/model";
+import { placeOf } from "../log/model";
+import type { FlowItem } from "./Entry";
 
 const FIRST = 40;
 const MORE = 40;
@@ -36,12 +37,12 @@ export function Flow({
   children,
   render,
 }: {
-  readonly items: readonly Item[];
+  readonly items: readonly FlowItem[];
   readonly ref: Ref<FlowHandle>;
   readonly onEnd: (at: boolean) => void;
   /** What stands after the last item. */
   readonly children: ReactNode;
-  readonly render: (item: Item, index: number) => ReactNode;
+  readonly render: (item: FlowItem, index: number) => ReactNode;
 }): ReactNode {
   const scroller = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);

@@ -1,15 +1,19 @@
 import { memo, type ReactNode, useState } from "react";
-import { call as ask, newId } from "../api/http";
+import { newId, call as send } from "../api/http";
 import type { ShownArgument } from "../api/types.gen";
 import type { WaitItem } from "../log/model";
 import { byWhom, moment } from "../text";
 import { visible } from "../ui/blocks";
 import { Chip } from "../ui/Chip";
+import { Diff } from "../ui/Diff";
+import { MarkdownText } from "../ui/MarkdownText";
 import { waitState } from "../ui/states";
 import { Time } from "../ui/Time";
 import { toast, toastError } from "../ui/toasts";
 import { Why } from "../ui/Why";
+import { type Agent, AgentFacts } from "./AgentFacts";
 import { callLine, prettyArguments } from "./ToolCard";
+import styles from "./WaitCard.module.css";
 
 export interface Answerable {
   readonly wait: string;
@@ -28,6 +32,12 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 export const answerWord = (answer: string): string => WORDS[answer] ?? answer;
 
+/** Send an answer; what it could not do beside that is said. */
+export async function sendAnswer(wait: string, answer: string, note = ""): Promise<void> {
+  const accepted = await send("POST /v1/answers", { body: { wait, answer, note }, key: newId() });
+  if (accepted.warning) toast("failed", accepted.warning);
+}
+
 /** The choices as buttons; a question can also be answered in words. */
 export function Answers({ wait, few = false }: { readonly wait: Answerable; readonly few?: boolean }): ReactNode {
   const [busy, setBusy] = useState("");
@@ -35,8 +45,7 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
   const answer = async (text: string): Promise<void> => {
     setBusy(text);
     try {
-      const accepted = await ask("POST /v1/answers", { body: { wait: wait.wait, answer: text }, key: newId() });
-      if (accepted.warning) toast("failed", accepted.warning);
+      await sendAnswer(wait.wait, text);
     } catch (error) {
       toastError(error);
       setBusy("");
@@ -55,15 +64,16 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
   if (words !== null || (wordy && choices.length === 0)) {
     return (
       <form
-        className="w-full flex gap-2 items-end"
+        className={styles.words}
         onSubmit={(event) => {
           event.preventDefault();
           if (words?.trim()) void answer(words);
         }}
       >
         <textarea
-          className="input !h-auto grow py-1"
+          className={styles.field}
           rows={2}
+          dir="auto"
           aria-label="Your answer"
           autoFocus={words !== null}
           value={words ?? ""}
@@ -107,9 +117,6 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
   );
 }
 
-const argumentText = (argument: ShownArgument): string =>
-  visible(argument.value) + (argument.left_out ? `\n… ${argument.left_out} more characters` : "");
-
 /** Every argument of the call that is approved; what the call left out stands in one line. */
 export function ShownArguments({ shown }: { readonly shown: readonly ShownArgument[] }): ReactNode {
   const usual = shown.filter((argument) => argument.usual);
@@ -118,17 +125,34 @@ export function ShownArguments({ shown }: { readonly shown: readonly ShownArgume
       {shown
         .filter((argument) => !argument.usual)
         .map((argument) => (
-          <div key={argument.name} className="mt-1">
+          <div key={argument.name} className={styles.argument}>
             <span className="faint">{visible(argument.name)}</span>
-            <div className="what whitespace-pre-wrap break-words max-h-96 overflow-auto">{argumentText(argument)}</div>
+            <Shown argument={argument} />
           </div>
         ))}
       {usual.length > 0 && (
-        <p className="faint mt-1">
+        <p className={`faint ${styles.argument}`}>
           defaults: {usual.map((argument) => `${argument.name} ${argument.value || "empty"}`).join(", ")}
         </p>
       )}
     </>
+  );
+}
+
+function Shown({ argument }: { readonly argument: ShownArgument }): ReactNode {
+  const rest = argument.left_out ? `… ${argument.left_out} more characters` : "";
+  if (argument.name === "diff")
+    return (
+      <div className={styles.what}>
+        <Diff text={argument.value} />
+        {rest}
+      </div>
+    );
+  return (
+    <div className={styles.what} tabIndex={0} role="group" aria-label={argument.name}>
+      {visible(argument.value)}
+      {rest && `\n${rest}`}
+    </div>
   );
 }
 
@@ -139,7 +163,7 @@ function ShownCall({ item }: { readonly item: WaitItem }): ReactNode {
     <>
       <ShownArguments shown={item.shown} />
       {item.call && all && (
-        <div className="what" title={callLine(item.call)}>
+        <div className={styles.what} title={callLine(item.call)}>
           {prettyArguments(item.call.arguments)}
         </div>
       )}
@@ -155,10 +179,12 @@ function ShownCall({ item }: { readonly item: WaitItem }): ReactNode {
 export const WaitCard = memo(function WaitCard({
   item,
   session,
+  agent,
   open,
 }: {
   readonly item: WaitItem;
   readonly session: string;
+  readonly agent: Agent;
   readonly open: boolean;
 }): ReactNode {
   const state = waitState(item);
@@ -174,25 +200,12 @@ export const WaitCard = memo(function WaitCard({
       </p>
     );
   }
-  if (item.answer || !open) {
-    const answer = item.answer;
-    return (
-      <p className="meta">
-        <span>{visible(item.reason)}</span>
-        {answer ? (
-          <span>
-            <b>{answerWord(answer.text)}</b>, {byWhom(answer.by)} at <Time at={answer.at} />
-          </span>
-        ) : (
-          <span>not answered; the turn ended</span>
-        )}
-      </p>
-    );
-  }
+  if (item.answer || !open) return <Answered item={item} />;
+  const approval = item.purpose === "approval";
   return (
-    <div className="ask" role="group" aria-label={state.word}>
-      <div className="row">
-        <Chip state={state} word={item.purpose === "approval" ? "Approval" : "Waiting for you"} />
+    <div className={styles.card} role="group" aria-label={state.word}>
+      <div className={styles.head}>
+        <Chip state={state} word={approval ? "Approval" : "Waiting for you"} />
         {item.until !== null && (
           <span className="faint">
             until {moment(item.until)}
@@ -202,16 +215,38 @@ export const WaitCard = memo(function WaitCard({
         <span className="grow" />
         <Why of="session" id={session} />
       </div>
-      <p className="prose mt-1.5">{visible(item.reason)}</p>
-      {item.purpose === "approval" && <ShownCall item={item} />}
-      {item.purpose === "approval" && item.pattern && (
-        <p className="faint mt-1">
+      <div className={styles.question}>
+        <MarkdownText text={visible(item.reason)} live={false} />
+      </div>
+      {approval && <AgentFacts agent={agent} />}
+      {approval && <ShownCall item={item} />}
+      {approval && item.pattern && (
+        <p className={`faint ${styles.argument}`}>
           The rule: <code>{visible(item.pattern)}</code>
         </p>
       )}
-      <div className="row pick">
+      <div className={styles.answers} data-keep-clear>
         <Answers wait={item} />
       </div>
     </div>
   );
 });
+
+/** One line: what was asked, who answered what, and when. */
+function Answered({ item }: { readonly item: WaitItem }): ReactNode {
+  const { answer } = item;
+  return (
+    <p className="meta">
+      <span dir="auto">{visible(item.reason)}</span>
+      {answer ? (
+        <span>
+          <b dir="auto">{answerWord(answer.text)}</b>
+          {answer.note && <span dir="auto">: {visible(answer.note)}</span>}, {byWhom(answer.by)} at{" "}
+          <Time at={answer.at} />
+        </span>
+      ) : (
+        <span>not answered; the turn ended</span>
+      )}
+    </p>
+  );
+}

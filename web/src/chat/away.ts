@@ -1,25 +1,26 @@
 /**
- * What was missed. The log says it: finished texts of the agent between the version that this device had read and
- * the version that the session had when we came back.
+ * What happened while nobody looked. The log says what: everything between the version that this device had read and
+ * the version that the session had when we came back. The gateway says since when: it keeps the last look of each
+ * device at each session.
  */
 import { useEffect, useState } from "react";
 import { now } from "../api/clock";
-import { cursorOf, leftBefore } from "../api/cursors";
+import { cursorOf } from "../api/cursors";
 import { away as askAway } from "../api/endpoints";
-import { call } from "../api/http";
 import type { LiveSession } from "../api/liveSession";
 import { useStore } from "../api/store";
 import type { AwaySummary } from "../api/types.gen";
+import type { FlowItem } from "./Entry";
 
 export interface Missed {
   readonly after: number;
   readonly upTo: number;
+  /** Finished texts of the agent, and the version of the first. */
   readonly messages: number;
   readonly first: number;
   readonly from: number;
   readonly until: number;
   readonly reconnected: boolean;
-  readonly awayMs: number;
   readonly digest: AwaySummary | null;
 }
 
@@ -33,6 +34,10 @@ export interface AwayState {
   readonly shown: boolean;
 }
 
+/** Where what was missed begins in the flow: whatever it is, a failed task as well as an answer. */
+export const spliceIndex = (items: readonly FlowItem[], missed: Missed | null): number =>
+  missed === null ? -1 : items.findIndex((item) => item.version > missed.after && item.version <= missed.upTo);
+
 export function useAway(live: LiveSession): AwayState {
   const reconnects = useStore(live.reconnects);
   const [before] = useState(reconnects.count); // those of an earlier look at it
@@ -44,44 +49,28 @@ export function useAway(live: LiveSession): AwayState {
     const boot = !booted;
     booted = true;
     const back = reconnects.count > before;
-    const after = back ? reconnects.version : cursorOf(live.id);
+    const cursor = cursorOf(live.id);
+    const after = back ? reconnects.version : cursor;
     const left = new AbortController();
     const current = (): boolean => !left.signal.aborted;
-    const leftAt = back ? reconnects.leftAt : boot ? leftBefore : 0;
     const backAt = now();
     const look = async (): Promise<void> => {
-      const { session } = await call("GET /v1/sessions/{id}", { path: { id: live.id } });
-      await reached(live, session.version, left.signal);
+      const digest = await askAway(live.id, after ?? 0);
+      await reached(live, digest.version, left.signal);
       if (!current()) return;
-      const view = live.view.get();
-      const versions =
-        after === undefined ? [] : view.messages.filter((version) => version > after && version <= session.version);
-      const [first] = versions;
-      if (first !== undefined && after !== undefined) {
-        const at = (version: number): number => view.items.find((item) => item.version >= version)?.at ?? backAt;
-        const known: Missed = {
-          after,
-          upTo: session.version,
-          messages: versions.length,
-          first,
-          from: leftAt || at(after),
-          until: at(versions.at(-1) ?? first),
-          reconnected: back || boot,
-          awayMs: backAt - (leftAt || at(after)),
-          digest: null,
-        };
-        setMissed(known);
-        setShown(back || boot);
-        void askAway(live.id, after).then(
-          (digest) => current() && setMissed({ ...known, digest }),
-          () => undefined,
-        );
+      if (after !== undefined) {
+        const from = Math.min(backAt, (back ? reconnects.leftAt : digest.looked_at) || digest.since);
+        const known = summary(live, { after, upTo: digest.version, from, until: backAt });
+        if (known) {
+          setMissed({ ...known, reconnected: back || boot, digest });
+          setShown((back || boot) && known.messages > 0);
+        }
       }
       setReady(true);
     };
     const attemptLook = (): void => {
       void look().catch(() => {
-        if (current()) setTimeout(() => current() && attemptLook(), 1500); // the line is cut again; nothing is marked as read
+        if (current()) setTimeout(() => current() && attemptLook(), 1500); // cut again; nothing is marked as read
       });
     };
     setReady(false);
@@ -89,7 +78,7 @@ export function useAway(live: LiveSession): AwayState {
     return () => left.abort();
   }, [live, reconnects, before]);
 
-  // A tab that nobody saw was away too, though its line was not cut.
+  // A tab that nobody saw was away too, though its connection was not cut.
   useEffect(() => {
     let hiddenAt = 0;
     const changed = (): void => {
@@ -97,29 +86,29 @@ export function useAway(live: LiveSession): AwayState {
         hiddenAt = now();
         return;
       }
-      const view = live.view.get();
       const after = cursorOf(live.id);
-      const versions = after === undefined ? [] : view.messages.filter((version) => version > after);
-      const [first] = versions;
-      if (hiddenAt === 0 || after === undefined || first === undefined) return;
-      setMissed({
-        after,
-        upTo: view.version,
-        messages: versions.length,
-        first,
-        from: hiddenAt,
-        until: now(),
-        reconnected: false,
-        awayMs: now() - hiddenAt,
-        digest: null,
-      });
-      setShown(true);
+      if (hiddenAt === 0 || after === undefined) return;
+      const upTo = live.view.get().version;
+      const known = summary(live, { after, upTo, from: hiddenAt, until: now() });
+      if (!known) return;
+      setMissed({ ...known, reconnected: false, digest: null });
+      setShown(known.messages > 0);
     };
     document.addEventListener("visibilitychange", changed);
     return () => document.removeEventListener("visibilitychange", changed);
   }, [live]);
 
   return { missed, ready, shown, dismiss: () => setShown(false) };
+}
+
+type Span = Pick<Missed, "after" | "upTo" | "from" | "until">;
+
+/** What stands between two versions; null when that is nothing. */
+function summary(live: LiveSession, span: Span): Omit<Missed, "reconnected" | "digest"> | null {
+  const { items, messages } = live.view.get();
+  const texts = messages.filter((version) => version > span.after && version <= span.upTo);
+  const first = texts[0] ?? items.find((item) => item.version > span.after && item.version <= span.upTo)?.version;
+  return first === undefined ? null : { ...span, messages: texts.length, first };
 }
 
 /** Until the view has come so far, or nobody waits any more. */

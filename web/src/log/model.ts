@@ -241,7 +241,7 @@ export function emptySession(session: string): SessionView {
 }
 
 /** Where an event is shown: what was queued early stands where it was taken, so versions do not only grow. */
-export function placeOf(items: readonly Item[], version: number): number {
+export function placeOf(items: readonly { readonly version: number }[], version: number): number {
   const exact = items.findIndex((item) => item.version === version);
   return exact >= 0 ? exact : items.findIndex((item) => item.version > version);
 }

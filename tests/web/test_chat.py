@@ -1,0 +1,243 @@
+"""The chat: by keyboard, in the words of the log, with what people expect of one."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.e2e.gateway import GatewayProcess
+from tests.web.seat import Seat
+
+TABLE = "\n".join(
+    ["say | a column with a long name | another one | and a third of them |", "say | --- | --- | --- |"]
+    + [f"say | {'unbreakable' * 4} | {'words' * 8} | {'here' * 9} |"] * 2
+)
+
+
+def entries(seat: Seat, kind: str = "") -> Locator:
+    """What stands in the conversation, by the kind of item."""
+    return seat.page.get_by_role("log").locator(f'article[data-kind="{kind}"]' if kind else "article[data-kind]")
+
+
+def list_of(seat: Seat) -> Locator:
+    return seat.page.get_by_role("complementary", name="Sessions")
+
+
+def test_the_list_by_keyboard_with_filters_unread_and_many_at_once(guest: Seat) -> None:
+    gateway, page = guest.gateway, guest.page
+    for number in range(3):
+        gateway.until_rest(gateway.create(f"say **number** {number}"))
+    background = gateway.command("POST", "/v1/tasks/agents", {"prompt": "say from the background"})["session"]
+    gateway.until_rest(background)
+    guest.open("/s")
+    rows = list_of(guest).get_by_role("link")
+    expect(rows.first).to_be_visible()
+    expect(list_of(guest)).to_contain_text("number 2")
+    expect(list_of(guest)).not_to_contain_text("**")
+    page.get_by_label("Search titles and text").focus()
+    for _ in range(9):  # past the filters
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('a[href^=\"/s/\"]')"):
+            break
+    expect(rows.first).to_be_focused()
+    assert page.evaluate("document.activeElement.getClientRects().length") == 1  # it can be seen
+    page.keyboard.press("j")
+    expect(rows.nth(1)).to_be_focused()
+    page.keyboard.press("k")
+    expect(rows.first).to_be_focused()
+    page.keyboard.press("j")
+    wanted = rows.nth(1).get_attribute("href")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{wanted}")
+    filters = list_of(guest).get_by_role("group", name="Which sessions")
+    filters.get_by_role("button", name=re.compile("^Background")).click()
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("from the background")
+    filters.get_by_role("button", name=re.compile("^Mine")).click()
+    expect(list_of(guest)).to_contain_text("number 0")
+    expect(list_of(guest)).not_to_contain_text("from the background")
+    list_of(guest).get_by_role("button", name="Select").click()
+    boxes = list_of(guest).get_by_role("checkbox")
+    for number in (0, 1):
+        boxes.nth(number).check()
+    list_of(guest).get_by_role("button", name="Archive 2").click()
+    expect(boxes).to_have_count(0)
+    guest.until(lambda: gateway.get("/v1/status")["archived"] >= 2, "two are archived")
+
+
+def test_what_is_stopped_says_so_and_begins_nothing_again(guest: Seat) -> None:
+    guest.begin()
+    guest.send("slow 60 one two three four five six seven eight nine ten eleven twelve")
+    guest.sees("one two")
+    guest.page.get_by_role("button", name="Stop the turn").click()
+    guest.finished(1)
+    expect(entries(guest, "end")).to_contain_text("stopped by you")
+    expect(guest.page.get_by_role("log")).not_to_contain_text(re.compile("starts over|begins again"))
+
+
+def test_an_open_question_is_answered_in_the_composer_and_read_as_markdown(guest: Seat) -> None:
+    guest.begin()
+    guest.send('call question {"text": "Use **both** cookies?\\n\\n- for `30` days\\n- or once", "choices": []}')
+    card = guest.page.get_by_role("group", name="Question")
+    expect(card.locator("strong", has_text="both")).to_be_visible()
+    expect(card.locator("li")).to_have_count(2)
+    guest.send("both, for 30 days")
+    guest.finished(1)
+    (answered,) = guest.events("WaitAnswered")
+    assert answered["answer"] == "both, for 30 days"
+    assert len(guest.events("InputReceived")) == 1  # it became no message
+
+
+def test_an_approval_says_who_asks_where_and_text_asks_which(guest: Seat) -> None:
+    guest.begin("careful")
+    guest.send("sh echo hello")
+    card = guest.page.get_by_role("group", name="Approval")
+    for fact in ("careful", "demo", guest.gateway.session(guest.session)["cwd"]):
+        expect(card).to_contain_text(fact)
+    box = guest.page.get_by_label("Message", exact=True)
+    box.fill("use printf instead")
+    box.press("Enter")
+    expect(box).to_have_value("use printf instead")  # nothing is sent before it is clear as what
+    guest.page.get_by_role("button", name="Refuse and say this").click()
+    guest.finished(1)
+    (answered,) = guest.events("WaitAnswered")
+    assert (answered["answer"], answered["note"]) == ("deny", "use printf instead")
+
+
+def test_markdown_has_tables_that_scroll_code_in_colours_and_its_own_direction(guest: Seat) -> None:
+    guest.begin()
+    code = "say ```python\nsay def hello(name):  # greets\nsay     return name\nsay ```"
+    diff = "say ```diff\nsay - old\nsay + new\nsay ```"
+    guest.send(f"{TABLE}\nsay مرحبا بالعالم\n{code}\n{diff}")
+    guest.finished(1)
+    answer = entries(guest, "step").last
+    table = answer.locator("table")
+    expect(table).to_be_visible()
+    widths = table.evaluate(
+        "table => [table.scrollWidth, table.parentElement.clientWidth, table.rows[1].cells[0].clientHeight]"
+    )
+    assert widths[0] > widths[1], widths  # it scrolls, and no word is split
+    assert widths[2] < 60, widths
+    assert answer.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
+    assert answer.locator('[dir="auto"]').count() > 0
+    block = answer.get_by_role("group", name="Code, python")
+    expect(block.locator("[data-token]").first).to_be_visible()
+    expect(block.get_by_role("button", name="Copy")).to_be_visible()
+    changed = answer.get_by_role("group", name="Code, diff")
+    expect(changed.locator('[data-line="added"]')).to_have_text("+ new")
+    expect(changed.locator('[data-line="removed"]')).to_have_text("- old")
+
+
+def test_a_message_is_copied_edited_sent_again_and_forked(guest: Seat) -> None:
+    guest.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    guest.begin()
+    guest.send("say first words")
+    guest.finished(1)
+    mine = entries(guest, "person").first
+    mine.hover()
+    mine.get_by_role("button", name="Copy the message").click()
+    assert guest.page.evaluate("navigator.clipboard.readText()") == "say first words"
+    mine.get_by_role("button", name="Edit and send again").click()
+    field = guest.page.get_by_label("Edited message")
+    expect(field).to_be_focused()
+    field.fill("say better words")
+    guest.page.get_by_role("button", name="Send again", exact=True).click()
+    guest.finished(2)
+    guest.sees("better words")
+    assert [event["turn"] for event in guest.events("TurnUndone")] == [1]
+    guest.page.get_by_role("button", name="Answer again").last.click()
+    guest.finished(3)
+    assert [event["text"] for event in guest.events("InputReceived")] == [
+        "say first words",
+        "say better words",
+        "say better words",
+    ]
+    before = guest.page.url
+    entries(guest, "person").last.hover()
+    entries(guest, "person").last.get_by_role("button", name="Fork from here").click()
+    guest.page.wait_for_url(lambda url: url != before)
+    expect(guest.page.get_by_role("heading", level=1)).to_contain_text("(fork)")
+
+
+def test_a_running_command_shows_its_last_lines_its_exit_code_and_its_colours(guest: Seat) -> None:
+    guest.begin()
+    script = "printf '\\033[31mred\\033[0m\\n'; for i in $(seq 1 50); do echo tick $i; sleep 0.2; done"
+    guest.send(f"think 0.05 let me see\nsh {script}")
+    card = guest.page.get_by_role("group", name=re.compile("^Call of terminal"))
+    expect(card).to_contain_text("tick 3")  # while it runs
+    expect(guest.page.get_by_role("log")).to_contain_text(re.compile(r"Thought for \d"))
+    guest.page.get_by_role("button", name="Stop the turn").click()
+    guest.finished(1)
+    guest.send("sh printf '\\033[31mred\\033[0m\\n'; exit 3")
+    guest.finished(2)
+    failed = guest.page.get_by_role("group", name=re.compile("^Call of terminal")).last
+    expect(failed).to_contain_text("exit code 3")
+    colour = "node => [getComputedStyle(node).color, getComputedStyle(node.parentElement).color]"
+    red, usual = failed.get_by_text("red", exact=True).last.evaluate(colour)
+    assert red != usual
+    guest.send("sh true")
+    guest.finished(3)
+    expect(guest.page.get_by_role("group", name=re.compile("^Call of terminal")).last).to_contain_text("exit code 0")
+
+
+def test_what_was_sent_to_the_background_leaves_a_trace(guest: Seat) -> None:
+    guest.begin()
+    guest.send("say hello")
+    guest.finished(1)
+    box = guest.page.get_by_label("Message", exact=True)
+    box.fill("slow 3 found it in the end")
+    box.press("Control+Enter")
+    trace = entries(guest, "background")
+    expect(trace).to_contain_text("slow 3 found it")
+    expect(trace).to_contain_text("Running")
+    expect(trace).to_contain_text("Done")
+    expect(trace.get_by_role("link", name="Open task")).to_be_visible()
+
+
+def test_a_new_session_is_asked_for_profile_model_and_directory(guest: Seat) -> None:
+    work = guest.gateway.home.parent / "work"
+    work.mkdir(exist_ok=True)
+    guest.open("/s")
+    guest.page.get_by_role("button", name="New session").first.click()
+    guest.page.wait_for_url("**/new")
+    guest.page.get_by_label("Profile").select_option("careful")
+    guest.page.get_by_label("Directory").fill(str(work))
+    guest.send("say hello")
+    guest.page.wait_for_url("**/s/*")
+    guest.sees("hello")
+    session = guest.gateway.session(guest.page.url.rsplit("/", 1)[1].partition("#")[0])
+    assert (session["profile"], session["cwd"]) == ("careful", str(work))
+    about = guest.page.get_by_role("region", name="Conversation")
+    for fact in ("careful", "demo", work.name):
+        expect(about).to_contain_text(fact)
+    guest.open("/new")
+    guest.page.get_by_label("Directory").fill("/nowhere/at/all")
+    guest.send("say hello")
+    expect(guest.page.get_by_role("alert")).to_contain_text("/nowhere/at/all")
+    expect(guest.page.get_by_label("Message", exact=True)).to_have_value("say hello")  # nothing is lost
+
+
+def test_what_happened_while_away_stands_below_the_splice(browser: Browser, shared: GatewayProcess) -> None:
+    with Seat(browser, shared) as seat:
+        seat.begin()
+        seat.send("say hello")
+        seat.finished(1)
+        seat.sees("hello")
+        seen = len(seat.events())
+        cursors = "fetch('/v1/devices/me').then(a => a.json()).then(mine => mine.cursors)"
+        seat.until(lambda: seat.page.evaluate(cursors).get(seat.session) == seen, "it was read")
+        seat.open("/home")  # it is not looked at any more
+        shared.command("POST", "/v1/tasks", {"argv": ["false"], "name": "it breaks", "session": seat.session})
+        shared.until_event(seat.session, "NoteReceived")
+        shared.send(seat.session, "say while away")
+        seat.finished(2)
+        seat.open(f"/s/{seat.session}")
+        splice = entries(seat, "splice")
+        expect(splice).to_contain_text("Received while away")
+        below = splice.locator("xpath=following-sibling::article")
+        expect(below.first).to_contain_text("it breaks")
+        times = re.findall(r"\d\d:\d\d", splice.inner_text())
+        assert len(times) == 2 and times == sorted(times)
+        looked = seat.page.evaluate(f"fetch('/v1/sessions/{seat.session}/away?after=1').then(a => a.json())")
+        assert looked["looked_at"] > 0
