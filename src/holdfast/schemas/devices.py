@@ -104,7 +104,7 @@ class AwaySummary(msgspec.Struct, frozen=True, kw_only=True):
     """The version of the first of them."""
     since: int
     """The time of the event at `after`."""
-    looked_at: int
+    looked_at: int = 0
     """When this device last looked at the session; 0 when that is not known."""
     tool_calls: int
     tasks: EndedTasks

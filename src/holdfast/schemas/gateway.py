@@ -118,7 +118,7 @@ class ProfileList(msgspec.Struct, frozen=True):
 
     profiles: list[ProfileView]
     problem: str
-    cwd: str
+    cwd: str = ""
     """The directory of a session for which neither its profile nor the command that creates it names one."""
 
 

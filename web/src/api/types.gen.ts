@@ -49,7 +49,7 @@ export interface AwaySummary {
   readonly messages: number;
   readonly first: number | null;
   readonly since: number;
-  readonly looked_at: number;
+  readonly looked_at?: number;
   readonly tool_calls: number;
   readonly tasks: EndedTasks;
   readonly questions: number;
@@ -905,7 +905,7 @@ export interface ProcessStarted {
 export interface ProfileList {
   readonly profiles: ProfileView[];
   readonly problem: string;
-  readonly cwd: string;
+  readonly cwd?: string;
 }
 
 export interface ProfileView {

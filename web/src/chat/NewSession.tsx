@@ -40,7 +40,7 @@ export default function NewSession(): ReactNode {
         <Banners />
       </div>
       <Show known={profiles} rows={4}>
-        {({ profiles: all, cwd }) => <Form profiles={all} home={cwd} />}
+        {({ profiles: all, cwd = "" }) => <Form profiles={all} home={cwd} />}
       </Show>
     </section>
   );
