@@ -197,14 +197,14 @@ describe("the fold", () => {
     expect(view.messages).toHaveLength(1);
   });
 
-  it("folds 10,000 events in well under a second", () => {
+  it("folds a long session", () => {
     const events: Event[] = [created];
-    for (let turn = 1; events.length < 10_000; turn++) {
+    for (let turn = 1; turn <= 2000; turn++) {
       events.push(input(`i${turn}`), started(turn, [`i${turn}`]), asked(turn, 1), said(turn, 1, "text"), ended(turn));
     }
-    const began = performance.now();
-    play(events);
-    expect(performance.now() - began).toBeLessThan(1000);
+    const view = play(events);
+    expect(view.items.filter((item) => item.kind === "end")).toHaveLength(2000);
+    expect(view.messages).toHaveLength(2000);
   });
 });
 
