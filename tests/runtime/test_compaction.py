@@ -24,7 +24,7 @@ from holdfast.domain.events.chapter import (
 )
 from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.session import ModelRequested, TurnFinished, WaitOpened
-from holdfast.domain.history import UserMessage
+from holdfast.domain.history import UserMessage, text_size
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import NotDue
 from holdfast.domain.session import Session
@@ -219,6 +219,18 @@ async def test_compact_on_request_at_rest_and_while_a_turn_runs(house: House) ->
         context for context, kind in enumerate(kinds(records)) if kind == "TurnFinished"
     ), "after the turn, not into it"
     assert (await house.rest()) and heard(await house.sessions.get(ID)) == ["hold thre"]
+
+
+async def test_the_request_for_a_summary_leaves_room_for_the_answer_whatever_the_user_adds(house: House) -> None:
+    house.agents.limits = limits(threshold=0)
+    await house.create("summary echo")
+    await house.rest()
+    await turns(house, 3)
+    await house.tell(CompactSession(instructions="keep " * 1_200), "c1")
+    [made] = only(await house.until(seen(SummaryWritten)), SummaryWritten)
+    assert isinstance(made, SummaryWritten)
+    assert made.left_out > 0 and "The user adds: keep" in made.summary
+    assert text_size(compaction.INSTRUCTIONS + made.summary) <= house.agents.limits.compaction.limit * 3 // 4
 
 
 async def test_a_wish_is_not_forgotten_because_a_message_came_first(house: House) -> None:
