@@ -241,6 +241,15 @@ async def test_an_opening_that_hangs_can_be_given_up(start: Start, children: Chi
         await servers.close()
 
 
+async def test_what_a_server_leaves_behind_is_asked_to_end_and_may_tidy_up(start: Start, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    servers = start(odd("parent", {"MARK": str(mark), "PATH": os.environ["PATH"]}))
+    await servers.tools(["parent"])
+    await eventually(lambda: mark.exists() and mark.read_text() == "ready\n")
+    await servers.close()
+    await eventually(lambda: mark.read_text() == "tidy\n")
+
+
 async def test_a_server_that_does_not_want_to_end_is_killed(start: Start, children: Children) -> None:
     servers = start(odd("stubborn"))
     await servers.tools(["stubborn"])
