@@ -6,11 +6,8 @@ Every second request about a session is about one that exists, so that not all o
 from __future__ import annotations
 
 from itertools import count
-from pathlib import Path
 from typing import Any
 
-import msgspec
-import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
@@ -64,23 +61,3 @@ def test_the_document_is_what_the_gateway_serves(gateway: GatewayProcess) -> Non
     assert gateway.get("/v1/openapi.json") == DOCUMENT
     assert DOCUMENT["security"] == [{"bearer": []}]
     assert DOCUMENT["paths"]["/healthz"]["get"]["security"] == []
-
-
-def parameters() -> list[str]:
-    """What can be asked of each path, within which limits, and what is meant when it is left out."""
-    found = []
-    for path, operations in sorted(describe(PARTS)["paths"].items()):
-        for method, operation in operations.items():
-            for one in operation["parameters"]:
-                if one["in"] == "query":
-                    required = " required" if one["required"] else ""
-                    shape = msgspec.json.encode(one["schema"], order="sorted").decode()
-                    found.append(f"{method.upper()} {path} {one['name']}{required} {shape}")
-    return found
-
-
-def test_every_parameter_has_the_limits_and_the_default_that_it_had(request: pytest.FixtureRequest) -> None:
-    path = Path(__file__).parents[1] / "golden" / "parameters.txt"
-    if request.config.getoption("--regenerate"):
-        path.write_text("\n".join(parameters()) + "\n")
-    assert parameters() == path.read_text().splitlines(), "if it is meant: --regenerate"

@@ -144,7 +144,7 @@ def test_ages_go_by_the_gateways_clock(browser: Browser, gateway: GatewayProcess
             page.get_by_role("region", name="Running now").locator("[data-why]", has_text="a sleeper")
         ).to_contain_text(re.compile(r"\d+ (s|min)"))
         page.goto(f"{gateway.url}/tasks/{task}")
-        expect(page.locator(".steps")).to_contain_text(re.compile(r"Has run for (\d+ s|1 min)"))
+        expect(page.get_by_role("list", name="History")).to_contain_text(re.compile(r"Has run for (\d+ s|1 min)"))
         page.goto(f"{gateway.url}/s")
         expect(page.get_by_role("complementary", name="Sessions").get_by_text("Today")).to_have_text("Today")
         context.close()

@@ -79,15 +79,16 @@ def test_a_task_says_what_happened_to_it_and_what_it_takes(seat: Seat) -> None:
     task = seat.gateway.command("POST", "/v1/tasks", {"shell": "while :; do echo x; sleep 0.2; done"})["task"]
     seat.open(f"/tasks/{task}")
     facts = seat.page.get_by_label("About this task")
+    history, takes = facts.get_by_role("list", name="History"), facts.get_by_role("group", name="What it takes")
     expect(facts).to_contain_text("Live")
-    expect(facts.locator(".meter")).to_contain_text("iB")
-    expect(facts.locator(".meter svg").first.locator("rect")).not_to_have_count(0)
-    expect(facts.locator(".steps")).to_contain_text("Runs as process")
+    expect(takes).to_contain_text("iB")
+    expect(takes.locator("svg").first.locator("rect")).not_to_have_count(0)
+    expect(history).to_contain_text("Runs as process")
     seat.page.get_by_role("button", name="Pin").click()
-    expect(facts.locator(".steps")).to_contain_text("Pinned by you")
+    expect(history).to_contain_text("Pinned by you")
     seat.page.get_by_role("button", name="Stop").click()
-    expect(facts.locator(".steps")).to_contain_text("Ended: stopped")
-    expect(facts.locator(".steps")).to_contain_text("Stop asked for by you")
+    expect(history).to_contain_text("Ended: stopped")
+    expect(history).to_contain_text("Stop asked for by you")
     expect(facts).not_to_contain_text("Live")  # nothing is measured any more
 
 

@@ -51,7 +51,7 @@ def test_pages_fit_every_screen_and_the_keyboard_reaches_all_of_them(
 
 
 def test_nothing_is_counted_that_was_not_heard(browser: Browser, gateway: GatewayProcess) -> None:
-    run(gateway, "true", "the only one")
+    only = run(gateway, "echo something", "the only one")
     with Seat(browser, gateway) as seat:
         page = seat.page
         page.route(re.compile(r"/v1/(tasks|overview)"), lambda route: route.abort())
@@ -60,12 +60,19 @@ def test_nothing_is_counted_that_was_not_heard(browser: Browser, gateway: Gatewa
         for claim in ("0 tasks", "No task yet", "Nothing fits", "Failed 0", "Running 0"):
             expect(page.get_by_text(claim)).to_have_count(0)
         page.unroute(re.compile(r"/v1/(tasks|overview)"))
-        page.reload()
+        page.route("**/output?*", lambda route: route.abort())
+        seat.open(f"/tasks/{only}")
+        expect(page.get_by_text("It is tried again")).to_be_visible()
+        expect(page.get_by_text("It wrote nothing")).to_have_count(0)
+        page.unroute("**/output?*")
+        expect(page.get_by_role("region", name="Output of")).to_contain_text("something")
+        seat.open("/tasks")
         expect(page.get_by_role("link", name="the only one")).to_be_visible()
         expect(page.get_by_text("1 task,")).to_be_visible()
         gateway.terminate()
         expect(page.get_by_text(re.compile(r"1 task, .* as of \d\d:\d\d, offline"))).to_be_visible()
-        expect(page.get_by_role("link", name="the only one")).to_be_visible()
+        page.get_by_role("link", name="the only one").click()
+        expect(page.get_by_text(re.compile(r"as of \d\d:\d\d, offline"))).to_be_visible()
 
 
 def test_all_of_an_output_is_found_by_the_gateway(guest: Seat) -> None:
@@ -127,7 +134,11 @@ def test_selection_offers_only_what_can_be_done(browser: Browser, gateway: Gatew
         page.keyboard.press("Escape")
         expect(chosen).to_have_count(0)
         # the menu of a row, by keyboard
-        page.get_by_role("link", name="a running one").focus()
+        page.keyboard.press("j")
+        expect(page.get_by_role("link", name="a running one")).to_be_focused()
+        page.keyboard.press("j")
+        expect(page.get_by_role("link", name="an ended one")).to_be_focused()
+        page.keyboard.press("k")
         page.keyboard.press("x")
         expect(page.get_by_label("Choose a running one")).to_be_checked()
         chosen.get_by_role("button", name="Stop 1").press("Enter")

@@ -31,7 +31,12 @@ export function useKeys(): void {
       }
       if (document.querySelector('dialog[open], [role="dialog"], [role="menu"]')) return;
       if (event.key === "Escape" && drawer.get() && !at.closest("textarea")) return toggleDrawer(false);
-      if (event.ctrlKey || event.metaKey || event.altKey || at.closest("input, textarea, select, [contenteditable]"))
+      if (
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        at.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")
+      )
         return;
       if (event.key === "?") return overlay.set("keys");
       if (!letters.get()) return;

@@ -6,6 +6,7 @@ import type { LogRecord, TaskView } from "../api/types.gen";
 import { history } from "../log/history";
 import { taskState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
+import styles from "./History.module.css";
 
 async function allOf(id: string): Promise<readonly LogRecord[]> {
   const found: LogRecord[] = [];
@@ -25,12 +26,14 @@ export function History({ task }: { readonly task: TaskView }): ReactNode {
     <section>
       <h2>History</h2>
       {events.isError && <p className="muted">{events.error.message}</p>}
-      <ol className="steps">
+      <ol className={styles.steps} aria-label="History">
         {steps.map((step, index) => {
           const last = !running && index === steps.length - 1;
           return (
             <li key={step.version} className={`line ${index === 0 ? "first" : ""} ${last ? "last" : ""}`}>
-              <span className={`knot ${step.look === "end" ? `end ${taskState(task).look}` : ""}`} />
+              <span
+                className={`knot ${styles.knot} ${step.look === "end" ? `${styles.end} ${taskState(task).look}` : ""}`}
+              />
               {step.text}{" "}
               <span className="faint">
                 <Time at={step.at} />
@@ -46,7 +49,7 @@ export function History({ task }: { readonly task: TaskView }): ReactNode {
         })}
         {running && (
           <li className="line last live">
-            <span className="knot" />
+            <span className={`knot ${styles.knot}`} />
             Has run for <Since at={task.started_at} />
           </li>
         )}

@@ -2,56 +2,60 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { call } from "../api/http";
 import { queryClient } from "../api/queryClient";
-import type { PruneTasks } from "../api/types.gen";
+import type { PruneResult, PruneTasks } from "../api/types.gen";
 import { plural, size } from "../text";
 import { Confirm } from "../ui/Confirm";
 import { toast, toastError } from "../ui/toasts";
+import styles from "./Prune.module.css";
 
 const DAY = 86_400_000;
+const LISTED = 100;
 
-/** What will go is shown before its button is live. */
+/** What will go is shown before its button is live; before it is known, nothing is said of it. */
 export function Prune({ onClose }: { readonly onClose: () => void }): ReactNode {
   const [days, setDays] = useState("7");
   const [state, setState] = useState("");
+  const age = days.trim() === "" ? Number.NaN : Number(days);
   const wanted: PruneTasks = {
-    older_than_ms: Math.max(0, Number(days) || 0) * DAY,
+    older_than_ms: age * DAY,
     ...(state ? { state: state as NonNullable<PruneTasks["state"]> } : {}),
   };
   const preview = useQuery({
     queryKey: ["prune", wanted],
     staleTime: 0,
+    enabled: age >= 0,
     queryFn: () => call("POST /v1/tasks/prune", { body: wanted }),
   });
-  const count = preview.data?.count ?? 0;
+  const found = preview.isError ? undefined : preview.data;
   const prune = (): void => {
     void call("POST /v1/tasks/prune", { body: { ...wanted, confirm: true } }).then((gone) => {
       toast("done", `${plural(gone.count, "task")} deleted`, `${size(gone.bytes)} of output`);
-      void queryClient.invalidateQueries({ queryKey: ["tasks"] });
+      for (const name of ["tasks", "overview"]) void queryClient.invalidateQueries({ queryKey: [name] });
     }, toastError);
     onClose();
   };
   return (
     <Confirm
       title="Prune ended tasks"
-      verb={`Delete ${plural(count, "task")}`}
-      disabled={count === 0}
+      verb={found?.count ? `Delete ${plural(found.count, "task")}` : "Delete"}
+      disabled={!found?.count}
       onNo={onClose}
       onYes={prune}
     >
-      <div className="flex gap-3 items-end my-3">
-        <label className="flex flex-col gap-1">
+      <div className={styles.conditions}>
+        <label>
           Older than, days
           <input
-            className="input w-28"
+            className="input"
             type="number"
             min={0}
             value={days}
             onChange={(event) => setDays(event.target.value)}
           />
         </label>
-        <label className="flex flex-col gap-1">
+        <label>
           State
-          <select className="input w-32" value={state} onChange={(event) => setState(event.target.value)}>
+          <select className="input" value={state} onChange={(event) => setState(event.target.value)}>
             <option value="">any</option>
             <option>done</option>
             <option>failed</option>
@@ -60,22 +64,25 @@ export function Prune({ onClose }: { readonly onClose: () => void }): ReactNode 
           </select>
         </label>
       </div>
-      <p>
-        {preview.isLoading
-          ? "Counting…"
-          : preview.isError
-            ? preview.error.message
-            : `${plural(count, "task")} and ${size(preview.data?.bytes ?? 0)} of output will be deleted permanently. Pinned and running tasks are kept.`}
-      </p>
-      {count > 0 && (
-        <ul className="mt-2 max-h-52 overflow-auto mono text-12">
-          {preview.data?.tasks.slice(0, 100).map((task) => (
+      <p role="status">{previewWords(age, found, preview.isError ? preview.error.message : "")}</p>
+      {found && found.count > 0 && (
+        <ul className={styles.list} aria-label="What will be deleted">
+          {found.tasks.slice(0, LISTED).map((task) => (
             <li key={task.id} className="cut">
               {task.title}
             </li>
           ))}
+          {found.count > LISTED && <li>and {plural(found.count - LISTED, "more task")}</li>}
         </ul>
       )}
     </Confirm>
   );
+}
+
+function previewWords(age: number, found: PruneResult | undefined, problem: string): string {
+  if (!(age >= 0)) return "Say how old a task must be: a number of days.";
+  if (problem) return problem;
+  if (!found) return "Counting…";
+  if (found.count === 0) return "No ended task fits. Pinned and running tasks are always kept.";
+  return `${plural(found.count, "task")} and ${size(found.bytes)} will be deleted permanently. Pinned and running tasks are kept.`;
 }

@@ -2,6 +2,7 @@
 import { type ReactNode, useEffect, useState } from "react";
 import type { TaskView } from "../api/types.gen";
 import { size } from "../text";
+import styles from "./Sparks.module.css";
 
 const MOST = 36;
 
@@ -26,7 +27,7 @@ export function Sparks({ task, at }: { readonly task: TaskView; readonly at: num
   return (
     <section>
       <h2>Live</h2>
-      <div className="meter">
+      <div className={styles.meter} role="group" aria-label="What it takes">
         <Spark
           name="CPU"
           values={seen.map((one) => one.cpu)}
@@ -56,13 +57,13 @@ function Spark({
   return (
     <>
       <span>{name}</span>
-      <svg className="spark working" viewBox={`0 0 ${MOST * 4} 16`} preserveAspectRatio="none" aria-hidden="true">
+      <svg className={styles.bars} viewBox={`0 0 ${MOST * 4} 16`} preserveAspectRatio="none" aria-hidden="true">
         {values.map((value, index) => {
           const height = Math.max(value > 0 ? 1 : 0.5, (value / most) * 16);
           return <rect key={index} x={(MOST - values.length + index) * 4} y={16 - height} width="3" height={height} />;
         })}
       </svg>
-      <span>{now}</span>
+      <span className={styles.now}>{now}</span>
     </>
   );
 }

@@ -4,15 +4,16 @@ import { knownValue } from "../api/known";
 import { plural } from "../text";
 import { Icon } from "../ui/Icon";
 import { useStale } from "./queries";
+import styles from "./StaleNote.module.css";
 
 /** Above the table: what nobody waits for any more. */
 export function StaleNote(): ReactNode {
   const stale = knownValue(useStale()) ?? [];
   if (stale.length === 0) return null;
   return (
-    <div className="note waiting" role="note">
+    <div className={styles.note} role="note">
       <Icon name="clock" />
-      <span className="grow">
+      <span className={styles.words}>
         {plural(stale.length, "command")} {stale.length === 1 ? "runs" : "run"} on though nobody waits for{" "}
         {stale.length === 1 ? "it" : "them"}.
       </span>

@@ -1,16 +1,17 @@
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { Refused } from "../api/http";
+import type { Known } from "../api/known";
 import type { TaskView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { Conversation } from "../chat/Conversation";
 import { DrawerButton } from "../shell/TasksDrawer";
 import { size } from "../text";
 import { Chip } from "../ui/Chip";
-import { Empty, Loading } from "../ui/Empty";
+import { Empty } from "../ui/Empty";
 import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
-import { Unknown } from "../ui/Known";
+import { AsOf, Show } from "../ui/Known";
 import { Menu } from "../ui/Menu";
 import { STALE, taskState } from "../ui/states";
 import { Tabs } from "../ui/Tabs";
@@ -25,10 +26,9 @@ import { canKill, canRerun, canStop, endWords, exitWords, hasOutput } from "./ta
 import { useTaskActions } from "./useTaskActions";
 
 export default function TaskPage({ id }: { readonly id: string }): ReactNode {
-  const task = useTask(id);
-  useTitle(task.data?.title ?? "Task");
-  if (task.data) return <Detail task={task.data} at={task.dataUpdatedAt} />;
-  const missing = task.error instanceof Refused;
+  const { known, query } = useTask(id);
+  useTitle(known.state === "known" ? known.value.title : "Task");
+  if (known.state === "known") return <Detail known={known} task={known.value} at={query.dataUpdatedAt} />;
   return (
     <div className="page">
       <div className="bar">
@@ -36,7 +36,7 @@ export default function TaskPage({ id }: { readonly id: string }): ReactNode {
         <h1>Task</h1>
       </div>
       <Banners />
-      {missing ? (
+      {query.error instanceof Refused ? (
         <Empty
           title="There is no such task"
           action={
@@ -45,12 +45,10 @@ export default function TaskPage({ id }: { readonly id: string }): ReactNode {
             </Link>
           }
         >
-          {task.error?.message}
+          {query.error.message}
         </Empty>
-      ) : task.isError ? (
-        <Unknown reason={task.error.message} />
       ) : (
-        <Loading />
+        <Show known={known}>{() => null}</Show>
       )}
     </div>
   );
@@ -62,11 +60,19 @@ const Back = (): ReactNode => (
   </Link>
 );
 
-function Detail({ task, at }: { readonly task: TaskView; readonly at: number }): ReactNode {
+function Detail({
+  known,
+  task,
+  at,
+}: {
+  readonly known: Known<TaskView>;
+  readonly task: TaskView;
+  readonly at: number;
+}): ReactNode {
   const [tab, setTab] = useState<"transcript" | "output">(task.worker ? "transcript" : "output");
   return (
     <div className="page">
-      <Bar task={task} />
+      <Bar known={known} task={task} />
       <Banners />
       <div className={styles.split}>
         {task.kind === "process" ? (
@@ -88,7 +94,7 @@ function Detail({ task, at }: { readonly task: TaskView; readonly at: number }):
   );
 }
 
-function Bar({ task }: { readonly task: TaskView }): ReactNode {
+function Bar({ known, task }: { readonly known: Known<TaskView>; readonly task: TaskView }): ReactNode {
   const actions = useTaskActions(task);
   const words = task.state === "running" ? task.activity_detail : endWords(task);
   return (
@@ -99,8 +105,9 @@ function Bar({ task }: { readonly task: TaskView }): ReactNode {
       </h1>
       <Chip state={taskState(task)} />
       {task.stale && <Chip state={STALE} />}
+      <AsOf known={known} />
       <span className={styles.words}>{words}</span>
-      <span className="grow" />
+      <span className={styles.room} />
       <span className={styles.roomy}>
         <button type="button" className="btn quiet" aria-pressed={task.pinned} onClick={actions.pin}>
           <Icon name="pin" />
@@ -123,7 +130,7 @@ function Bar({ task }: { readonly task: TaskView }): ReactNode {
         )}
       </span>
       {canStop(task) && (
-        <button type="button" className="btn danger" onClick={actions.stop}>
+        <button type="button" className={`btn danger ${styles.stop}`} onClick={actions.stop}>
           <Icon name="stop" />
           Stop
         </button>

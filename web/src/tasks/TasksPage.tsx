@@ -109,7 +109,7 @@ export default function TasksPage(): ReactNode {
       ) : tasks.known.state === "unknown" ? (
         <Unknown reason={tasks.known.reason} />
       ) : tasks.known.value.length === 0 && hits.length === 0 ? (
-        <Nothing filtered={filtered} current={tasks.known.current} />
+        <Nothing filtered={filtered} searched={wanted !== ""} current={tasks.known.current} />
       ) : (
         <TasksTable tasks={tasks} hits={hits} chosen={chosen} onChoose={setChosen} box={table} />
       )}
@@ -133,8 +133,23 @@ function countOf(overview: Known<Overview>, state: string): string {
   return totals ? String(totals.find((one) => one.state === state)?.count ?? 0) : "";
 }
 
-function Nothing({ filtered, current }: { readonly filtered: boolean; readonly current: boolean }): ReactNode {
-  if (filtered) return <Empty title="Nothing fits">Choose another state or kind, or search for something else.</Empty>;
+function Nothing({
+  filtered,
+  searched,
+  current,
+}: {
+  readonly filtered: boolean;
+  readonly searched: boolean;
+  readonly current: boolean;
+}): ReactNode {
+  if (searched)
+    return (
+      <Empty title="Nothing fits">
+        Of each output the first and last 512 KiB were searched, of a running one the last 1 MiB. The page of a task
+        searches all of its output.
+      </Empty>
+    );
+  if (filtered) return <Empty title="Nothing fits">Choose another state or kind.</Empty>;
   return (
     <Empty title={current ? "No task yet" : "There was no task when the gateway was last heard"}>
       Background work is listed here with its output until it is pruned. “Run in background” next to Send starts a task.

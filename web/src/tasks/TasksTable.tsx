@@ -209,6 +209,7 @@ function TaskRow({
       </td>
       <td className={styles.name}>
         <Link
+          data-row-link
           className={`task ${styles.link} ${task.kind === "process" ? "mono" : ""}`}
           href={`/tasks/${task.id}`}
           title={task.stale ? `${task.command}\nStale: ${task.stale}` : task.command}
@@ -252,7 +253,7 @@ function HitRow({ hit, place }: { readonly hit: OutputHit; readonly place: Place
         <span className="muted">in the output</span>
       </td>
       <td className={styles.name}>
-        <Link className={`task mono ${styles.link}`} href={`/tasks/${hit.task}`}>
+        <Link data-row-link className={`task mono ${styles.link}`} href={`/tasks/${hit.task}`}>
           {hit.title}
         </Link>
         <span className={`mono ${styles.facts}`}>{hit.snippet}</span>

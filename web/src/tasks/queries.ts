@@ -2,9 +2,9 @@
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { call, fetchBytes, Refused } from "../api/http";
-import { type Known, useKnown } from "../api/known";
+import { type Known, knownFrom, lastContact, useHeard, useKnown } from "../api/known";
 import { byId, changeLists, type List, type Listing, type Order, PAGE, placed, useList } from "../api/pagedList";
-import { POLL_MS } from "../api/queryClient";
+import { POLL_MS, queryClient } from "../api/queryClient";
 import type { TaskView } from "../api/types.gen";
 
 export const taskOrder: Order<TaskView> = (a, b) => b.started_at - a.started_at || byId(a, b);
@@ -35,12 +35,23 @@ export const useEnded = (since: number): Known<readonly TaskView[]> =>
     queryFn: async () => (await call("GET /v1/tasks", { query: { ended: since + 1, limit: 200 } })).tasks,
   });
 
-export const useTask = (id: string): UseQueryResult<TaskView> =>
-  useQuery({
+/** A task, and whether it is still as it was when it was last heard of. */
+export function useTask(id: string): { readonly query: UseQueryResult<TaskView>; readonly known: Known<TaskView> } {
+  const query = useQuery({
     queryKey: ["task", id],
     queryFn: () => call("GET /v1/tasks/{id}", { path: { id } }),
-    refetchInterval: (query) => (query.state.data?.state === "running" ? POLL_MS : false),
+    initialData: () => listed(id),
+    initialDataUpdatedAt: 0, // it is asked for all the same
+    refetchInterval: (asked) => (asked.state.data?.state === "running" ? POLL_MS : false),
   });
+  return { query, known: knownFrom(query, useHeard(), lastContact()) };
+}
+
+/** As a list has it, so that its page can be opened while the gateway does not answer. */
+function listed(id: string): TaskView | undefined {
+  const lists = queryClient.getQueriesData<Listing<TaskView>>({ queryKey: ["tasks"] });
+  return lists.flatMap(([, list]) => list?.rows ?? []).find((task) => task.id === id);
+}
 
 /** Commands that run, are at no work and outlived what they were for. */
 export const useStale = (): Known<readonly TaskView[]> =>
