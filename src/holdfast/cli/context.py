@@ -119,7 +119,7 @@ class Cli:
         shown_by: str = "holdfast sessions",
         **fields: object,
     ) -> T:
-        """Give a command, starting a gateway when none runs; fields that are None are left out.
+        """Send a command, starting a gateway if none is running; fields that are None are left out.
 
         A retry carries the same id, so it is stored once.
         """

@@ -157,7 +157,7 @@ def _item(kind: str, data: bytes, after: int) -> RecordReceived | TextDelta | No
 
 BOARD_STREAMS = (b'"stream":"card/', b'"stream":"board/')
 STREAM_WITHIN = 120
-"""Where that stands in a record."""
+"""How far into a record it can be."""
 
 
 class BoardWatcher:

@@ -109,7 +109,7 @@ def stop(client: HttpClient) -> Address:
 
 
 def restart(client: HttpClient) -> Restarted:
-    """Let the gateway start itself again as the same process; start one where none runs."""
+    """Restart the gateway in the same process; start one if none is running."""
     old = client.address()
     if old is None:
         return Restarted(None, start(client).address)

@@ -60,7 +60,7 @@ def read_output(
 
 
 def stored_output(client: HttpClient, task: str, *, raw: bool, offset: int = 0, tail: int = 0) -> Iterator[OutputPiece]:
-    """What there is now."""
+    """The output that is stored now."""
     piece = read_output(client, task, raw=raw, offset=offset, tail=tail)
     end = piece.size
     while True:
@@ -79,7 +79,7 @@ def follow_output(
     tail: int = 0,
     patience: float = PATIENCE_SECONDS,
 ) -> Iterator[OutputItem]:
-    """What there is and what comes, until the task has ended."""
+    """The output so far and new output, until the task has ended."""
     while True:
         ask = partial(read_output, client, task, raw=raw, offset=offset, tail=tail, wait=0 if tail else POLL_SECONDS)
         resume = f"holdfast tasks log {task} --follow --since {offset}"

@@ -33,7 +33,7 @@ from holdfast.timings import USUAL, RuntimeTimings
 
 HOLDER = f"gateway {os.getpid()}"
 RESUME_AT_ONCE = 8
-"""So many open turns are resumed together after a start."""
+"""How many open turns are resumed at the same time after a start."""
 WAKING = frozenset(
     {"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered", "SummaryRequested"}
 )

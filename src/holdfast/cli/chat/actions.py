@@ -193,7 +193,7 @@ def _reset(client: Client, session: str, view: View, slash: Slash) -> Outcome:
 
 
 def _running(client: Client, session: str) -> list[RunningTaskView]:
-    """List what runs for a session; nothing if it was deleted or has not begun."""
+    """List the running tasks of a session; none if it was deleted or has not begun."""
     try:
         found = client.sessions.reset_status(session).running if session else []
     except ApiError as error:

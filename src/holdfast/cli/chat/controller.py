@@ -91,7 +91,7 @@ class ChatController:
         """Whether following ended for good: the session was deleted, or the gateway refuses us."""
         self._changing = False
         self._pending_choice: Slash | None = None
-        """The slash command that waits for the choice to keep or stop what runs."""
+        """The slash command that waits for the choice to keep or stop running commands."""
         self._busy_text = ""
         """What the chat is busy with, to be shown meanwhile."""
         self._pending_input: deque[OutgoingMessage] = deque()

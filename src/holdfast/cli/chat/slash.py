@@ -97,7 +97,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Slash:
-    """A slash command; `running` is the choice to keep or stop what runs, once it was made."""
+    """A slash command; `running` is the choice to keep or stop running commands, once it was made."""
 
     name: str
     argument: str = ""

@@ -23,7 +23,7 @@ from holdfast.config import environment
 from holdfast.schemas.sessions import Accepted
 from holdfast.schemas.tasks import TaskAccepted
 
-if TYPE_CHECKING:  # only who waits for an answer pays for the events
+if TYPE_CHECKING:  # only commands that wait for an answer import the events
     from holdfast.cli.render.answer import AnswerPrinter
     from holdfast.client.turn import TurnWatch
     from holdfast.domain.transcript_items import WaitItem

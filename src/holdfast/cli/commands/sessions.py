@@ -348,7 +348,7 @@ def chapter_opened(client: Client, session: str, version: int) -> ChapterOpened:
 def ask_running_policy(
     cli: Cli, session: SessionView, running: WhatRuns | None, *, ask: bool = True
 ) -> WhatRuns | None:
-    """What becomes of the tasks of a session that still run: as the caller says, else as a person answers."""
+    """What happens to the running tasks of a session: as given by the caller, else as a person answers."""
     if session.state in AT_WORK:
         hint = f"Run `holdfast stop {session.id}` first."
         raise CliError(f"The session is {session.state}.", hint=hint, code=CONFLICT)

@@ -1,4 +1,4 @@
-"""`holdfast tasks` and `holdfast start`: what runs in the background, and the archive of all that ever did."""
+"""`holdfast tasks` and `holdfast start`: background tasks, running and ended."""
 
 from __future__ import annotations
 

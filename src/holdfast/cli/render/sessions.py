@@ -196,7 +196,7 @@ def _next_reset(reset: ResetOutlook) -> str:
 
 
 def policy_text(reset: ResetOutlook, *, session: SessionView) -> str:
-    """When a session is reset, each setting with where it comes from, and what runs."""
+    """When a session is reset, each setting with its origin, and the running commands."""
     parts = [details([("session", f"{session.id} “{session.title}”"), *reset_details(reset)])]
     parts += ["", table(RULES, _rule_cells(reset, session.profile))]
     if reset.running:

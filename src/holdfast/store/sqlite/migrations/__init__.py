@@ -1,1 +1,1 @@
-"""Numbered changes of the database. What stands here once is never changed: old homes need it as it was."""
+"""Numbered changes of the database. A released change is never edited: old homes need it as it was."""
