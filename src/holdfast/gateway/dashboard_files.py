@@ -95,7 +95,7 @@ class DashboardFiles:
         path = str(request.scope["path"])
         known = not is_page(path) or path[1:].partition("/")[0] in PAGES
         if not known and "text/html" not in request.headers.get("accept", ""):
-            return _missing("There is no such page, and no such route.")
+            return _missing("There is no such page, and no such route.", hint="GET /v1/openapi.json lists the routes.")
         file = self._files.get("/index.html" if is_page(path) else path)
         if file is not None:
             return _sent(file, request, found=known)
@@ -104,8 +104,8 @@ class DashboardFiles:
         return _missing("There is no such file in this build of the dashboard.")
 
 
-def _missing(message: str) -> Response:
-    response = error_response(404, "not_found", message)
+def _missing(message: str, *, hint: str = "") -> Response:
+    response = error_response(404, "not_found", message, hint=hint)
     response.headers["cache-control"] = "no-store"
     return response
 
