@@ -81,7 +81,7 @@ def test_ambiguous_prefix(gateway: GatewayProcess) -> None:
     before = gateway.get("/v1/status")["events"]
     for method, path in ROUTES:
         answer = gateway.request(method, f"/v1/sessions/{first[:4]}{path}", json=BODIES.get((method, path)))
-        error = refused(answer, 409, "fits several sessions", "Give more characters")
+        error = refused(answer, 409, "is the beginning of several session IDs", "Use more characters")
         assert first in error["message"] and second in error["message"]
     assert gateway.get("/v1/status")["events"] == before
     same = len([1 for a, b in zip(first, second, strict=True) if a == b])

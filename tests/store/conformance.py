@@ -536,7 +536,7 @@ class StoreContract:
         for id in (A, B, C):
             await session(store, id)
         assert [(await store.session(prefix)).id for prefix in (A, "aa", "b", "abc")] == [A, A, B, C]
-        with pytest.raises(Conflict, match=f"fits several sessions: {A}, {C}"):
+        with pytest.raises(Conflict, match=f"is the beginning of several session IDs: {A}, {C}"):
             await store.session("a")
         for unknown in ("c", A + "0", "zz", "%", "'"):
             with pytest.raises(NotFound):

@@ -131,7 +131,7 @@ class BoardContract:
         await put(store, card(A), card(B), card(C))
         for prefix, id in ((A, A), ("aa", A), ("b", B), ("abc", C)):
             assert values(await store.cards.card(prefix), "id") == (id,)
-        with pytest.raises(Conflict, match=f"fits several cards: {A}, {C}"):
+        with pytest.raises(Conflict, match=f"is the beginning of several card IDs: {A}, {C}"):
             await store.cards.card("a")
         for unknown in ("c", A + "0", "%"):
             with pytest.raises(NotFound):

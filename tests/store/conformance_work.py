@@ -261,7 +261,7 @@ class WorkContract:
             await write(store, stream, waits_for(f"{id[:2]}-wait", purpose), at=AT - number)  # type: ignore[arg-type]
         assert [values(row, "id") for row in await store.waits()] == [("ab-wait",), ("aa-wait",)]
         assert values(await store.wait("bb"), "purpose") == ("retry",)
-        with pytest.raises(Conflict, match="fits several"):
+        with pytest.raises(Conflict, match="is the beginning of several"):
             await store.wait("a")
         with pytest.raises(NotFound):
             await store.wait("zz")
