@@ -19,8 +19,8 @@ from holdfast.store.contract import Append, Write
 from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
-from tests.web.board import card, column, drag, label, new_board, new_card, status
-from tests.web.checks import AXE
+from tests.web.board import card, column, drag, label, new_board, new_card, over, status
+from tests.web.checks import AXE, check_keyboard, check_layout, layout_faults
 from tests.web.conftest import settled
 from tests.web.seat import Seat
 
@@ -89,7 +89,7 @@ def test_dragged_with_the_mouse(visitor: Seat) -> None:
     dialog.get_by_role("button", name="Block", exact=True).click()
     expect(column(page, "blocked").locator(".card")).to_contain_text("the key is missing")
     drag(page, "Sort the mail", "todo")
-    page.get_by_role("dialog", name="Unblock “Sort the mail”?").get_by_role(
+    page.get_by_role("dialog", name=re.compile("^Unblock HF-\\d+ “Sort the mail”")).get_by_role(
         "button", name="Unblock and continue"
     ).click()
     expect(column(page, "ready").locator(".card")).to_have_count(1)
@@ -129,17 +129,110 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     page.get_by_role("link", name="First of all").focus()
     page.keyboard.press("Space")
     expect(said).to_contain_text("First of all is lifted, over its own column")
-    for over in ("Todo", "Scheduled", "Ready"):
+    for place in ("Todo", "Scheduled", "Ready"):
         page.keyboard.press("ArrowRight")
-        expect(said).to_contain_text(f"is over {over}")
+        expect(said).to_contain_text(f"is over {place}")
     page.keyboard.press("Space")
     visitor.until(lambda: status(gateway, one) == "ready", "it was carried there")
+    expect(column(page, "ready").get_by_role("link", name="First of all")).to_be_focused()  # it went along
+    page.keyboard.press("j")
+    expect(page.get_by_role("link", name="Beside them")).to_be_focused()
+    page.keyboard.press("k")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name=re.compile("^Menu of HF-.* First of all"))).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("menuitem", name="Move to Todo").focus()
+    page.keyboard.press("Enter")  # it waits for nothing: refused once, with the reason
+    expect(page.get_by_role("status").get_by_text("does not wait for another card")).to_have_count(1)
+    expect(column(page, "ready").get_by_role("link", name="First of all")).to_be_visible()
+    assert page.evaluate("document.activeElement.closest('[data-card]') !== null"), "the focus is still on its card"
     page.get_by_role("link", name="Then this").focus()
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/board/{board}/{label(gateway, two)}")
     expect(page.get_by_role("complementary", name=f"Card {label(gateway, two)}")).to_be_visible()
     page.keyboard.press("Escape")
     page.wait_for_url(f"**/board/{board}")
+    expect(page.get_by_role("link", name="Then this")).to_be_focused()
+    page.get_by_role("link", name="Beside them").press("Enter")
+    drawer = page.get_by_role("complementary", name=re.compile("^Card HF-"))
+    drawer.get_by_role("button", name=re.compile("^Menu of card")).press("Enter")
+    page.get_by_role("menuitem", name="Archive…").press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Archive 1 card").press("Enter")
+    expect(page.get_by_role("link", name="Beside them")).to_have_count(0)
+    expect(page.get_by_role("link", name="First of all")).to_be_focused()  # the one above it
+
+
+def test_what_a_card_asks_made_and_did(visitor: Seat) -> None:
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "made")
+    id = new_card(gateway, board, "Paint it", "block Which **colour**, `red` or blue?", profile="demo")
+    over(visitor, id, "blocked")
+    made = Path(card(gateway, id)["runs"][0]["workspace"]) / "sub" / "notes.txt"
+    made.parent.mkdir()
+    made.write_text("first line\n")
+    visitor.open(f"/board/{board}/{id}")
+    page.wait_for_url(f"**/board/{board}/{label(gateway, id)}")  # an old link gets the number
+    ask = page.get_by_label("What it waits for")
+    expect(ask.locator("blockquote strong")).to_have_text("colour")
+    face = page.locator(".card .reason")
+    expect(face).to_have_text("Which colour, red or blue?")
+    drawer = page.get_by_role("complementary", name=re.compile("^Card HF-"))
+    drawer.get_by_role("tab", name="Changes").click()
+    files = drawer.get_by_role("list", name="Changed files")
+    expect(files.get_by_role("listitem")).to_have_count(1)
+    expect(files).to_contain_text("sub/notes.txt")
+    expect(files).to_contain_text("+first line")
+    drawer.get_by_role("tab", name="Log").click()
+    log = drawer.get_by_role("list", name="Log of run 1")
+    expect(log).to_contain_text(f"Run 1 of card {label(gateway, id)} works here")
+    expect(log).to_contain_text("kanban_block")
+    assert "needs_input" not in page.locator("body").inner_text()
+    faults = layout_faults(visitor, f"/board/{board}/{label(gateway, id)}", ready=".card-drawer h2")
+    page.set_viewport_size({"width": 1024, "height": 768})
+    expect(page.locator(".card.sel")).to_be_in_viewport(ratio=1)  # the drawer does not hide it
+    visitor.open(f"/board/{board}")
+    page.locator(".card").first.wait_for()
+    faults += layout_faults(visitor, f"/board/{board}", ready=".card") + check_keyboard(page)
+    assert faults == []
+
+
+def test_a_new_card_keeps_its_text_a_column_has_a_limit_and_an_unknown_board_says_so(visitor: Seat) -> None:
+    gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "drafts", paused=True)
+    new_card(gateway, board, "One"), new_card(gateway, board, "Two")
+    visitor.open(f"/board/{board}")
+    page.get_by_role("button", name="Card", exact=True).click()
+    form = page.get_by_role("dialog", name="New card")
+    form.get_by_label("Title").fill("A long thought")
+    form.get_by_label("Description").fill("typed for a while")
+    page.keyboard.press("Escape")
+    expect(form).to_have_count(0)
+    page.reload()
+    page.get_by_role("button", name="Card", exact=True).click()
+    expect(form.get_by_label("Title")).to_have_value("A long thought")
+    expect(form.get_by_label("Description")).to_have_value("typed for a while")
+    page.set_viewport_size({"width": 390, "height": 500})
+    expect(form.get_by_role("button", name="Add card")).to_be_in_viewport(ratio=1)  # the footer is whole
+    assert check_layout(page) == []
+    page.set_viewport_size({"width": 1500, "height": 900})
+    form.get_by_role("button", name="Add card").click()
+    drawer = page.get_by_role("complementary", name=re.compile("^Card HF-"))
+    expect(drawer).to_contain_text("A long thought")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Card", exact=True).click()
+    expect(form.get_by_label("Title")).to_have_value("")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Menu of Ready").click()
+    page.get_by_role("menuitem", name="Set a limit…").click()
+    page.get_by_label("At most").fill("2")
+    page.get_by_role("button", name="Set the limit").click()
+    expect(column(page, "ready").locator("header")).to_contain_text("3 / 2")
+    visitor.open("/board/never-made")
+    expect(page.get_by_text("There is no board “never-made”")).to_be_visible()
+    page.get_by_role("button", name="Drafts", exact=True).click()
+    page.wait_for_url(f"**/board/{board}")
+    gateway.command("POST", f"/v1/boards/{board}/archive", {})
+    visitor.open(f"/board/{board}")
+    page.get_by_role("button", name="Restore it").click()
+    expect(page.get_by_role("link", name="One", exact=True)).to_be_visible()
 
 
 def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: Seat) -> None:
@@ -271,7 +364,7 @@ def test_on_a_phone(browser: Browser, house: GatewayProcess) -> None:
         expect(page.get_by_role("menu")).to_be_in_viewport(ratio=1)
         page.keyboard.press("Escape")
         page.get_by_role("tab", name="Triage 1").click()
-        page.get_by_role("button", name="Move Small and handy").click()
+        page.get_by_role("button", name=re.compile("^Menu of HF-.* Small and handy")).click()
         page.get_by_role("menuitem", name="Move to Review").click()
         page.get_by_role("tab", name="Review 1").click()
         page.get_by_role("link", name="Small and handy").click()

@@ -2,6 +2,7 @@
 import { type ReactNode, useDeferredValue, useEffect, useMemo, useState } from "react";
 import { Link, Redirect, useLocation } from "wouter";
 import { call } from "../api/http";
+import { knownFrom, knownValue, lastContact, useHeard, useKnown } from "../api/known";
 import { queryClient } from "../api/queryClient";
 import { load, save } from "../api/storage";
 import type { BoardView, CardView } from "../api/types.gen";
@@ -13,12 +14,14 @@ import { Confirm } from "../ui/Confirm";
 import { Empty, Loading } from "../ui/Empty";
 import { useMedia, useNow, useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
+import { AsOf, Show } from "../ui/Known";
 import { Menu } from "../ui/Menu";
+import { Tabs } from "../ui/Tabs";
 import { toastError } from "../ui/toasts";
 import { CardDrawer } from "./CardDrawer";
 import { CardForm } from "./CardForm";
 import { Columns } from "./Columns";
-import { type Moves, useMoves, WORDS } from "./moves";
+import { type Moves, moveEntries, useMoves, WORDS } from "./moves";
 import { useBoards, useCard, useCardId, useCards } from "./queries";
 
 const DEFAULT = "default";
@@ -40,7 +43,10 @@ export default function BoardPage({ name, card }: { readonly name: string; reado
     const first = boards.data.find((one) => one.id === last) ?? boards.data[0];
     return <Redirect to={`/board/${first?.id ?? DEFAULT}`} replace />;
   }
-  return <Board key={name} name={name} card={card} boards={boards.data ?? []} />;
+  const known = boards.data;
+  const isKnown = known?.some((one) => one.id === name) || (name === DEFAULT && known?.length === 0);
+  if (known && !isKnown) return <NoBoard name={name} boards={known} />;
+  return <Board key={name} name={name} card={card} boards={known ?? []} />;
 }
 
 /** `/card/ID`: wherever it stands. */
@@ -88,6 +94,7 @@ function Board({
   readonly boards: readonly BoardView[];
 }): ReactNode {
   const cards = useCards(name);
+  const knownCards = knownFrom(cards, useHeard(), lastContact());
   const [, go] = useLocation();
   const phone = useMedia("(max-width: 720px)");
   const [text, setText] = useState("");
@@ -113,9 +120,27 @@ function Board({
     // where there is something to see; once, so that nothing moves under a finger
     if (chosen === null && rows.length > 0) setTab(FIRST.find((column) => sorted.get(column)?.length) ?? "ready");
   }, [chosen, rows, sorted]);
-  const open = useCardId(card, rows, !cards.isLoading);
   const to = (one: CardView): string => `/board/${name}/${cardLabel(one.number, one.id)}`;
-  const menu = (one: CardView): ReactNode => <CardMenu card={one} moves={moves} />;
+  const open = useCardId(card, rows, !cards.isLoading);
+  const shown = rows.find((one) => one.id === open);
+  const address = shown && to(shown);
+  useEffect(() => {
+    // an address with the id of a card gets its number
+    if (address && card && !address.endsWith(`/${card}`)) go(address, { replace: true });
+  }, [address, card, go]);
+  const menu = (one: CardView): ReactNode => <CardMenu card={one} moves={moves} onOpen={() => go(to(one))} />;
+  const list = (only: Column | null): ReactNode => (
+    <Columns
+      columns={sorted}
+      onMove={moves.move}
+      only={only}
+      menu={menu}
+      board={board}
+      now={now}
+      selected={open ?? ""}
+      to={to}
+    />
+  );
   const filters = (
     <>
       <div className="field w-52">
@@ -145,11 +170,13 @@ function Board({
   return (
     <div className={`page board ${card ? "with-card" : ""}`}>
       <div className="bar">
-        <h1 className="cut">{board?.title || name}</h1>
+        <h1 className="cut" tabIndex={-1}>
+          {board?.title || name}
+        </h1>
         <Switch boards={boards} current={name} />
         <span className="faint wide">
-          {plural(rows.length, "card")}
-          {running > 0 ? `, ${running} running` : ""}
+          {cards.data && plural(rows.length, "card")}
+          {running > 0 ? `, ${running} running` : ""} <AsOf known={knownCards} />
         </span>
         {board?.paused_by && (
           <span className="chip waiting">
@@ -169,12 +196,7 @@ function Board({
         </button>
       </div>
       <Banners />
-      {phone && (
-        <>
-          <div className="filters phone">{filters}</div>
-          <Tabs sorted={sorted} tab={tab} onTab={setTab} />
-        </>
-      )}
+      {phone && <div className="filters phone">{filters}</div>}
       <div className="board-split">
         {cards.isLoading ? (
           <Loading />
@@ -182,17 +204,10 @@ function Board({
           <Empty title="The cards cannot be read">{cards.error.message}</Empty>
         ) : empty ? (
           <First onAdd={() => setAdding(true)} />
+        ) : phone ? (
+          <ColumnTabs sorted={sorted} tab={tab} onTab={setTab} panel={() => list(tab)} />
         ) : (
-          <Columns
-            columns={sorted}
-            onMove={moves.move}
-            only={phone ? tab : null}
-            menu={menu}
-            board={board}
-            now={now}
-            selected={open ?? ""}
-            to={to}
-          />
+          list(null)
         )}
         {open && <CardDrawer key={open} id={open} board={name} moves={moves} />}
       </div>
@@ -227,47 +242,116 @@ function First({ onAdd }: { readonly onAdd: () => void }): ReactNode {
   );
 }
 
-function Tabs({
+/** One column at a time. */
+function ColumnTabs({
   sorted,
   tab,
   onTab,
+  panel,
 }: {
   readonly sorted: ReadonlyMap<Column, readonly CardView[]>;
   readonly tab: Column;
   readonly onTab: (tab: Column) => void;
+  readonly panel: () => ReactNode;
 }): ReactNode {
+  useEffect(() => {
+    document.querySelector("[role=tab][aria-selected=true]")?.scrollIntoView({ inline: "center", block: "nearest" });
+  }, [tab]);
   return (
-    <div className="coltabs" role="tablist" aria-label="Columns">
-      {COLUMNS.map((column) => (
-        <button
-          key={column}
-          type="button"
-          role="tab"
-          aria-selected={tab === column}
-          onClick={(event) => {
-            onTab(column);
-            event.currentTarget.scrollIntoView({ inline: "center", block: "nearest" });
-          }}
-        >
-          {WORDS[column]} <span className="n">{sorted.get(column)?.length ?? 0}</span>
-        </button>
-      ))}
+    <Tabs<Column>
+      name="Columns"
+      chosen={tab}
+      onChoose={onTab}
+      tabs={COLUMNS.map((column) => ({
+        id: column,
+        word: `${WORDS[column]} ${sorted.get(column)?.length ?? 0}`,
+        panel,
+      }))}
+    />
+  );
+}
+
+/** There is no such board, or it is archived. */
+function NoBoard({ name, boards }: { readonly name: string; readonly boards: readonly BoardView[] }): ReactNode {
+  const all = useKnown({
+    queryKey: ["boards", "archived"],
+    queryFn: async () => (await call("GET /v1/boards", { query: { archived: true } })).boards,
+  });
+  const [, go] = useLocation();
+  const archived = knownValue(all)?.find((one) => one.id === name);
+  const restore = (): void =>
+    void call("POST /v1/boards/{name}/resume", { path: { name } }).then(
+      () => queryClient.invalidateQueries({ queryKey: ["boards"] }),
+      toastError,
+    );
+  useTitle("No such board");
+  return (
+    <div className="page">
+      <div className="bar">
+        <h1 tabIndex={-1}>Board</h1>
+      </div>
+      <Show known={all}>
+        {() => (
+          <Empty
+            title={archived ? `The board “${archived.title || name}” is archived` : `There is no board “${name}”`}
+            action={
+              <div className="row flex-wrap">
+                {archived && (
+                  <button type="button" className="btn primary" onClick={restore}>
+                    Restore it
+                  </button>
+                )}
+                {boards.map((one) => (
+                  <button key={one.id} type="button" className="btn" onClick={() => go(`/board/${one.id}`)}>
+                    {one.title || one.id}
+                  </button>
+                ))}
+              </div>
+            }
+          >
+            {archived
+              ? "Its cards are kept and not started."
+              : boards.length > 0
+                ? "The address may be wrong. These are the boards:"
+                : "The first card makes the first board."}
+          </Empty>
+        )}
+      </Show>
     </div>
   );
 }
 
-/** Where dragging is not at hand. */
-function CardMenu({ card, moves }: { readonly card: CardView; readonly moves: Moves }): ReactNode {
+/** What can be done with a card without opening it, also where dragging is not at hand. */
+function CardMenu({
+  card,
+  moves,
+  onOpen,
+}: {
+  readonly card: CardView;
+  readonly moves: Moves;
+  readonly onOpen: () => void;
+}): ReactNode {
+  const label = cardLabel(card.number, card.id);
+  const path = { id: card.id };
   return (
     <span className="card-menu">
       <Menu
-        name={`Move ${card.title}`}
+        name={`Menu of ${label} ${card.title}`}
         className="btn quiet small icon"
-        entries={COLUMNS.filter((column) => column !== card.status && column !== "running").map((column) => ({
-          word: `Move to ${WORDS[column]}`,
-          icon: "right",
-          act: () => moves.move(card, column),
-        }))}
+        entries={[
+          { word: "Open", icon: "card", act: onOpen },
+          { word: `Copy ${label}`, icon: "link", act: () => void navigator.clipboard?.writeText(label) },
+          ...(card.status === "running"
+            ? []
+            : [
+                {
+                  word: "Try again",
+                  icon: "refresh",
+                  act: () => void call("POST /v1/cards/{id}/retry", { path, body: {} }).catch(toastError),
+                },
+              ]),
+          ...moveEntries(card, moves),
+        ]}
       />
     </span>
   );

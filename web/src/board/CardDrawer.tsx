@@ -1,30 +1,34 @@
 /** One card with all that belongs to it: what it asks, what was said and done, what it waits for. */
-import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call } from "../api/http";
 import { queryClient } from "../api/queryClient";
-import type { CardDetail, CardView } from "../api/types.gen";
-import { COLUMNS } from "../log/cards";
+import type { CardDetail } from "../api/types.gen";
 import { cardLabel, count, dollars } from "../text";
 import { Chip } from "../ui/Chip";
 import { Confirm } from "../ui/Confirm";
 import { Empty, Loading } from "../ui/Empty";
 import { Icon } from "../ui/Icon";
 import { MarkdownText } from "../ui/MarkdownText";
-import { Menu } from "../ui/Menu";
+import { Menu, type MenuEntry } from "../ui/Menu";
 import { cardState } from "../ui/states";
+import { Tabs } from "../ui/Tabs";
 import { toast, toastError } from "../ui/toasts";
 import { Why } from "../ui/Why";
+import { CardChanges } from "./CardChanges";
 import { CardForm } from "./CardForm";
 import { Links } from "./CardLinks";
+import { CardLog } from "./CardLog";
 import { Activity, Runs } from "./CardRuns";
 import { Talk, Unblock } from "./CardTalk";
-import { type Moves, WORDS } from "./moves";
+import { focusOneOf, neighboursOf } from "./focus";
+import { type Moves, moveEntries } from "./moves";
 import { useCard } from "./queries";
 
-const TABS = ["activity", "card", "runs", "changes"] as const;
-type Tab = (typeof TABS)[number];
+type Tab = "activity" | "card" | "log" | "runs" | "changes";
+
+/** What lies over the card: Escape is for that. */
+const ABOVE = "[role=dialog], [role=menu], .lifted";
 
 export function CardDrawer({
   id,
@@ -37,14 +41,18 @@ export function CardDrawer({
 }): ReactNode {
   const asked = useCard(id);
   const [, go] = useLocation();
-  const close = useCallback((): void => {
-    go(`/board/${board}`);
-    document.querySelector<HTMLElement>(`[data-why="card/${id}"] a.t`)?.focus(); // where it was opened from
-  }, [go, board, id]);
+  const close = useCallback(
+    (also: readonly string[] = []): void => {
+      go(`/board/${board}`);
+      requestAnimationFrame(() => focusOneOf([id, ...also])); // where it was opened from
+    },
+    [go, board, id],
+  );
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open], .lifted"))
-        close();
+      if (event.key !== "Escape" || event.defaultPrevented || document.querySelector(ABOVE)) return;
+      event.preventDefault();
+      close();
     };
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
@@ -58,7 +66,12 @@ export function CardDrawer({
           <div className="head">
             <div className="row">
               <span className="mono faint grow">{id}</span>
-              <button type="button" className="btn quiet small icon" aria-label="Close the card" onClick={close}>
+              <button
+                type="button"
+                className="btn quiet small icon"
+                aria-label="Close the card"
+                onClick={() => close()}
+              >
                 <Icon name="close" />
               </button>
             </div>
@@ -77,18 +90,12 @@ function Open({
 }: {
   readonly detail: CardDetail;
   readonly moves: Moves;
-  readonly onClose: () => void;
+  readonly onClose: (also?: readonly string[]) => void;
 }): ReactNode {
   const { card } = detail;
   const [tab, setTab] = useState<Tab>("activity");
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => title.current?.focus({ preventScroll: true }), []);
-  const words: Readonly<Record<Tab, string>> = {
-    activity: "Activity",
-    card: "Card",
-    runs: `Runs ${detail.runs.length || ""}`,
-    changes: "Changes",
-  };
   return (
     <>
       <Head detail={detail} moves={moves} onClose={onClose} title={title} />
@@ -99,32 +106,27 @@ function Open({
             {detail.why} <Why of="card" id={card.id} />
           </p>
         )}
-        <div className="tabs" role="tablist" aria-label="About this card">
-          {TABS.map((one) => (
-            <button
-              key={one}
-              type="button"
-              role="tab"
-              id={`card-${one}`}
-              aria-controls="card-panel"
-              aria-selected={tab === one}
-              onClick={() => setTab(one)}
-            >
-              {words[one]}
-            </button>
-          ))}
-        </div>
-        <div id="card-panel" role="tabpanel" aria-labelledby={`card-${tab}`}>
-          {tab === "activity" && (
-            <>
-              <Activity detail={detail} />
-              {card.status !== "blocked" && <Talk card={card} />}
-            </>
-          )}
-          {tab === "card" && <Body detail={detail} />}
-          {tab === "runs" && <Runs detail={detail} />}
-          {tab === "changes" && <Changes card={card} />}
-        </div>
+        <Tabs<Tab>
+          name="About this card"
+          chosen={tab}
+          onChoose={setTab}
+          tabs={[
+            {
+              id: "activity",
+              word: "Activity",
+              panel: () => (
+                <>
+                  <Activity detail={detail} />
+                  {card.status !== "blocked" && <Talk card={card} />}
+                </>
+              ),
+            },
+            { id: "card", word: "Card", panel: () => <Body detail={detail} /> },
+            { id: "log", word: "Log", panel: () => <CardLog detail={detail} /> },
+            { id: "runs", word: `Runs ${detail.runs.length || ""}`.trim(), panel: () => <Runs detail={detail} /> },
+            { id: "changes", word: "Changes", panel: () => <CardChanges card={card} /> },
+          ]}
+        />
         <Links detail={detail} />
         <Policy detail={detail} />
       </div>
@@ -140,7 +142,7 @@ function Head({
 }: {
   readonly detail: CardDetail;
   readonly moves: Moves;
-  readonly onClose: () => void;
+  readonly onClose: (also?: readonly string[]) => void;
   readonly title: React.RefObject<HTMLHeadingElement | null>;
 }): ReactNode {
   const { card } = detail;
@@ -150,13 +152,15 @@ function Head({
   const retry = (fresh: boolean): void =>
     void call("POST /v1/cards/{id}/retry", { path, body: { fresh } }).catch(toastError);
   const stop = (): void => void call("POST /v1/cards/{id}/stop", { path }).catch(toastError);
-  const archive = (): void =>
+  const archive = (): void => {
+    const beside = neighboursOf(card.id);
     void call("POST /v1/cards/{id}/archive", { path }).then((done) => {
       setAsking(null);
       if (done.kept) return setKept(done.kept);
       toast("done", "The card was archived", "Its workspace was removed; it had no unsaved work.");
-      onClose();
+      onClose(beside);
     }, toastError);
+  };
   const release = (): void =>
     void call("POST /v1/cards/{id}/release", { path }).then((done) => {
       if (done.kept) return setKept(done.kept);
@@ -166,7 +170,7 @@ function Head({
   const tokens = detail.runs.reduce((sum, run) => sum + run.input_tokens + run.output_tokens, 0);
   const running = card.status === "running";
   const state = cardState(card);
-  const entries = [
+  const entries: readonly MenuEntry[] = [
     { word: "Edit…", icon: "edit", act: () => setAsking("edit") },
     ...(running
       ? [{ word: "Stop…", icon: "stop", danger: true, act: () => setAsking("stop") }]
@@ -174,19 +178,15 @@ function Head({
           { word: "Try again", icon: "refresh", act: () => retry(false) },
           { word: "Try again, fresh", icon: "plus", act: () => retry(true) },
         ]),
-    ...COLUMNS.filter((column) => column !== card.status && column !== "running").map((column) => ({
-      word: `Move to ${WORDS[column]}`,
-      icon: "right",
-      act: () => moves.move(card, column),
-    })),
+    ...moveEntries(card, moves),
     card.status === "archived"
-      ? { word: "Remove its workspace", icon: "close", act: release }
-      : { word: "Archive…", icon: "close", danger: true, act: () => setAsking("archive") },
+      ? { word: "Remove its workspace", icon: "close", separated: true, act: release }
+      : { word: "Archive…", icon: "close", danger: true, separated: true, act: () => setAsking("archive") },
   ];
   return (
     <div className="head">
       <div className="row">
-        <button type="button" className="btn quiet icon phone" aria-label="Back to the board" onClick={onClose}>
+        <button type="button" className="btn quiet icon phone" aria-label="Back to the board" onClick={() => onClose()}>
           <Icon name="left" />
         </button>
         <span className="mono faint">{cardLabel(card.number, card.id)}</span>
@@ -203,7 +203,12 @@ function Head({
           entries={entries}
           className="btn quiet small icon"
         />
-        <button type="button" className="btn quiet small icon wide" aria-label="Close the card" onClick={onClose}>
+        <button
+          type="button"
+          className="btn quiet small icon wide"
+          aria-label="Close the card"
+          onClick={() => onClose()}
+        >
           <Icon name="close" />
         </button>
       </div>
@@ -322,37 +327,6 @@ function Body({ detail }: { readonly detail: CardDetail }): ReactNode {
       )}
     </>
   );
-}
-
-/** What is different in its workspace, line by line. */
-function Changes({ card }: { readonly card: CardView }): ReactNode {
-  const asked = useQuery({
-    queryKey: ["card-diff", card.id, card.version],
-    queryFn: () => call("GET /v1/cards/{id}/diff", { path: { id: card.id } }),
-    placeholderData: (before) => before,
-  });
-  if (asked.isLoading) return <Loading rows={3} />;
-  if (asked.isError) return <p className="muted">{asked.error.message}</p>;
-  const text = asked.data?.diff ?? "";
-  if (!text.trim()) return <p className="muted">No changes in its workspace, or it is not a git repository.</p>;
-  return (
-    <pre className="diff" tabIndex={0} aria-label="Changes in the workspace">
-      {text
-        .split("\n")
-        .slice(0, 4000)
-        .map((line, index) => (
-          <span key={index} className={lookOf(line)}>
-            {line || " "}
-            {"\n"}
-          </span>
-        ))}
-    </pre>
-  );
-}
-
-function lookOf(line: string): string {
-  if (line.startsWith("+++") || line.startsWith("---") || line.startsWith("diff ")) return "file";
-  return line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : line.startsWith("@@") ? "at" : "";
 }
 
 function Policy({ detail }: { readonly detail: CardDetail }): ReactNode {

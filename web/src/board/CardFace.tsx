@@ -51,13 +51,13 @@ export const CardFace = memo(function CardFace({
           </span>
         )}
       </span>
-      <Link className="t" href={to} draggable={false} ref={link ?? null}>
+      <Link className="t" href={to} draggable={false} ref={link ?? null} data-title data-target>
         {card.title}
       </Link>
       {card.warning && card.status === "running" && (
         <span className="reason waiting">Started fresh: {card.warning}</span>
       )}
-      {reason && <span className="reason">{reason}</span>}
+      {reason && <span className="reason">{withoutMarkdown(reason)}</span>}
       <span className="foot">
         {shown && <Chip state={state} />}
         {card.status === "scheduled" && card.scheduled_at !== null && <span>{coming(card.scheduled_at, now)}</span>}
@@ -69,6 +69,14 @@ export const CardFace = memo(function CardFace({
     </div>
   );
 });
+
+/** A question on a face is short and plain; the open card shows its Markdown. */
+const withoutMarkdown = (text: string): string =>
+  text
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/(\*\*|__|`+|~~)/g, "")
+    .replace(/(^|\W)([*_])(?=\S)(.+?)\2(?=\W|$)/g, "$1$3")
+    .replace(/^\s{0,3}(#{1,6}|>|[-*+])\s+/gm, "");
 
 function faceReason(card: CardView, cooling: boolean): string {
   if (card.status === "blocked" || card.status === "review" || cooling) return card.reason;

@@ -1,15 +1,48 @@
-/** A new card, or another wording of one. */
-
-import { type ReactNode, useState } from "react";
+/** A new card, or another wording of one. What was typed for a new one outlives Escape, the page and the tab. */
+import { type ReactNode, useEffect, useId, useState } from "react";
 import { call, newId } from "../api/http";
 import { knownValue } from "../api/known";
+import { drop, load, save } from "../api/storage";
 import type { CardDetail, EditCard } from "../api/types.gen";
 import { useProfiles } from "../settings/queries";
 import { cardLabel } from "../text";
-import { useModal } from "../ui/hooks";
+import { Dialog } from "../ui/Dialog";
 import { toastError } from "../ui/toasts";
 
 type Resume = "" | "auto" | "fresh" | "resume";
+
+interface Fields {
+  readonly title: string;
+  readonly body: string;
+  readonly profile: string | null;
+  readonly workspace: string;
+  readonly priority: string;
+  readonly resume: Resume;
+  readonly attempts: string;
+  readonly triage: boolean;
+}
+
+const EMPTY: Fields = {
+  title: "",
+  body: "",
+  profile: null,
+  workspace: "scratch",
+  priority: "0",
+  resume: "",
+  attempts: "",
+  triage: false,
+};
+
+const fieldsOf = (detail: CardDetail): Fields => ({
+  title: detail.card.title,
+  body: detail.body,
+  profile: detail.card.profile,
+  workspace: detail.card.workspace,
+  priority: String(detail.card.priority),
+  resume: (detail.resume ?? "") as Resume,
+  attempts: detail.max_attempts === null ? "" : String(detail.max_attempts),
+  triage: false,
+});
 
 export function CardForm({
   board,
@@ -24,19 +57,22 @@ export function CardForm({
 }): ReactNode {
   const profiles = knownValue(useProfiles())?.profiles ?? [];
   const known = detail?.card;
+  const draft = `new-card.${board}`;
   const [key] = useState(newId);
+  const form = useId();
   const [busy, setBusy] = useState(false);
-  const [title, setTitle] = useState(known?.title ?? "");
-  const [body, setBody] = useState(detail?.body ?? "");
-  const [chosen, setProfile] = useState<string | null>(known?.profile ?? null);
-  const [workspace, setWorkspace] = useState(known?.workspace ?? "scratch");
-  const [priority, setPriority] = useState(String(known?.priority ?? 0));
-  const [resume, setResume] = useState<Resume>((detail?.resume ?? "") as Resume);
-  const [attempts, setAttempts] = useState(detail?.max_attempts == null ? "" : String(detail.max_attempts));
-  const [triage, setTriage] = useState(false);
-  const profile = chosen ?? profiles.find((one) => one.default)?.name ?? "";
+  const [fields, setFields] = useState<Fields>(() => (detail ? fieldsOf(detail) : { ...EMPTY, ...load(draft, EMPTY) }));
+  const [kept, setKept] = useState(() => !detail && (fields.title !== "" || fields.body !== ""));
+  const { title, body, workspace, priority, resume, attempts, triage } = fields;
+  const set = (change: Partial<Fields>): void => setFields((before) => ({ ...before, ...change }));
+  useEffect(() => {
+    if (known) return;
+    if (title || body) save(draft, fields);
+    else drop(draft);
+  }, [known, draft, fields, title, body]);
+  const profile = fields.profile ?? profiles.find((one) => one.default)?.name ?? "";
   const running = known?.status === "running";
-  const save = async (): Promise<void> => {
+  const send = async (): Promise<void> => {
     setBusy(true);
     const more = { priority: Number(priority) || 0, max_attempts: attempts ? Number(attempts) : null };
     const said = {
@@ -53,6 +89,7 @@ export function CardForm({
         onDone(known.id);
       } else {
         const made = await call("POST /v1/cards", { key, body: { ...said, ...more, board, triage } });
+        drop(draft);
         onDone(cardLabel(made.number, made.card));
       }
     } catch (error) {
@@ -62,16 +99,44 @@ export function CardForm({
   };
   const word = known ? "Edit the card" : "New card";
   return (
-    <dialog ref={useModal()} className="card-form" aria-label={word} onClose={onClose}>
+    <Dialog
+      title={word}
+      wide
+      onClose={onClose}
+      footer={
+        <>
+          <button type="button" className="btn" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" form={form} className="btn primary" disabled={busy || (!running && !title.trim())}>
+            {known ? "Save" : "Add card"}
+          </button>
+        </>
+      }
+    >
       <form
-        method="dialog"
-        className="form"
+        id={form}
+        className="form card-form"
         onSubmit={(event) => {
           event.preventDefault();
-          void save();
+          void send();
         }}
       >
-        <h2>{word}</h2>
+        {kept && (
+          <p className="muted">
+            This is what you wrote last time.{" "}
+            <button
+              type="button"
+              className="why"
+              onClick={() => {
+                setFields(EMPTY);
+                setKept(false);
+              }}
+            >
+              Begin with an empty card
+            </button>
+          </p>
+        )}
         {running && (
           <p className="muted">
             The card is running, and its worker has read it. Only its priority and attempts can be changed; a comment
@@ -87,7 +152,7 @@ export function CardForm({
                 required
                 maxLength={200}
                 value={title}
-                onChange={(event) => setTitle(event.target.value)}
+                onChange={(event) => set({ title: event.target.value })}
                 autoFocus
               />
             </label>
@@ -98,13 +163,13 @@ export function CardForm({
                 rows={7}
                 value={body}
                 placeholder="Markdown. The worker reads this and all comments."
-                onChange={(event) => setBody(event.target.value)}
+                onChange={(event) => set({ body: event.target.value })}
               />
             </label>
             <div className="pair">
               <label>
                 Profile
-                <select className="input" value={profile} onChange={(event) => setProfile(event.target.value)}>
+                <select className="input" value={profile} onChange={(event) => set({ profile: event.target.value })}>
                   {!known?.profile && <option value="">None: it is not started</option>}
                   {profiles.map((one) => (
                     <option key={one.name} value={one.name}>
@@ -119,7 +184,7 @@ export function CardForm({
                   className="input mono"
                   value={workspace}
                   list="workspaces"
-                  onChange={(event) => setWorkspace(event.target.value)}
+                  onChange={(event) => set({ workspace: event.target.value })}
                 />
                 <datalist id="workspaces">
                   <option value="scratch" />
@@ -139,13 +204,17 @@ export function CardForm({
               min={-1000}
               max={1000}
               value={priority}
-              onChange={(event) => setPriority(event.target.value)}
+              onChange={(event) => set({ priority: event.target.value })}
             />
           </label>
           {!running && (
             <label>
               After a block or a crash
-              <select className="input" value={resume} onChange={(event) => setResume(event.target.value as Resume)}>
+              <select
+                className="input"
+                value={resume}
+                onChange={(event) => set({ resume: event.target.value as Resume })}
+              >
                 {!detail?.resume && <option value="">As in its profile</option>}
                 <option value="auto">Continue if possible (auto)</option>
                 <option value="resume">Always continue (resume)</option>
@@ -163,25 +232,17 @@ export function CardForm({
               required={detail?.max_attempts != null}
               placeholder="default of the board"
               value={attempts}
-              onChange={(event) => setAttempts(event.target.value)}
+              onChange={(event) => set({ attempts: event.target.value })}
             />
           </label>
         </div>
         {!known && (
           <label className="row">
-            <input type="checkbox" checked={triage} onChange={(event) => setTriage(event.target.checked)} />
+            <input type="checkbox" checked={triage} onChange={(event) => set({ triage: event.target.checked })} />
             Triage first: it is not started until somebody moves it
           </label>
         )}
-        <div className="acts">
-          <button type="button" className="btn" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="btn primary" disabled={busy || (!running && !title.trim())}>
-            {known ? "Save" : "Add card"}
-          </button>
-        </div>
       </form>
-    </dialog>
+    </Dialog>
   );
 }

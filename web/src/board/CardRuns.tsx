@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import type { CardComment, CardDetail, RunView } from "../api/types.gen";
 import { byWhom, count, dollars } from "../text";
 import { Chip } from "../ui/Chip";
+import { MarkdownText } from "../ui/MarkdownText";
 import { runState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
 
@@ -29,7 +30,7 @@ export function Activity({ detail }: { readonly detail: CardDetail }): ReactNode
         <span className="knot you" />
         <b>{byWhom(card.created_by) === "you" ? "You" : card.created_by}</b>{" "}
         <span className="note-by">
-          wrote it down <Time at={card.created_at} />
+          created it <Time at={card.created_at} />
         </span>
       </li>
       {all.map((one) => (
@@ -60,7 +61,9 @@ function Step({ one }: { readonly one: Happening }): ReactNode {
         <span className="note-by">
           <Time at={at} />
         </span>
-        <p className="words">{text}</p>
+        <div className="words">
+          <MarkdownText text={text} live={false} />
+        </div>
       </li>
     );
   }
@@ -97,14 +100,18 @@ function Step({ one }: { readonly one: Happening }): ReactNode {
           <Time at={one.at} />
         </span>
       </span>
-      <p className="words muted">{ending(run)}</p>
+      <div className="words muted">
+        <MarkdownText text={ending(run)} live={false} />
+      </div>
     </li>
   );
 }
 
 const began = (run: RunView): string => (run.resumes > 0 ? `goes on with run ${run.resumes}` : "a session of its own");
+/** The state says so already. */
+const BLOCKED = /^blocked \([\w ]+\): /;
 const ending = (run: RunView): string =>
-  [run.failure.replaceAll("_", " "), run.reason].filter(Boolean).join(": ") +
+  [run.failure.replaceAll("_", " "), run.reason.replace(BLOCKED, "")].filter(Boolean).join(": ") +
   (run.outcome === "failed" && !run.counts ? " (no attempt is used up)" : "");
 
 function Transcript({ run }: { readonly run: RunView }): ReactNode {
@@ -135,7 +142,7 @@ export function Runs({ detail }: { readonly detail: CardDetail }): ReactNode {
           </div>
           <p className="muted">{[began(run), run.profile, run.workspace].filter(Boolean).join(" · ")}</p>
           {run.fresh_because && <p className="reason waiting">Started fresh: {run.fresh_because}</p>}
-          {run.outcome && <p>{ending(run)}</p>}
+          {run.outcome && <MarkdownText text={ending(run)} live={false} />}
           <p className="note-by">
             <Time at={run.started_at} /> · <Since at={run.started_at} until={run.finished_at} /> ·{" "}
             {count(run.input_tokens + run.output_tokens)} tokens ·{" "}

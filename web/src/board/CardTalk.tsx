@@ -6,6 +6,7 @@ import { drop, load, save } from "../api/storage";
 import type { CardDetail, CardView } from "../api/types.gen";
 import { plural } from "../text";
 import { Icon } from "../ui/Icon";
+import { MarkdownText } from "../ui/MarkdownText";
 import { Since, Time } from "../ui/Time";
 import { toastError } from "../ui/toasts";
 import { Why } from "../ui/Why";
@@ -61,7 +62,9 @@ export function Unblock({ detail }: { readonly detail: CardDetail }): ReactNode 
         <span className="grow" />
         <Why of="card" id={card.id} />
       </div>
-      <blockquote>{card.reason}</blockquote>
+      <blockquote>
+        <MarkdownText text={card.reason} live={false} />
+      </blockquote>
       <textarea
         className="input"
         rows={3}
@@ -70,7 +73,7 @@ export function Unblock({ detail }: { readonly detail: CardDetail }): ReactNode 
         value={text}
         onChange={(event) => setText(event.target.value)}
       />
-      <div className="row acts">
+      <div className="row acts" data-keep-clear>
         <button type="button" className="btn primary" disabled={busy} onClick={() => go(false)}>
           <Icon name="play" />
           Unblock and continue

@@ -16,13 +16,16 @@ import {
   useSensor,
   useSensors,
 } from "@dnd-kit/core";
-import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import { load, save } from "../api/storage";
 import type { BoardView, CardView } from "../api/types.gen";
 import { COLUMNS, type Column } from "../log/cards";
-import { plural } from "../text";
-import { useMeasured } from "../ui/window";
-import { CardFace } from "./CardFace";
+import { cardLabel, plural } from "../text";
+import { Confirm } from "../ui/Confirm";
+import { Menu } from "../ui/Menu";
+import { useVirtualRows } from "../ui/VirtualList";
+import { CardFace, type FaceProps } from "./CardFace";
+import { useKeptFocus } from "./focus";
 import { WORDS } from "./moves";
 
 const GUESS = 96;
@@ -37,6 +40,7 @@ interface Shared {
   readonly now: number;
   readonly selected: string;
   readonly to: (card: CardView) => string;
+  readonly menu: (card: CardView) => ReactNode;
 }
 
 interface Props extends Shared {
@@ -44,15 +48,40 @@ interface Props extends Shared {
   readonly onMove: (card: CardView, to: Column) => void;
   /** On a phone one at a time. */
   readonly only: Column | null;
-  readonly menu: (card: CardView) => ReactNode;
 }
 
-export function Columns({ columns, onMove, only, menu, ...shared }: Props): ReactNode {
+type Shut = Readonly<Partial<Record<Column, boolean>>>;
+/** How many cards a column should have at most, as somebody set it in this browser. */
+type ColumnLimits = Readonly<Partial<Record<Column, number>>>;
+/** Brings a card of a column into view. */
+type Seekers = Map<Column, (id: string) => void>;
+
+export function Columns({ columns, onMove, only, ...shared }: Props): ReactNode {
   const [lifted, setLifted] = useState<CardView | null>(null);
-  const [shut, setShut] = useState<Readonly<Partial<Record<Column, boolean>>>>(() => load("board.shut", {}));
+  const [shut, setShut] = useState<Shut>(() => load("board.shut", {}));
+  const limitsName = `board.limits.${shared.board?.id ?? ""}`;
+  const [limits, setLimits] = useState<ColumnLimits>(() => load(limitsName, {}));
   const row = useRef<HTMLDivElement>(null);
   const width = useWidth(row, only === null);
-  const closed = useMemo(() => folded(columns, shut, width), [columns, shut, width]);
+  const holder = useMemo(
+    () => COLUMNS.find((column) => columns.get(column)?.some((card) => card.id === shared.selected)) ?? null,
+    [columns, shared.selected],
+  );
+  const closed = useMemo(() => folded(columns, shut, width, holder), [columns, shut, width, holder]);
+  const seekers = useRef<Seekers>(new Map());
+  const seek = useRef((_: string): void => undefined);
+  seek.current = (id) => {
+    const column = COLUMNS.find((one) => columns.get(one)?.some((card) => card.id === id));
+    if (column && closed.has(column)) row.current?.querySelector<HTMLElement>(`[data-column="${column}"]`)?.focus();
+    else if (column) seekers.current.get(column)?.(id);
+  };
+  useKeptFocus(seek);
+  useEffect(() => {
+    if (!shared.selected) return;
+    seek.current(shared.selected);
+    const card = row.current?.querySelector(`[data-card="${shared.selected}"]`);
+    card?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [shared.selected, width, holder]);
   const sensors = useSensors(
     useSensor(MouseSensor, { activationConstraint: { distance: 6 } }),
     useSensor(TouchSensor, { activationConstraint: { delay: 220, tolerance: 8 } }),
@@ -66,6 +95,12 @@ export function Columns({ columns, onMove, only, menu, ...shared }: Props): Reac
     setShut(next);
     save("board.shut", next);
   };
+  const limit = (column: Column, most: number | null): void => {
+    const { [column]: _, ...others } = limits;
+    const next = most === null ? others : { ...others, [column]: most };
+    setLimits(next);
+    save(limitsName, next);
+  };
   const began = ({ active }: DragStartEvent): void => setLifted((active.data.current as { card: CardView }).card);
   const ended = ({ active, over }: DragEndEvent): void => {
     setLifted(null);
@@ -74,7 +109,7 @@ export function Columns({ columns, onMove, only, menu, ...shared }: Props): Reac
   if (only !== null) {
     return (
       <div className="cols one" onKeyDown={walk}>
-        <Stack column={only} cards={columns.get(only) ?? []} draggable={false} menu={menu} {...shared} />
+        <Stack column={only} cards={columns.get(only) ?? []} draggable={false} seekers={seekers} {...shared} />
       </div>
     );
   }
@@ -104,14 +139,18 @@ export function Columns({ columns, onMove, only, menu, ...shared }: Props): Reac
               key={column}
               column={column}
               cards={cards}
+              limit={limits[column] ?? null}
+              onLimit={(most) => limit(column, most)}
               onShut={() => fold(column, true)}
-              menu={menu}
+              seekers={seekers}
               {...shared}
             />
           );
         })}
       </div>
-      <DragOverlay dropAnimation={null}>{lifted && <CardFace card={lifted} {...shared} selected to="" />}</DragOverlay>
+      <DragOverlay dropAnimation={null}>
+        {lifted && <CardFace card={lifted} board={shared.board} now={shared.now} selected to="" />}
+      </DragOverlay>
     </DndContext>
   );
 }
@@ -127,17 +166,19 @@ function useWidth(row: React.RefObject<HTMLElement | null>, shown: boolean): num
   return width;
 }
 
-/** What was folded by hand, what is empty, and then what one can do without until the rest fits. */
+/** What was folded by hand, what is empty, and then what one can do without until the rest fits; never `kept`. */
 export function folded(
   columns: ReadonlyMap<Column, readonly unknown[]>,
-  shut: Readonly<Partial<Record<Column, boolean>>>,
+  shut: Shut,
   width: number,
+  kept: Column | null = null,
 ): ReadonlySet<Column> {
   const found = new Set(COLUMNS.filter((column) => shut[column] ?? (columns.get(column)?.length ?? 0) === 0));
+  if (kept) found.delete(kept);
   for (const column of SPARE) {
     const taken = found.size * STRIP + (COLUMNS.length - found.size) * OPEN;
     if (width === 0 || taken <= width) break;
-    if (shut[column] === undefined) found.add(column);
+    if (shut[column] === undefined && column !== kept) found.add(column);
   }
   return found;
 }
@@ -172,38 +213,102 @@ function Shut({
 function Pile({
   column,
   cards,
+  limit,
+  onLimit,
   onShut,
-  menu,
+  seekers,
   ...shared
 }: Shared & {
   readonly column: Column;
   readonly cards: readonly CardView[];
+  readonly limit: number | null;
+  readonly onLimit: (most: number | null) => void;
   readonly onShut: () => void;
-  readonly menu: (card: CardView) => ReactNode;
+  readonly seekers: RefObject<Seekers>;
 }): ReactNode {
   const { setNodeRef, isOver } = useDroppable({ id: column });
+  const [asking, setAsking] = useState(false);
+  const over = limit !== null && cards.length > limit;
+  const count = cards.length.toLocaleString("en");
   return (
     <section
       ref={setNodeRef}
       className={`col ${isOver ? "over" : ""}`}
       data-column={column}
-      aria-label={`${WORDS[column]}, ${plural(cards.length, "card")}`}
+      aria-label={`${WORDS[column]}, ${plural(cards.length, "card")}${limit === null ? "" : `, limit ${limit}`}`}
     >
       <header>
         <h2>{WORDS[column]}</h2>
-        <span className="n">{cards.length.toLocaleString("en")}</span>
+        <span className={`n ${over ? "too-many" : ""}`} title={over ? `More than the limit of ${limit}` : undefined}>
+          {limit === null ? count : `${count} / ${limit}`}
+          {over && <span className="sr"> more than its limit</span>}
+        </span>
         <span className="grow" />
-        <button
-          type="button"
+        <Menu
+          name={`Menu of ${WORDS[column]}`}
           className="btn quiet small icon fold-col"
-          aria-label={`Fold ${WORDS[column]}`}
-          onClick={onShut}
-        >
-          –
-        </button>
+          entries={[
+            { word: "Fold", icon: "left", act: onShut },
+            { word: limit === null ? "Set a limit…" : "Change the limit…", icon: "edit", act: () => setAsking(true) },
+            ...(limit === null ? [] : [{ word: "Remove the limit", icon: "close", act: () => onLimit(null) }]),
+          ]}
+        />
       </header>
-      <Stack column={column} cards={cards} draggable menu={menu} {...shared} />
+      <Stack column={column} cards={cards} draggable seekers={seekers} {...shared} />
+      {asking && (
+        <AskLimit
+          column={column}
+          limit={limit}
+          onClose={() => setAsking(false)}
+          onLimit={(most) => {
+            setAsking(false);
+            onLimit(most);
+          }}
+        />
+      )}
     </section>
+  );
+}
+
+function AskLimit({
+  column,
+  limit,
+  onClose,
+  onLimit,
+}: {
+  readonly column: Column;
+  readonly limit: number | null;
+  readonly onClose: () => void;
+  readonly onLimit: (most: number) => void;
+}): ReactNode {
+  const [text, setText] = useState(String(limit ?? 3));
+  const most = Number(text);
+  const fits = Number.isInteger(most) && most > 0;
+  return (
+    <Confirm
+      title={`How many cards should be in ${WORDS[column]}?`}
+      verb="Set the limit"
+      danger={false}
+      disabled={!fits}
+      onNo={onClose}
+      onYes={() => onLimit(most)}
+    >
+      <label className="asks form">
+        At most
+        <input
+          className="input"
+          type="number"
+          min={1}
+          max={9999}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </label>
+      <p className="muted">
+        The column says when it has more. Nothing is refused. The limit is kept in this browser; how many cards run at
+        once is set in config.toml (<code>max_running</code>).
+      </p>
+    </Confirm>
   );
 }
 
@@ -211,51 +316,65 @@ function Stack({
   column,
   cards,
   draggable,
+  seekers,
   menu,
   ...shared
 }: Shared & {
   readonly column: Column;
   readonly cards: readonly CardView[];
   readonly draggable: boolean;
-  readonly menu: (card: CardView) => ReactNode;
+  readonly seekers: RefObject<Seekers>;
 }): ReactNode {
   const box = useRef<HTMLUListElement>(null);
-  const ids = useMemo(() => cards.map((card) => card.id), [cards]);
-  const shown = useMeasured(box, ids, GUESS, GAP);
+  const { rows, above, below, measure, scrollTo } = useVirtualRows({
+    scroller: box,
+    count: cards.length,
+    rowKey: (index) => cards[index]?.id ?? index,
+    estimate: () => GUESS,
+    gap: GAP,
+    overscan: 6,
+  });
+  useEffect(() => {
+    const known = seekers.current;
+    known.set(column, (id) => scrollTo(cards.findIndex((card) => card.id === id)));
+    return () => void known.delete(column);
+  });
   return (
-    <ul
-      className="stack"
-      ref={box}
-      aria-label={`Cards in ${WORDS[column]}`}
-      tabIndex={cards.length > 0 ? -1 : undefined}
-    >
+    <ul className="stack" ref={box} data-cards aria-label={`Cards in ${WORDS[column]}`}>
       {cards.length === 0 && <li className="nothing">Nothing here.</li>}
-      {shown.above > 0 && <li aria-hidden="true" className="flex-none" style={{ height: shown.above }} />}
-      {cards.slice(shown.first, shown.last).map((card) => (
-        <li key={card.id} data-row={card.id}>
-          {draggable ? (
-            <Draggable card={card} {...shared} />
-          ) : (
-            <CardFace
-              card={card}
-              board={shared.board}
-              now={shared.now}
-              selected={shared.selected === card.id}
-              to={shared.to(card)}
-            />
-          )}
-          {!draggable && menu(card)}
-        </li>
-      ))}
-      {shown.below > 0 && <li aria-hidden="true" className="flex-none" style={{ height: shown.below }} />}
+      {above > 0 && <li aria-hidden="true" className="flex-none" style={{ height: above }} />}
+      {rows.map((row) => {
+        const card = cards[row.index];
+        if (card === undefined) return null;
+        const face = {
+          card,
+          board: shared.board,
+          now: shared.now,
+          selected: shared.selected === card.id,
+          to: shared.to(card),
+        };
+        return (
+          <li
+            key={card.id}
+            ref={measure}
+            data-index={row.index}
+            data-card={card.id}
+            style={row.index > 0 ? { marginTop: GAP } : undefined}
+          >
+            {draggable ? <Draggable {...face} /> : <CardFace {...face} />}
+            {menu(card)}
+          </li>
+        );
+      })}
+      {below > 0 && <li aria-hidden="true" className="flex-none" style={{ height: below }} />}
     </ul>
   );
 }
 
-function Draggable({ card, board, now, selected, to }: Shared & { readonly card: CardView }): ReactNode {
+function Draggable(face: FaceProps): ReactNode {
   const { attributes, listeners, setNodeRef, setActivatorNodeRef, isDragging } = useDraggable({
-    id: card.id,
-    data: { card },
+    id: face.card.id,
+    data: { card: face.card },
   });
   return (
     <div
@@ -264,14 +383,7 @@ function Draggable({ card, board, now, selected, to }: Shared & { readonly card:
       aria-describedby={attributes["aria-describedby"]}
       {...listeners}
     >
-      <CardFace
-        card={card}
-        board={board}
-        now={now}
-        selected={selected === card.id}
-        to={to(card)}
-        link={setActivatorNodeRef}
-      />
+      <CardFace {...face} link={setActivatorNodeRef} />
     </div>
   );
 }
@@ -298,8 +410,10 @@ const collide: CollisionDetection = (given) => {
   return nearest === undefined ? [] : [{ id: nearest }];
 };
 
-const name = (of: { readonly data: { readonly current?: Record<string, unknown> | undefined } }): string =>
-  (of.data.current?.card as CardView | undefined)?.title ?? "The card";
+const name = (of: { readonly data: { readonly current?: Record<string, unknown> | undefined } }): string => {
+  const card = of.data.current?.card as CardView | undefined;
+  return card ? `${cardLabel(card.number, card.id)} ${card.title}` : "The card";
+};
 const home = (
   of: { readonly data: { readonly current?: Record<string, unknown> | undefined } },
   over: string | number,
@@ -317,21 +431,27 @@ const announcements: Announcements = {
   onDragCancel: ({ active }) => `${name(active)} was put back.`,
 };
 
-/** Arrows move the focus from card to card, unless one is being carried. */
+/** Arrows, j and k move the focus from card to card, unless one is being carried. */
 function walk(event: KeyboardEvent<HTMLElement>): void {
   const at = event.target as HTMLElement;
-  if (!at.matches("a.t") || event.defaultPrevented || document.querySelector(".lifted")) return;
-  const down = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+  if (!at.matches("[data-title]") || event.defaultPrevented || document.querySelector(".lifted")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const down = DOWN.includes(event.key) ? 1 : UP.includes(event.key) ? -1 : 0;
   const side = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-  if (down === 0 && side === 0) return;
+  const end = event.key === "Home" ? 0 : event.key === "End" ? -1 : null;
+  if (down === 0 && side === 0 && end === null) return;
   event.preventDefault();
   const column = at.closest("[data-column], .one");
-  const cards = (of: Element | null): HTMLElement[] => [...(of?.querySelectorAll<HTMLElement>("a.t") ?? [])];
-  const index = cards(column).indexOf(at);
-  if (down !== 0) return cards(column)[index + down]?.focus();
+  const index = titles(column).indexOf(at);
+  if (end !== null) return titles(column).at(end)?.focus();
+  if (down !== 0) return titles(column)[index + down]?.focus();
   let next = column;
   do next = side > 0 ? (next?.nextElementSibling ?? null) : (next?.previousElementSibling ?? null);
-  while (next !== null && cards(next).length === 0);
-  const there = cards(next);
+  while (next !== null && titles(next).length === 0);
+  const there = titles(next);
   there[Math.min(index, there.length - 1)]?.focus();
 }
+
+const DOWN = ["ArrowDown", "j"];
+const UP = ["ArrowUp", "k"];
+const titles = (of: Element | null): HTMLElement[] => [...(of?.querySelectorAll<HTMLElement>("[data-title]") ?? [])];

@@ -3,8 +3,11 @@ import { type ReactNode, useCallback, useState } from "react";
 import { now } from "../api/clock";
 import { call, newId } from "../api/http";
 import type { CardAccepted, CardView } from "../api/types.gen";
-import type { Column } from "../log/cards";
+import { COLUMNS, type Column } from "../log/cards";
+import { cardLabel } from "../text";
 import { Confirm } from "../ui/Confirm";
+import { MarkdownText } from "../ui/MarkdownText";
+import type { MenuEntry } from "../ui/Menu";
 import { toastError } from "../ui/toasts";
 import { known } from "./queries";
 
@@ -90,6 +93,15 @@ export function useMoves(): Moves {
   return { moving, move, dialog: asking && <Ask {...asking} onAct={act} onClose={() => setAsking(null)} /> };
 }
 
+/** The columns that a card can be moved to, as entries of its menus. */
+export const moveEntries = (card: CardView, moves: Moves): readonly MenuEntry[] =>
+  COLUMNS.filter((column) => column !== card.status && column !== "running").map((column, index) => ({
+    word: `Move to ${WORDS[column]}`,
+    icon: "right",
+    separated: index === 0,
+    act: () => moves.move(card, column),
+  }));
+
 function Ask({
   card,
   to,
@@ -107,7 +119,7 @@ function Ask({
   const path = { id: card.id };
   const said = text.trim();
   const [key] = useState(newId);
-  const name = `“${card.title}”`;
+  const name = `${cardLabel(card.number, card.id)} “${card.title}”`;
   switch (what) {
     case "scheduled":
       return (
@@ -228,7 +240,9 @@ function Ask({
             )
           }
         >
-          <p className="quote">{card.reason}</p>
+          <div className="quote">
+            <MarkdownText text={card.reason} live={false} />
+          </div>
           <div className="asks form">
             <label>
               Your answer (optional)
