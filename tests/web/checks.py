@@ -74,7 +74,7 @@ LAYOUT = """
     const element = texts.currentNode.parentElement;
     if (!text || !element || done.has(element) || element.closest('.sr, script, style, svg, select')) continue;
     done.add(element);
-    if (!seen(element)) continue;
+    if (!seen(element) || getComputedStyle(element).writingMode !== 'horizontal-tb') continue;
     const range = document.createRange();
     range.selectNodeContents(texts.currentNode);
     const whole = range.getBoundingClientRect();

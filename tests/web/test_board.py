@@ -20,7 +20,7 @@ from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
 from tests.web.board import card, column, drag, label, new_board, new_card, over, status
-from tests.web.checks import AXE, check_keyboard, check_layout, layout_faults
+from tests.web.checks import AXE, WIDTHS, check_keyboard, check_layout, set_drawer
 from tests.web.conftest import settled
 from tests.web.seat import Seat
 
@@ -138,6 +138,7 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     page.keyboard.press("j")
     expect(page.get_by_role("link", name="Beside them")).to_be_focused()
     page.keyboard.press("k")
+    page.keyboard.press("Tab")  # to "Why?"
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name=re.compile("^Menu of HF-.* First of all"))).to_be_focused()
     page.keyboard.press("Enter")
@@ -160,6 +161,23 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     page.get_by_role("dialog").get_by_role("button", name="Archive 1 card").press("Enter")
     expect(page.get_by_role("link", name="Beside them")).to_have_count(0)
     expect(page.get_by_role("link", name="First of all")).to_be_focused()  # the one above it
+
+
+def faults_at_widths(seat: Seat, path: str, *, ready: str) -> list[str]:
+    """What is wrong with the layout, also beside the drawer of tasks, which a phone does not have here."""
+    found: list[str] = []
+    for width, height in WIDTHS.items():
+        seat.page.set_viewport_size({"width": width, "height": height})
+        seat.open(path)
+        seat.page.locator(ready).first.wait_for()
+        for is_open in (False, True) if width > PHONE["width"] else ():
+            set_drawer(seat.page, is_open=is_open)
+            found += [f"{path} at {width}, {is_open}: {fault}" for fault in check_layout(seat.page)]
+        if width > PHONE["width"]:
+            set_drawer(seat.page, is_open=False)
+        else:
+            found += [f"{path} at {width}: {fault}" for fault in check_layout(seat.page)]
+    return found
 
 
 def test_what_a_card_asks_made_and_did(visitor: Seat) -> None:
@@ -186,12 +204,10 @@ def test_what_a_card_asks_made_and_did(visitor: Seat) -> None:
     expect(log).to_contain_text(f"Run 1 of card {label(gateway, id)} works here")
     expect(log).to_contain_text("kanban_block")
     assert "needs_input" not in page.locator("body").inner_text()
-    faults = layout_faults(visitor, f"/board/{board}/{label(gateway, id)}", ready=".card-drawer h2")
+    faults = faults_at_widths(visitor, f"/board/{board}/{label(gateway, id)}", ready=".card-drawer h2")
     page.set_viewport_size({"width": 1024, "height": 768})
     expect(page.locator(".card.sel")).to_be_in_viewport(ratio=1)  # the drawer does not hide it
-    visitor.open(f"/board/{board}")
-    page.locator(".card").first.wait_for()
-    faults += layout_faults(visitor, f"/board/{board}", ready=".card") + check_keyboard(page)
+    faults += faults_at_widths(visitor, f"/board/{board}", ready=".card") + check_keyboard(page)
     assert faults == []
 
 

@@ -51,7 +51,7 @@ export const CardFace = memo(function CardFace({
           </span>
         )}
       </span>
-      <Link className="t" href={to} draggable={false} ref={link ?? null} data-title data-target>
+      <Link className="t" href={to} draggable={false} ref={link ?? null} data-title data-row-link data-target>
         {card.title}
       </Link>
       {card.warning && card.status === "running" && (
