@@ -65,7 +65,7 @@ def test_a_call_that_was_heard_or_answered_goes(guest: Seat) -> None:
     expect(calls["Answered"]).to_have_count(0)
     expect(calls["Seen"]).to_be_visible()
     page.locator(".card", has_text="Seen").click()
-    page.wait_for_url(f"**/board/{board}/{ids['Seen']}")
+    page.wait_for_url(f"**/board/{board}/{label(gateway, ids['Seen'])}")
     expect(calls["Seen"]).to_have_count(0)
     guest.until(lambda: status(gateway, ids["Answered"]) == "running", "there is something to stop")
     gateway.command("POST", f"/v1/cards/{ids['Answered']}/stop", {})
