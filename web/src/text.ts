@@ -80,6 +80,10 @@ export function dollars(cost: number): string {
 /** How people name a card (`HF-118`); by its id where an event of an earlier version does not know its number. */
 export const cardLabel = (number: number | undefined, id: string): string => (number ? `HF-${number}` : id);
 
+/** Its page. */
+export const cardPath = (card: { readonly board: string; readonly number: number; readonly id: string }): string =>
+  `/board/${card.board}/${cardLabel(card.number, card.id)}`;
+
 export type Actor = SessionCreated["by"];
 
 /** Who did it, as everybody reads it. */

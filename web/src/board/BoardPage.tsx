@@ -9,7 +9,7 @@ import type { BoardView, CardView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { COLUMNS, type Column, columns } from "../log/cards";
 import { DrawerButton } from "../shell/TasksDrawer";
-import { byWhom, cardLabel, plural } from "../text";
+import { byWhom, cardLabel, cardPath, plural } from "../text";
 import { Confirm } from "../ui/Confirm";
 import { Empty, Loading } from "../ui/Empty";
 import { useMedia, useNow, useTitle } from "../ui/hooks";
@@ -52,13 +52,7 @@ export default function BoardPage({ name, card }: { readonly name: string; reado
 /** `/card/ID`: wherever it stands. */
 export function CardAnywhere({ id }: { readonly id: string }): ReactNode {
   const asked = useCard(id);
-  if (asked.data)
-    return (
-      <Redirect
-        to={`/board/${asked.data.card.board}/${cardLabel(asked.data.card.number, asked.data.card.id)}`}
-        replace
-      />
-    );
+  if (asked.data) return <Redirect to={cardPath(asked.data.card)} replace />;
   return (
     <div className="page">
       <div className="bar">
@@ -120,7 +114,7 @@ function Board({
     // where there is something to see; once, so that nothing moves under a finger
     if (chosen === null && rows.length > 0) setTab(FIRST.find((column) => sorted.get(column)?.length) ?? "ready");
   }, [chosen, rows, sorted]);
-  const to = (one: CardView): string => `/board/${name}/${cardLabel(one.number, one.id)}`;
+  const to = cardPath;
   const open = useCardId(card, rows, !cards.isLoading);
   const shown = rows.find((one) => one.id === open);
   const address = shown && to(shown);

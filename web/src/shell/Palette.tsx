@@ -5,6 +5,7 @@ import { useCardSearch } from "../board/queries";
 import { newSession } from "../chat/newSession";
 import { useSearch, useSessions } from "../chat/queries";
 import { useTasks } from "../tasks/queries";
+import { cardLabel, cardPath } from "../text";
 import { useModal, useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { taskIcon } from "../ui/states";
@@ -54,8 +55,8 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
       key: `card/${card.id}`,
       icon: "card",
       word: card.title,
-      hint: `card, ${card.status}`,
-      act: () => go(`/board/${card.board}/${card.id}`),
+      hint: `${cardLabel(card.number, card.id)}, ${card.status}`,
+      act: () => go(cardPath(card)),
     })),
     ...tasks.map((task) => ({
       key: `task/${task.id}`,

@@ -6,11 +6,11 @@ import { status } from "../api/endpoints";
 import { call } from "../api/http";
 import { notify } from "../api/notify";
 import { queryClient } from "../api/queryClient";
-import type { LogRecord, TaskView } from "../api/types.gen";
+import type { CardView, LogRecord, TaskView } from "../api/types.gen";
 import { applyCardEvent, forgetCards, known } from "../board/queries";
 import { dropSession, refreshSession } from "../chat/queries";
 import { dropTask, refreshTask } from "../tasks/queries";
-import { byWhom, plural } from "../text";
+import { byWhom, cardPath, plural } from "../text";
 import { forget, toast } from "../ui/toasts";
 
 const SOON_MS = 250;
@@ -164,7 +164,7 @@ function handle(record: LogRecord): void {
       break;
     case "CardUnblocked": {
       const row = known(id);
-      if (row) forget(`/board/${row.board}/${id}`);
+      if (row) forget(cardPath(row));
       break;
     }
     case "CardCompleted":
@@ -218,12 +218,11 @@ const hasTask = (session: string): boolean =>
 /** What became of a card, by its title. */
 function ofCard(seq: number, id: string, look: string, what: string, text: string): void {
   const row = known(id);
-  const tell = (title: string, board: string): void =>
-    say(seq, look, `${title} ${what}`, text, `/board/${board}/${id}`);
-  if (row) tell(row.title, row.board);
+  const tell = (card: CardView): void => say(seq, look, `${card.title} ${what}`, text, cardPath(card));
+  if (row) tell(row);
   else
     void call("GET /v1/cards/{id}", { path: { id } }).then(
-      ({ card }) => tell(card.title, card.board),
+      ({ card }) => tell(card),
       () => undefined,
     );
 }
