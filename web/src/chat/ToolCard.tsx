@@ -4,8 +4,9 @@ import { Link } from "wouter";
 import { call as ask } from "../api/http";
 import type { TaskView } from "../api/types.gen";
 import type { CallView } from "../log/model";
-import { spans } from "../tasks/ansi";
 import { duration, plural } from "../text";
+import { AnsiText } from "../ui/AnsiText";
+import { styledLines } from "../ui/ansi";
 import { visible } from "../ui/blocks";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
@@ -196,13 +197,9 @@ function Lines({
   return (
     <div className={styles.output} tabIndex={0} role="group" aria-label={name} dir="ltr">
       {children}
-      {text.split("\n").map((line, index) => (
+      {styledLines(text).map(({ line, style }, index) => (
         <div key={index}>
-          {spans(line).map((span, at) => (
-            <span key={at} className={span.look}>
-              {span.text}
-            </span>
-          ))}
+          <AnsiText text={line} style={style} />
           {line === "" && "\n"}
         </div>
       ))}

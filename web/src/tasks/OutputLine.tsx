@@ -77,18 +77,18 @@ function currentMark({ row, matches, current }: LineProps, marks: number): numbe
 function marked(piece: string, at: number, marks: readonly Mark[], here: number): ReactNode {
   const parts: ReactNode[] = [];
   let from = 0;
-  marks.forEach((mark, index) => {
+  for (const [index, mark] of marks.entries()) {
     const start = Math.max(from, mark.from - at);
     const end = Math.min(piece.length, mark.to - at);
-    if (end <= start || start >= piece.length) return;
+    if (end <= start || start >= piece.length) continue;
     parts.push(
       piece.slice(from, start),
-      <mark key={`${index}-${start}`} className={styles.hit} data-current={index === here || undefined}>
+      <mark key={mark.from} className={styles.hit} data-current={index === here || undefined}>
         {piece.slice(start, end)}
       </mark>,
     );
     from = end;
-  });
+  }
   return parts.length === 0 ? piece : [...parts, piece.slice(from)];
 }
 

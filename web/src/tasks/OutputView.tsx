@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useEffectEvent, useMemo, useRef, useState } from "react";
 import { load, save } from "../api/storage";
 import type { TaskView } from "../api/types.gen";
 import { size } from "../text";
@@ -8,7 +8,7 @@ import { Icon } from "../ui/Icon";
 import { useVirtualRows } from "../ui/VirtualList";
 import { GapBand, LineView } from "./OutputLine";
 import styles from "./OutputView.module.css";
-import { lineNumbers, rowAt } from "./outputRows";
+import { lineNumbers, type OutputRow, rowAt } from "./outputRows";
 import { type Output, useOutput } from "./useOutput";
 import { type OutputSearch, useOutputSearch } from "./useOutputSearch";
 
@@ -69,20 +69,22 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
     void output.show(place);
   };
   const first = search.matches[0]?.offset;
-  useEffect(() => {
+  const showFirst = useEffectEvent((_text: string, offset: number | undefined) => {
     setCurrent(0);
-    if (first !== undefined) reveal(first);
-  }, [first, wanted]);
-  useEffect(() => {
-    if (target === null || output.size === null) return;
-    const index = rowAt(rows, target);
+    if (offset !== undefined) reveal(offset);
+  });
+  useEffect(() => showFirst(wanted, first), [wanted, first]);
+  const scrollToTarget = useEffectEvent((offset: number | null, loaded: readonly OutputRow[]) => {
+    const index = offset === null || output.size === null ? -1 : rowAt(loaded, offset);
     if (index < 0) return;
-    view.scrollTo(index, target === 0 ? "start" : "center");
+    view.scrollTo(index, offset === 0 ? "start" : "center");
     setTarget(null);
-  }, [target, rows]);
-  useEffect(() => {
-    if (follow && rows.length > 0) view.scrollTo(rows.length - 1, "end");
-  }, [follow, rows, wraps]);
+  });
+  useEffect(() => scrollToTarget(target, rows), [target, rows]);
+  const stayAtEnd = useEffectEvent((on: boolean, count: number, _loaded: readonly OutputRow[], _wraps: boolean) => {
+    if (on && count > 0) view.scrollTo(count - 1, "end");
+  });
+  useEffect(() => stayAtEnd(follow, rows.length, rows, wraps), [follow, rows, wraps]);
   useEffect(() => {
     const mark = aiming.current && target === null && scroller.current?.querySelector("mark[data-current]");
     if (!mark) return;
@@ -90,11 +92,12 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
     mark.scrollIntoView({ block: "nearest", inline: "nearest" }); // it may be far to the right
   });
   const [top, bottom] = [view.rows[0]?.index ?? 0, view.rows.at(-1)?.index ?? 0];
-  useEffect(() => {
-    if (rows.length === 0 || target !== null) return;
-    if (top < NEAR && !follow) output.grow("before");
-    if (bottom > rows.length - NEAR) output.grow("after");
-  }, [top, bottom, rows, follow, target]);
+  const loadNear = useEffectEvent((from: number, to: number, loaded: readonly OutputRow[]) => {
+    if (loaded.length === 0 || target !== null) return;
+    if (from < NEAR && !follow) output.grow("before");
+    if (to > loaded.length - NEAR) output.grow("after");
+  });
+  useEffect(() => loadNear(top, bottom, rows), [top, bottom, rows]);
 
   const scrolled = (): void => {
     const box = scroller.current;

@@ -7,6 +7,7 @@ import styles from "./Sparks.module.css";
 const MOST = 36;
 
 interface Measured {
+  readonly at: number;
   readonly cpu: number;
   readonly memory: number;
   /** Bytes written so far. */
@@ -19,7 +20,7 @@ export function Sparks({ task, at }: { readonly task: TaskView; readonly at: num
   const { cpu, memory, output_bytes: output } = task;
   useEffect(() => {
     if (cpu === null || memory === null) return;
-    setSeen((before) => [...before.slice(1 - MOST), { cpu, memory, output }]);
+    setSeen((before) => [...before.slice(1 - MOST), { at, cpu, memory, output }]);
   }, [cpu, memory, output, at]);
   const last = seen.at(-1);
   if (!last) return null;
@@ -60,7 +61,15 @@ function Spark({
       <svg className={styles.bars} viewBox={`0 0 ${MOST * 4} 16`} preserveAspectRatio="none" aria-hidden="true">
         {values.map((value, index) => {
           const height = Math.max(value > 0 ? 1 : 0.5, (value / most) * 16);
-          return <rect key={index} x={(MOST - values.length + index) * 4} y={16 - height} width="3" height={height} />;
+          return (
+            <rect
+              key={MOST - values.length + index}
+              x={(MOST - values.length + index) * 4}
+              y={16 - height}
+              width="3"
+              height={height}
+            />
+          );
         })}
       </svg>
       <span className={styles.now}>{now}</span>

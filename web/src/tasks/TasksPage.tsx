@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { type KeyboardEvent, type ReactNode, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { call } from "../api/http";
 import { type Known, knownValue } from "../api/known";
 import type { OutputHit, Overview, TaskView } from "../api/types.gen";
@@ -42,14 +42,20 @@ export default function TasksPage(): ReactNode {
   useTitle("Tasks");
   const filtered = state !== "" || kind !== "" || wanted !== "";
   const selected = tasks.rows.filter((task) => chosen.has(task.id));
-  const key = (event: KeyboardEvent): void => {
-    if (event.key !== "Escape" || chosen.size === 0 || event.defaultPrevented) return;
-    event.preventDefault();
-    event.stopPropagation();
-    setChosen(new Set());
-  };
+  const chosenCount = chosen.size;
+  useEffect(() => {
+    if (chosenCount === 0) return;
+    const key = (event: KeyboardEvent): void => {
+      if (event.key !== "Escape" || document.querySelector("[role=menu], [role=dialog]")) return; // one Esc, one thing
+      event.preventDefault();
+      event.stopPropagation();
+      setChosen(new Set());
+    };
+    document.addEventListener("keydown", key, true);
+    return () => document.removeEventListener("keydown", key, true);
+  }, [chosenCount]);
   return (
-    <div className="page" onKeyDown={key}>
+    <div className="page">
       <div className="bar">
         <h1>Tasks</h1>
         <span className={`faint ${styles.totals}`}>

@@ -1,5 +1,5 @@
 /** All places of a text in an output, found by the gateway, page after page. The first one comes first. */
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { call } from "../api/http";
 import type { Gap } from "./outputRows";
 
@@ -14,6 +14,7 @@ export interface Match {
 }
 
 export interface OutputSearch {
+  readonly task: string;
   /** What was searched for. */
   readonly text: string;
   readonly matches: readonly Match[];
@@ -29,6 +30,7 @@ export interface OutputSearch {
 }
 
 const IDLE: OutputSearch = {
+  task: "",
   text: "",
   matches: [],
   state: "idle",
@@ -48,15 +50,16 @@ export function useOutputSearch(
   const [found, setFound] = useState(IDLE);
   const [most, setMost] = useState(MOST);
   const latest = useRef(IDLE);
-  const tell = (next: OutputSearch): void => {
+  const tell = useCallback((next: OutputSearch): void => {
     latest.current = next;
     setFound(next);
-  };
+  }, []);
   useEffect(() => {
-    tell({ ...IDLE, text });
+    tell({ ...IDLE, task, text });
     setMost(MOST);
-  }, [task, text]);
-  const behind = found.text !== text || size > found.searched || found.state === "idle";
+  }, [tell, task, text]);
+  const same = found.task === task && found.text === text;
+  const behind = !same || size > found.searched || found.state === "idle";
   useEffect(() => {
     if (text === "" || !behind) return;
     const leave = new AbortController();
@@ -71,6 +74,7 @@ export function useOutputSearch(
           signal: leave.signal,
         });
         tell({
+          task,
           text,
           matches: page.matches.length > 0 ? [...before.matches, ...page.matches] : before.matches,
           state: page.more ? "searching" : "complete",
@@ -96,7 +100,7 @@ export function useOutputSearch(
       clearTimeout(timer);
       leave.abort();
     };
-  }, [task, text, behind, most]);
-  const shown = found.text === text ? found : IDLE; // not what was found of the text before
+  }, [tell, task, text, behind, most]);
+  const shown = same ? found : IDLE; // not what was found of the text before
   return { ...shown, goOn: () => setMost((before) => (found.state === "many" ? before + MOST : before)) };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hasOverwritten, PLAIN, parseAnsi, plainText, type TextStyle, TRUE } from "./ansi";
+import { hasOverwritten, PLAIN, parseAnsi, plainText, styledLines, type TextStyle, TRUE } from "./ansi";
 import { coloursOf, contrast, readable } from "./contrast";
 
 const ESC = "\u001b";
@@ -32,6 +32,7 @@ describe("colours of a terminal", () => {
   });
   it("go on in the next line", () => {
     const { style } = parseAnsi(`${ESC}[1m${ESC}[31ma`);
+    expect(styledLines(`${ESC}[32ma\nb${ESC}[0m\nc`).map((one) => one.style.colour)).toEqual([null, 2, null]);
     expect(parseAnsi("b", style).spans).toEqual([{ text: "b", style: { ...PLAIN, bold: true, colour: 1 } }]);
   });
   it("show what was written last", () => {

@@ -70,6 +70,16 @@ export function parseAnsi(line: string, from: TextStyle = PLAIN): { spans: reado
   return { spans, style };
 }
 
+/** The lines of a text, each with the style that is on where it begins. */
+export function styledLines(text: string): readonly { readonly line: string; readonly style: TextStyle }[] {
+  let style = PLAIN;
+  return text.split("\n").map((line) => {
+    const begins = style;
+    if (line.includes("\u001b")) style = parseAnsi(line, style).style;
+    return { line, style: begins };
+  });
+}
+
 export const plainText = (line: string): string =>
   parseAnsi(line)
     .spans.map((span) => span.text)
