@@ -58,7 +58,7 @@ def test_a_request_to_the_model_and_a_second_attempt() -> None:
     book.resume(after_ms=5_000)
     book.ask()
     assert told(book)[:2] == [
-        ("ModelRequested", "Turn 1 has been waiting for model m for 1 min 5 s (step 1, attempt 2)."),
+        ("ModelRequested", "Turn 1 has been waiting for model m for 1 min 5 s (step 1, request 2)."),
         ("TurnResumed", "It was resumed 1 min 5 s ago after 5 s away: the gateway was killed or crashed."),
     ]
 
