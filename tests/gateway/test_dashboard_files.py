@@ -55,14 +55,17 @@ def test_unknown_page_is_the_shell_for_a_browser_and_json_for_a_client(root: Pat
     files = DashboardFiles(root)
     page = ask(files, path, accept="text/html,*/*;q=0.8")
     assert (page.status_code, page.body) == (404, INDEX)
-    assert is_public(path)
+    assert not is_public(path)  # without a credential only a browser gets it (`guard.py`)
     client = ask(files, path, accept="application/json")
     assert client.status_code == 404 and b"not_found" in bytes(client.body)
 
 
 def test_page_for_chats_is_served_and_routes_keep_their_methods(gateway: GatewayProcess) -> None:
     html = {"accept": "text/html"}
-    assert httpx.get(gateway.url + "/chats", headers=html).headers["content-type"].startswith("text/html")
+    for path, status in (("/chats", 200), ("/nothing-here", 404)):
+        page = httpx.get(gateway.url + path, headers=html)  # without a credential
+        assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (status, "text/html")
+    assert httpx.get(gateway.url + "/nothing-here").status_code == 401
     assert gateway.request("GET", "/v1/answers").status_code == 405
     assert gateway.request("GET", "/v1/nothing").status_code == 404
     assert gateway.request("GET", "/v1/nothing", headers=html).json()["error"]["code"] == "not_found"

@@ -47,7 +47,10 @@ def test_a_browser_that_signs_in_again_is_the_same_device(own: GatewayProcess) -
     with browser.socket() as socket:
         socket.recv(PATIENCE)
         answer = come_again(own, browser)
-        assert answer.status_code == 202 and answer.json() == {"device": browser.id, "name": "the same"}
+        assert answer.status_code == 202 and answer.json() == {
+            "device": browser.id,
+            "name": "A browser",
+        }  # as it was named first
         browser.cookie = answer.headers["set-cookie"].partition(";")[0]
         own.create()
         assert "SessionCreated" in str(socket.recv(PATIENCE))  # another tab of it goes on

@@ -1,4 +1,4 @@
-"""Pictures of the main pages in light, dark and on a phone, from a gateway with a little story in it.
+"""Pictures of the main pages at three widths in two themes, from a gateway with a little story in it.
 
 python -m tests.web.screenshots [DIRECTORY]     all of them, by default into .screenshots; the README's into docs too
 """
@@ -20,6 +20,7 @@ from tests.web.seat import CHROMIUM, Seat
 SHOWN = ("away-light", "chat-dark", "home-light", "task-dark", "away-phone-light", "card-light")
 DOCS = Path(__file__).parents[2] / "docs" / "screenshots"
 DESK = {"width": 1440, "height": 900}
+MIDDLE = {"width": 1024, "height": 768}
 PHONE = {"width": 390, "height": 844}
 FINDING = """say `c41f9e2` reads promotions **once per line item**: 39 queries for a median cart.
 say | version | p95 | queries |
@@ -163,6 +164,8 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
     looks = [
         ("light", DESK, "light"),
         ("dark", DESK, "dark"),
+        ("1024-light", MIDDLE, "light"),
+        ("1024-dark", MIDDLE, "dark"),
         ("phone-light", PHONE, "light"),
         ("phone-dark", PHONE, "dark"),
     ]

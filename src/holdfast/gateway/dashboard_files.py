@@ -26,6 +26,7 @@ PAGE = r"(?!(?:v1|healthz|metrics|assets|icons)(?:/|\Z))[A-Za-z][A-Za-z0-9_-]*(?
 """The path of a page without its first slash, also of one that does not exist: the dashboard says so."""
 PAGE_PATH = re.compile(rf"/(?:{PAGE})?\Z")
 FILE = re.compile(r"/[A-Za-z0-9][A-Za-z0-9._-]*\.(?:webmanifest|js|png|svg|ico|txt)\Z")
+HTML = "text/html"
 FOR_EVER = "public, max-age=31536000, immutable"
 ASK_AGAIN = "no-cache"
 GZIP = re.compile(r"(?:^|[,\s])gzip\s*(?:,|$|;\s*q=(?:1|0\.0*[1-9]))", re.IGNORECASE)
@@ -39,13 +40,18 @@ NOT_BUILT = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Hold
 
 
 def is_page(path: str) -> bool:
-    """Return whether it is the path of a page."""
+    """Return whether it is the path of a page, also of one that does not exist."""
     return PAGE_PATH.match(path) is not None
+
+
+def is_known_page(path: str) -> bool:
+    """Return whether it is the path of a page that exists."""
+    return is_page(path) and path[1:].partition("/")[0] in PAGES
 
 
 def is_public(path: str) -> bool:
     """Return whether it is the path of a page or of a file that pages load."""
-    return is_page(path) or path[1:].partition("/")[0] in FOLDERS or FILE.match(path) is not None
+    return is_known_page(path) or path[1:].partition("/")[0] in FOLDERS or FILE.match(path) is not None
 
 
 @dataclass(slots=True)
@@ -93,9 +99,9 @@ class DashboardFiles:
         """Return the file at this path; for every page, index.html."""
         self.refresh()
         path = str(request.scope["path"])
-        known = not is_page(path) or path[1:].partition("/")[0] in PAGES
-        if not known and "text/html" not in request.headers.get("accept", ""):
-            return _missing("There is no such page, and no such route.", hint="GET /v1/openapi.json lists the routes.")
+        known = not is_page(path) or is_known_page(path)
+        if not known and HTML not in request.headers.get("accept", ""):
+            return _missing("There is no such route.", hint="GET /v1/openapi.json lists the routes.")
         file = self._files.get("/index.html" if is_page(path) else path)
         if file is not None:
             return _sent(file, request, found=known)

@@ -69,6 +69,16 @@ def is_public(path: str) -> bool:
     return path in PUBLIC or dashboard_files.is_public(path)
 
 
+def _wants_page(scope: Scope) -> bool:
+    """Return whether a browser asks for a page, which may not exist: the dashboard says so, or asks for a sign-in."""
+    accepted = [value for name, value in scope["headers"] if name == b"accept"]
+    return (
+        scope["method"] in READING
+        and dashboard_files.is_page(scope["path"])
+        and any(dashboard_files.HTML.encode() in value for value in accepted)
+    )
+
+
 class Guard:
     """Checks requests against the origins of this gateway, the owner's token and the devices."""
 
@@ -99,7 +109,7 @@ class Guard:
             return Refusal(403, "forbidden", "Requests from other sites are refused.")
         found = self._credential(headers, origin)
         upgrade = scope["type"] == "websocket"
-        if isinstance(found, Refusal) and not upgrade and is_public(scope["path"]):
+        if isinstance(found, Refusal) and not upgrade and (is_public(scope["path"]) or _wants_page(scope)):
             found = ANYBODY
         by_page = isinstance(found, Visitor) and (found.device or scope["path"] == LOGIN)
         if by_page and not pages and (upgrade or scope["method"] not in READING):

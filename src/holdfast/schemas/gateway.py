@@ -232,12 +232,20 @@ class SettingsView(msgspec.Struct, frozen=True, kw_only=True):
     """Of `config.toml` on the machine of the gateway."""
     default_profile: str
     """What is written there; empty if the gateway chooses."""
-    session_reset: ResetChoice
+    session_reset: ResetView
     retention: RetentionChoice
 
 
-class ResetChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ResetView(msgspec.Struct, frozen=True, kw_only=True):
     """`[session_reset]`: when a session begins a new chapter."""
+
+    mode: str
+    idle_minutes: int
+    at_hour: int
+
+
+class ResetChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The values of `[session_reset]` that can be set."""
 
     mode: Literal["none", "idle", "daily", "both"]
     idle_minutes: Annotated[int, msgspec.Meta(ge=1, le=10**7)]

@@ -50,7 +50,8 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     chapter: int
     unread: int = 0
     """Finished answers that this device has not read; 0 for the bearer token."""
-    kind: SessionKind = "mine"
+    kind: str = "mine"
+    """One of `SessionKind`."""
 
 
 class SessionPage(msgspec.Struct, frozen=True):

@@ -1049,6 +1049,12 @@ export interface ResetSession {
   readonly note?: boolean;
 }
 
+export interface ResetView {
+  readonly mode: string;
+  readonly idle_minutes: number;
+  readonly at_hour: number;
+}
+
 export interface Restart {
   readonly env?: Record<string, string>;
 }
@@ -1343,7 +1349,7 @@ export interface SessionView {
   readonly pinned: boolean;
   readonly chapter: number;
   readonly unread?: number;
-  readonly kind?: "background" | "mine" | "worker";
+  readonly kind?: string;
 }
 
 export interface SetResetPolicy {
@@ -1355,7 +1361,7 @@ export interface SetResetPolicy {
 export interface SettingsView {
   readonly path: string;
   readonly default_profile: string;
-  readonly session_reset: ResetChoice;
+  readonly session_reset: ResetView;
   readonly retention: RetentionChoice;
 }
 

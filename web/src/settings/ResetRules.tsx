@@ -1,6 +1,6 @@
 /** When sessions begin a new chapter by themselves. Profiles and sessions may say otherwise. */
 import type { ReactNode } from "react";
-import type { ResetChoice } from "../api/types.gen";
+import type { ResetChoice, ResetView } from "../api/types.gen";
 import { AsOf, Show } from "../ui/Known";
 import { toastError } from "../ui/toasts";
 import { NumberField } from "./NumberField";
@@ -18,7 +18,10 @@ const MODES: readonly (readonly [ResetChoice["mode"], string])[] = [
 export function ResetRules(): ReactNode {
   const known = useSettings();
   const [saved, save] = useSaved();
-  const change = (session_reset: ResetChoice): void => void save(changeSettings({ session_reset })).catch(toastError);
+  const change = (rules: ResetView): void => {
+    const session_reset = { ...rules, mode: rules.mode as ResetChoice["mode"] };
+    void save(changeSettings({ session_reset })).catch(toastError);
+  };
   return (
     <section className="panel" aria-label="Reset of sessions">
       <header>
@@ -39,7 +42,7 @@ export function ResetRules(): ReactNode {
               <select
                 className="input"
                 value={rules.mode}
-                onChange={(event) => change({ ...rules, mode: event.target.value as ResetChoice["mode"] })}
+                onChange={(event) => change({ ...rules, mode: event.target.value })}
               >
                 {MODES.map(([mode, word]) => (
                   <option key={mode} value={mode}>

@@ -17,7 +17,7 @@ from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import parse_body
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.state import Gateway, gateway_of
-from holdfast.schemas.gateway import EditSettings, ResetChoice, RetentionChoice, SettingsView
+from holdfast.schemas.gateway import EditSettings, ResetView, RetentionChoice, SettingsView
 
 routes = Routes("settings")
 
@@ -61,7 +61,7 @@ def _shown(gateway: Gateway) -> SettingsView:
     return SettingsView(
         path=str(gateway.profiles.path),
         default_profile=settings.default_profile or "",
-        session_reset=ResetChoice(
+        session_reset=ResetView(
             mode=reset.mode or usual.mode,
             idle_minutes=reset.idle_minutes or usual.idle_ms // 60_000,
             at_hour=usual.at_hour if reset.at_hour is None else reset.at_hour,
