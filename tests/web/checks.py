@@ -154,13 +154,14 @@ def check_keyboard(page: Page) -> list[str]:
     """Tab reaches every control that can be seen, in view and with a visible focus, and comes round."""
     faults: list[str] = []
     page.evaluate(FORGET)
-    first = ""
+    first, ends = "", 0
     for _ in range(STOPS):
         page.keyboard.press("Tab")
         at = page.evaluate(FOCUSED)
-        if at is None:
-            if first:
-                break  # the browser's own controls come next
+        if at is None:  # past the last one: the browser's own controls; the walk may have begun anywhere
+            ends += 1
+            if ends > 1:
+                break
             continue
         if at["id"] == first:
             break

@@ -8,22 +8,20 @@ const pad = (value: number): string => String(value).padStart(2, "0");
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
+/** How long something took: with tenths while they matter. */
 export function duration(ms: number): string {
   if (ms < 50) return "< 0.1 s";
-  if (ms < 10_000) return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return minutes < 10 && seconds % 60 ? `${minutes} min ${pad(seconds % 60)} s` : `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 24) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
-  return hours % 24 ? `${Math.floor(hours / 24)} d ${hours % 24} h` : `${Math.floor(hours / 24)} d`;
+  return ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : elapsed(ms);
 }
 
-/** How long something goes on: whole seconds, so that the number does not jitter. */
+/** How long something goes on, in its two largest units and whole seconds; the gateway writes the same. */
 export function elapsed(ms: number): string {
-  const whole = Math.floor(Math.max(0, ms) / 1000) * 1000;
-  return whole < 10_000 ? `${whole / 1000} s` : duration(whole);
+  const seconds = Math.floor(Math.max(0, ms) / 1000);
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  if (seconds < 60) return `${seconds} s`;
+  if (minutes < 60) return minutes < 10 ? `${minutes} min ${seconds % 60} s` : `${minutes} min`;
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }
 
 export function midnight(now: number): number {
@@ -119,7 +117,7 @@ export function coming(at: number, now: number = theirNow()): string {
 }
 
 /** How old something is, by the minute: a board is looked at for hours. */
-export const age = (ms: number): string => (ms < 60_000 ? "< 1 min" : duration(Math.floor(ms / 60_000) * 60_000));
+export const age = (ms: number): string => (ms < 60_000 ? "< 1 min" : elapsed(ms).replace(/ min \d+ s$/, " min"));
 
 /** "stopped by web" as the person reads it who did that. */
 export const stoppedBy = (reason: string): string =>

@@ -2,7 +2,7 @@
 
 import { now } from "../api/clock";
 import type { NoticeItem, ResetPolicy, ResetPostponed, SummaryItem } from "../api/types.gen";
-import { type Actor, actorWords, coming, moment } from "../text";
+import { type Actor, actorWords, coming, elapsed, moment } from "../text";
 import { SENTENCES } from "./sentences.gen";
 
 type Clock = (at: number) => string;
@@ -47,21 +47,11 @@ const FORMATS: Readonly<Record<string, (value: never) => string>> = {
   "": (value: string | number | Actor) => (typeof value === "object" ? actorWords(value) : String(value)),
   clause,
   count: (value: number) => value.toLocaleString("en"),
-  duration: wholeSeconds,
+  duration: elapsed,
   reasons: (blockers: ResetPostponed["blockers"]) => blockers.map((blocker) => clause(blocker.reason)).join("; "),
   settings: policyWords,
   short: (task: string) => task.slice(0, 8),
 };
-
-/** A duration in its two largest units, as the gateway says it. */
-function wholeSeconds(ms: number): string {
-  const seconds = Math.floor(Math.max(0, ms) / 1000);
-  const minutes = Math.floor(seconds / 60);
-  const hours = Math.floor(minutes / 60);
-  if (seconds < 60) return `${seconds} s`;
-  if (minutes < 60) return minutes < 10 ? `${minutes} min ${seconds % 60} s` : `${minutes} min`;
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
-}
 
 export function policyWords(policy: ResetPolicy): string {
   const given = Object.entries(policy).filter(([, value]) => value !== null && value !== undefined);

@@ -15,7 +15,7 @@ import styles from "./settings.module.css";
 const FIELDS: readonly (readonly [keyof RetentionChoice, string, string])[] = [
   ["tasks_days", "Delete ended tasks after days", "0 keeps them."],
   ["tasks_count", "Keep at most this many ended tasks", "The oldest go first; 0 is no limit."],
-  ["tasks_megabytes", "Keep at most this much output, in MB", "The oldest go first; 0 is no limit."],
+  ["tasks_megabytes", "Keep at most this much output, in MiB", "The oldest go first; 0 is no limit."],
   ["sessions_archive_days", "Archive sessions after days without use", "0 never does."],
   ["sessions_delete_days", "Delete archived sessions after days", "0 keeps them."],
 ];

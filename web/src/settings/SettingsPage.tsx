@@ -35,6 +35,7 @@ export default function Settings(): ReactNode {
   const { section = "devices" } = useParams();
   const sections = useRef<HTMLElement>(null);
   useTitle("Settings");
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another section is current then
   useEffect(() => {
     sections.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" }); // on a phone they are a row
   }, [section]);

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { login } from "../api/endpoints";
 import { Refused } from "../api/http";
 import { useTitle } from "../ui/hooks";
@@ -8,6 +8,8 @@ export function SignIn({ problem, onDone }: { readonly problem: string; readonly
   const [code, setCode] = useState("");
   const [said, setSaid] = useState(problem);
   const [busy, setBusy] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
   useTitle("Sign in");
   const send = async (): Promise<void> => {
     setBusy(true);
@@ -49,7 +51,7 @@ export function SignIn({ problem, onDone }: { readonly problem: string; readonly
             onChange={(event) => setCode(event.target.value)}
             autoComplete="one-time-code"
             spellCheck={false}
-            autoFocus
+            ref={field}
           />
         </label>
         <button type="submit" className="btn primary" disabled={busy || !code.trim()}>

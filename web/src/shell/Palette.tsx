@@ -1,15 +1,18 @@
 /** Ctrl K: find or do anything. */
-import { type KeyboardEvent, type ReactNode, useState } from "react";
+import { Autocomplete } from "@base-ui/react/autocomplete";
+import { Dialog } from "@base-ui/react/dialog";
+import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 import { useCardSearch } from "../board/queries";
 import { newSession } from "../chat/newSession";
 import { useSearch, useSessions } from "../chat/queries";
 import { useTasks } from "../tasks/queries";
 import { cardLabel, cardPath } from "../text";
-import { useModal, useSettled } from "../ui/hooks";
+import { useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { taskIcon } from "../ui/states";
 import { overlay } from "./overlay";
+import styles from "./Palette.module.css";
 import { toggleDrawer } from "./TasksDrawer";
 import { setTheme, switchTheme } from "./theme";
 
@@ -24,9 +27,7 @@ interface Offer {
 const MOST = 12;
 
 export function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
-  const dialog = useModal();
   const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
   const [, go] = useLocation();
   const wanted = text.trim().toLowerCase();
   const asked = useSettled(wanted);
@@ -74,70 +75,57 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
     act: () => go(`/s/${hit.session}#${hit.version}`),
   }));
   const shown = [...offers.slice(0, MOST), ...hits].slice(0, MOST + 4);
-  const choose = (offer: Offer | undefined): void => {
-    if (!offer) return;
-    onClose();
-    offer.act();
-  };
-  const key = (event: KeyboardEvent): void => {
-    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (step !== 0) {
-      event.preventDefault();
-      setAt((at + step + shown.length) % Math.max(1, shown.length));
-    } else if (event.key === "Escape") {
-      event.preventDefault(); // a search field would only be emptied by it
-      onClose();
-    } else if (event.key === "Enter") {
-      event.preventDefault();
-      choose(shown[at]);
-    }
-  };
   return (
-    <dialog
-      ref={dialog}
-      aria-label="Find or do anything"
-      className="palette"
-      onClose={onClose}
-      onKeyDown={key}
-      onClick={(event) => {
-        if (event.target === dialog.current) onClose();
-      }}
-    >
-      <div className="field">
-        <Icon name="search" />
-        <input
-          type="search"
-          role="combobox"
-          aria-expanded="true"
-          aria-controls="offers"
-          aria-activedescendant={`offer-${at}`}
-          aria-label="Find or do anything"
-          placeholder="Find or do anything"
-          autoFocus
-          value={text}
-          onChange={(event) => {
-            setText(event.target.value);
-            setAt(0);
-          }}
-        />
-      </div>
-      <ul role="listbox" id="offers" aria-label="What there is">
-        {shown.map((offer, index) => (
-          <li
-            key={offer.key}
-            id={`offer-${index}`}
-            role="option"
-            aria-selected={index === at}
-            onClick={() => choose(offer)}
-            onPointerMove={() => setAt(index)}
+    <Dialog.Root open onOpenChange={(open) => open || onClose()}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className={styles.backdrop} />
+        <Dialog.Popup className={styles.popup} aria-label="Find or do anything">
+          <Autocomplete.Root
+            open
+            inline
+            items={shown}
+            mode="none"
+            autoHighlight="always"
+            keepHighlight
+            value={text}
+            onValueChange={(value, { reason }) => {
+              if (reason !== "item-press") setText(value);
+            }}
+            itemToStringValue={(offer: Offer) => offer.word}
           >
-            <Icon name={offer.icon} />
-            <span className="cut grow">{offer.word}</span>
-            <span className="faint cut">{offer.hint}</span>
-          </li>
-        ))}
-        {shown.length === 0 && <li className="muted">Nothing found.</li>}
-      </ul>
-    </dialog>
+            <div className="field">
+              <Icon name="search" />
+              <Autocomplete.Input
+                aria-label="Find or do anything"
+                placeholder="Find or do anything"
+                onKeyDown={(event) => {
+                  if (event.key !== "Escape") return;
+                  event.preventDefault(); // else the first Esc would only empty the field
+                  onClose();
+                }}
+              />
+            </div>
+            <Autocomplete.Empty className={styles.empty}>Nothing found.</Autocomplete.Empty>
+            <Autocomplete.List className={styles.list} aria-label="What there is">
+              {(offer: Offer) => (
+                <Autocomplete.Item
+                  key={offer.key}
+                  value={offer}
+                  className={styles.offer}
+                  onClick={() => {
+                    onClose();
+                    offer.act();
+                  }}
+                >
+                  <Icon name={offer.icon} />
+                  <span className={styles.word}>{offer.word}</span>
+                  <span className={styles.hint}>{offer.hint}</span>
+                </Autocomplete.Item>
+              )}
+            </Autocomplete.List>
+          </Autocomplete.Root>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
   );
 }

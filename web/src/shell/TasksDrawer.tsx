@@ -16,6 +16,7 @@ import { entryState, STALE, taskIcon, taskState } from "../ui/states";
 import { Since } from "../ui/Time";
 import { toastError } from "../ui/toasts";
 import { useInbox, useOverview } from "./queries";
+import styles from "./TasksDrawer.module.css";
 
 export const drawer = new Store(load("drawer", false));
 
@@ -24,6 +25,9 @@ export function toggleDrawer(open = !drawer.get()): void {
   save("drawer", open);
 }
 
+/** Where the focus goes back to when nothing else is left of where it was. */
+const button = (): HTMLElement | null => document.querySelector<HTMLElement>("[data-drawer-button]");
+
 export function DrawerButton(): ReactNode {
   const open = useStore(drawer);
   const running = knownValue(useRunning())?.length;
@@ -31,6 +35,7 @@ export function DrawerButton(): ReactNode {
     <button
       type="button"
       className="btn quiet"
+      data-drawer-button
       aria-expanded={open}
       aria-label={running === undefined ? "Background tasks" : `Background tasks, ${running} running`}
       onClick={() => toggleDrawer()}
@@ -48,12 +53,19 @@ export function Drawer(): ReactNode {
   const overview = useOverview();
   const [kind, setKind] = useState("");
   const title = useRef<HTMLHeadingElement>(null);
-  useEffect(() => title.current?.focus(), []);
+  useEffect(() => {
+    const before = document.activeElement;
+    title.current?.focus();
+    return () => {
+      if (!document.activeElement || document.activeElement === document.body)
+        (before instanceof HTMLElement && before.isConnected && before !== document.body ? before : button())?.focus();
+    };
+  }, []);
   const fits = (task: TaskView): boolean => !kind || task.kind === kind;
   return (
-    <aside className="drawer" aria-label="Background tasks">
+    <aside className={`drawer ${styles.drawer}`} aria-label="Background tasks">
       <div className="bar">
-        <h2 className="text-16" ref={title} tabIndex={-1}>
+        <h2 className={styles.title} ref={title} tabIndex={-1}>
           Background tasks
         </h2>
         <span className="grow" />
@@ -66,7 +78,7 @@ export function Drawer(): ReactNode {
           <Icon name="close" />
         </button>
       </div>
-      <div className="sub-bar">
+      <div className={styles.kinds}>
         <div className="seg small" role="group" aria-label="Kind">
           {[
             ["", "All"],
@@ -92,7 +104,7 @@ export function Drawer(): ReactNode {
           )}
         </Show>
       </div>
-      <footer>
+      <footer className={styles.footer}>
         <span className="grow cut">
           {overview.state === "known" ? archiveWords(overview.value.tasks) : ""} <AsOf known={overview} />
         </span>
@@ -125,14 +137,20 @@ function Groups({
     <>
       {needs.length > 0 && (
         <>
-          <div className="sect">
+          <div className={styles.group}>
             <span>Needs you {inbox.total}</span>
           </div>
           {needs.map((entry) => (
-            <Link key={entry.kind + entry.id} className="trow" data-why={entry.stream} href={entry.link}>
-              <span className="name say-so cut">{entry.what}</span>
+            <Link
+              key={entry.kind + entry.id}
+              data-row-link
+              className={styles.row}
+              data-why={entry.stream}
+              href={entry.link}
+            >
+              <span className={`${styles.name} ${styles.said}`}>{entry.what}</span>
               <Chip state={entryState(entry)} />
-              <span className="info">
+              <span className={styles.info}>
                 <Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} />
                 <span className="cut">
                   {entry.title || "New session"} · since {moment(entry.since)}
@@ -172,7 +190,7 @@ function Group({
   if (tasks.length === 0) return null;
   return (
     <>
-      <div className="sect">
+      <div className={styles.group}>
         <span>
           {name} {tasks.length}
         </span>
@@ -187,13 +205,18 @@ function Group({
 
 function Row({ task, current }: { readonly task: TaskView; readonly current: boolean }): ReactNode {
   return (
-    <Link className={`trow ${current ? "sel" : ""}`} data-why={`task/${task.id}`} href={`/tasks/${task.id}`}>
-      <span className={`name cut ${task.kind === "process" ? "" : "say-so"}`}>{task.title}</span>
+    <Link
+      data-row-link
+      className={`${styles.row} ${current ? styles.selected : ""}`}
+      data-why={`task/${task.id}`}
+      href={`/tasks/${task.id}`}
+    >
+      <span className={`${styles.name} ${task.kind === "process" ? "" : styles.said}`}>{task.title}</span>
       <span className="row">
         {task.stale && <Chip state={STALE} />}
         <Chip state={taskState(task)} />
       </span>
-      <span className="info">
+      <span className={styles.info}>
         <Icon name={taskIcon(task)} />
         <span className="cut">
           {task.state === "running" ? (

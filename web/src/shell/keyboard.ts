@@ -83,9 +83,12 @@ function act(key: string, go: (to: string) => void): boolean {
   }
 }
 
-/** The session or task after or before the focused one, or else the one that is open. */
+/** What `j` and `k` go through: the links of rows, marked by their lists; on Home every entry. */
+const ROWS = "[data-row-link], td a.task, main section [data-why] > a, main section [data-why] > span > a";
+
+/** The row after or before the focused one, or else the one that is open. */
 function nextRow(step: number): void {
-  const rows = [...document.querySelectorAll<HTMLElement>("[data-row-link], td a.task")];
+  const rows = [...document.querySelectorAll<HTMLElement>(ROWS)].filter((row) => row.getClientRects().length > 0);
   const focused = rows.indexOf(document.activeElement as HTMLElement);
   const here = focused >= 0 ? focused : rows.findIndex((row) => row.getAttribute("aria-current") === "page");
   const next = here < 0 ? (step > 0 ? 0 : rows.length - 1) : here + step;

@@ -31,7 +31,7 @@ export function useSwipe(): void {
         began = null;
         return;
       }
-      const bar = at.closest(".bar, .sub-bar") !== null;
+      const bar = at.closest(".bar") !== null;
       const from = at.closest(".drawer")
         ? bar
           ? "drawer bar"

@@ -23,8 +23,8 @@ export function Empty({
 export function Loading({ rows = 5 }: { readonly rows?: number }): ReactNode {
   return (
     <div className="loading" aria-hidden="true">
-      {Array.from({ length: rows }, (_, index) => (
-        <i key={index} />
+      {Array.from({ length: rows }, (_, row) => row).map((row) => (
+        <i key={row} />
       ))}
     </div>
   );

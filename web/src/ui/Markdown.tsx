@@ -85,6 +85,7 @@ export default memo(function Markdown({ text, live }: { readonly text: string; r
     clean.length > LONG ? (
       <Plain text={clean} />
     ) : live ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: a block keeps its place, only the last one grows
       blocks(clean).map((block, index) => <Block key={index} text={block} />)
     ) : (
       <Block text={clean} />

@@ -116,6 +116,7 @@ export function Toasts(): ReactNode {
   return (
     <div className={styles.toasts} role="status" ref={box}>
       {shown.map((one) => (
+        // biome-ignore lint/a11y/noStaticElementInteractions: pointing at it only holds it, which the focus does too
         <div
           key={one.id}
           className={`toast ${styles.toast} ${one.look}`}
