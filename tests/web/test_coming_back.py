@@ -130,7 +130,7 @@ def test_the_line_is_dead_and_nobody_says_so(seat: Seat) -> None:
     seat.context.set_offline(True)  # the sockets stay open and silent
     expect(seat.page.locator(".conn")).not_to_have_text("Live")
     expect(seat.page.locator(".banner.offline")).to_be_visible()
-    expect(seat.page.locator(".banner.offline")).to_contain_text("Nothing is lost.")
+    expect(seat.page.locator(".banner.offline")).to_contain_text("turns wait and commands go on")
     seat.context.set_offline(False)
     expect(seat.page.locator(".conn")).to_have_text("Live")
 

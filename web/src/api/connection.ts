@@ -179,7 +179,7 @@ async function probe(): Promise<boolean> {
 }
 
 async function diagnose(): Promise<void> {
-  if (!navigator.onLine && !isLoopback(location.hostname)) return offlineCause.set("device");
+  if (!navigator.onLine) return offlineCause.set(isLoopback(location.hostname) ? "unreachable" : "device");
   const began = Date.now();
   if (await probe()) return offlineCause.set("stream");
   const refused = Date.now() - began < PROBE_MS / 2; // at once: nothing listens there
