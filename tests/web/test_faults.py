@@ -94,14 +94,14 @@ def test_a_revoked_device_is_told_and_can_come_back(seat: Seat) -> None:
 
 def test_the_conversation_stands_when_its_markdown_cannot_be_loaded(browser: Browser, gateway: GatewayProcess) -> None:
     """The gateway goes away in the very moment in which the page asks for the rest of itself."""
-    with Seat(browser, gateway) as seat:
+    with Seat(browser, gateway, service_workers="block") as seat:
         seat.context.route("**/assets/Markdown*", lambda route: route.abort())
         seat.begin()
         seat.send("say it is **plain** then")
         seat.finished(1)
         seat.sees("it is **plain** then")
         gateway.kill9()
-        expect(seat.page.locator(".banner.offline")).to_contain_text("Nothing is lost.", timeout=WAIT_MS)
+        expect(seat.page.locator(".banner.offline")).to_contain_text("commands go on", timeout=WAIT_MS)
         seat.sees("it is **plain** then")
 
 
@@ -116,7 +116,7 @@ def test_the_gateway_is_gone_for_an_hour(browser: Browser, gateway: GatewayProce
         gateway.kill9()
         expect(seat.page.locator(".conn")).not_to_have_text("Live", timeout=WAIT_MS)
         seat.page.clock.fast_forward("01:00:00")
-        expect(seat.page.locator(".banner.offline")).to_contain_text("Nothing is lost.", timeout=WAIT_MS)
+        expect(seat.page.locator(".banner.offline")).to_contain_text("commands go on", timeout=WAIT_MS)
         seat.send("say written while it was gone")
         expect(seat.page.get_by_text("Waits in this browser")).to_be_visible()
         gateway.start(port)
