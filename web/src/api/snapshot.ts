@@ -47,10 +47,18 @@ interface KeptSession {
 /** What an earlier page knew and this one has not asked for. */
 let older: Snapshot["queries"]["queries"] = [];
 
-const available = typeof caches !== "undefined";
+/** Null where the browser keeps nothing. */
+async function openCache(): Promise<Cache | null> {
+  try {
+    return await caches.open(CACHE);
+  } catch {
+    return null;
+  }
+}
 
 async function save(): Promise<void> {
-  if (!available) return;
+  const cache = await openCache();
+  if (!cache) return;
   const { queries } = dehydrate(queryClient, {
     shouldDehydrateQuery: (query) => query.state.status === "success" && KEPT.has(String(query.queryKey[0])),
   });
@@ -62,7 +70,6 @@ async function save(): Promise<void> {
     queries: { mutations: [], queries: [...older.filter((one) => !current.has(one.queryHash)), ...queries] },
   };
   try {
-    const cache = await caches.open(CACHE);
     await put(cache, ADDRESS, snapshot);
     for (const live of openSessions()) await saveSession(cache, live.view.get());
     const old = (await cache.keys()).filter(({ url }) => new URL(url).pathname.startsWith(SESSION));
@@ -105,8 +112,7 @@ export function keepSnapshot(): () => void {
 }
 
 async function read(): Promise<Snapshot | null> {
-  if (!available) return null;
-  const found = await (await caches.open(CACHE)).match(ADDRESS);
+  const found = await (await openCache())?.match(ADDRESS);
   const snapshot = found ? ((await found.json()) as Snapshot) : null;
   return snapshot?.build === thisBuild ? snapshot : null;
 }
@@ -118,7 +124,8 @@ export async function restoreSnapshot(): Promise<number> {
     if (!snapshot) return 0;
     hydrate(queryClient, snapshot.queries);
     restoreCursors(snapshot.cursors);
-    await restoreSessions(await caches.open(CACHE));
+    const cache = await openCache();
+    if (cache) await restoreSessions(cache);
     return snapshot.at;
   } catch {
     return 0;
@@ -136,5 +143,9 @@ async function restoreSessions(cache: Cache): Promise<void> {
 /** Whoever signs out leaves nothing behind. */
 export async function dropSnapshot(): Promise<void> {
   older = [];
-  if (available) await caches.delete(CACHE).catch(() => false);
+  try {
+    await caches.delete(CACHE);
+  } catch {
+    // nothing was kept
+  }
 }
