@@ -2,8 +2,10 @@
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call, newId } from "../api/http";
-import type { Known } from "../api/known";
+import { type Known, knownValue } from "../api/known";
 import type { Inbox, InboxEntry, WaitView } from "../api/types.gen";
+import { type Agent, AgentFacts } from "../chat/AgentFacts";
+import { useAtWork } from "../chat/queries";
 import { Answers, ShownArguments } from "../chat/WaitCard";
 import { moment } from "../text";
 import { Chip } from "../ui/Chip";
@@ -13,6 +15,7 @@ import { toastError } from "../ui/toasts";
 import styles from "./home.module.css";
 
 export function NeedsYou({ inbox }: { readonly inbox: Known<Inbox> }): ReactNode {
+  const sessions = knownValue(useAtWork()) ?? [];
   return (
     <section className="panel" aria-label="Needs you">
       <header>
@@ -29,7 +32,12 @@ export function NeedsYou({ inbox }: { readonly inbox: Known<Inbox> }): ReactNode
               </p>
             )}
             {entries.map((entry) => (
-              <Need key={entry.kind + entry.id} entry={entry} wait={waits.find((wait) => wait.id === entry.id)} />
+              <Need
+                key={entry.kind + entry.id}
+                entry={entry}
+                wait={waits.find((wait) => wait.id === entry.id)}
+                agent={entry.kind === "approval" ? sessions.find((row) => row.id === entry.session) : undefined}
+              />
             ))}
             {entries.length < total && <p className="muted">{total - entries.length} more are not shown.</p>}
           </>
@@ -39,7 +47,16 @@ export function NeedsYou({ inbox }: { readonly inbox: Known<Inbox> }): ReactNode
   );
 }
 
-function Need({ entry, wait }: { readonly entry: InboxEntry; readonly wait: WaitView | undefined }): ReactNode {
+function Need({
+  entry,
+  wait,
+  agent,
+}: {
+  readonly entry: InboxEntry;
+  readonly wait: WaitView | undefined;
+  /** Who asks for an approval, and where it would work. */
+  readonly agent: Agent | undefined;
+}): ReactNode {
   const [busy, setBusy] = useState(false);
   const dismiss = (): void => {
     setBusy(true);
@@ -58,6 +75,11 @@ function Need({ entry, wait }: { readonly entry: InboxEntry; readonly wait: Wait
         <Link href={entry.link}>{entry.title || "New session"}</Link> · since {moment(entry.since)}
         {wait?.until ? ` · until ${moment(wait.until)}` : ""}
       </span>
+      {agent && (
+        <span className={styles.where}>
+          <AgentFacts agent={agent} />
+        </span>
+      )}
       {wait && wait.shown.length > 0 && (
         <div className={styles.where}>
           <ShownArguments shown={wait.shown} />

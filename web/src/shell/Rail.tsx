@@ -5,7 +5,7 @@ import { connection } from "../api/connection";
 import { lastSession } from "../api/cursors";
 import { knownValue } from "../api/known";
 import { useStore } from "../api/store";
-import { useSessions } from "../chat/queries";
+import { useUnread } from "../chat/queries";
 import { useMedia } from "../ui/hooks";
 import { Icon, Logo } from "../ui/Icon";
 import { useInbox } from "./queries";
@@ -29,10 +29,7 @@ export function Rail(): ReactNode {
   const state = useStore(connection).state;
   const last = useStore(lastSession);
   const inbox = knownValue(useInbox());
-  const unread = useSessions(false).rows.reduce(
-    (sum, row) => sum + (place === `/s/${row.id}` ? 0 : (row.unread ?? 0)),
-    0,
-  );
+  const unread = knownValue(useUnread())?.mine?.messages ?? 0;
   const cards = inbox?.entries.filter((entry) => entry.stream.startsWith("card/")).length ?? 0;
   const phone = useMedia("(max-width: 720px)");
   const chats = last && !phone ? `/s/${last}` : "/s";

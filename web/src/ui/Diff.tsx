@@ -17,6 +17,7 @@ export function Diff({ text }: { readonly text: string }): ReactNode {
       {text.split("\n").map((line, index) => {
         const kind = kindOf(line);
         return (
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text that does not change
           <span key={index} data-line={kind} className={styles[kind]}>
             {visible(line) || " "}
           </span>
