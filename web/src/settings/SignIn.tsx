@@ -3,6 +3,7 @@ import { login } from "../api/endpoints";
 import { Refused } from "../api/http";
 import { useTitle } from "../ui/hooks";
 import { Logo } from "../ui/Icon";
+import styles from "./SignIn.module.css";
 
 export function SignIn({ problem, onDone }: { readonly problem: string; readonly onDone: () => void }): ReactNode {
   const [code, setCode] = useState("");
@@ -22,20 +23,20 @@ export function SignIn({ problem, onDone }: { readonly problem: string; readonly
     }
   };
   return (
-    <main className="sign-in">
+    <main className={styles.page}>
       <form
-        className="panel"
+        className={`panel ${styles.form}`}
         onSubmit={(event) => {
           event.preventDefault();
           void send();
         }}
       >
-        <span className="logo">
+        <span className={styles.logo}>
           <Logo />
         </span>
         <h1>Sign in to Holdfast</h1>
         {said && (
-          <p role="alert" className="text-failed-fg">
+          <p role="alert" className={styles.problem}>
             {said}
           </p>
         )}
@@ -43,7 +44,7 @@ export function SignIn({ problem, onDone }: { readonly problem: string; readonly
           Run <code>holdfast open</code> on the machine where the gateway runs. It opens this page with a one-time code,
           or prints one for another device.
         </p>
-        <label className="flex flex-col gap-1">
+        <label className={styles.field}>
           One-time code
           <input
             className="input"
