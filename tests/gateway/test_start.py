@@ -127,7 +127,7 @@ def test_a_second_gateway_is_refused_and_names_the_first(gateway: GatewayProcess
         code, words = refused(gateway)
         is_clear(words)
         assert code == 5
-        assert f"(pid {gateway.pid}) owns {gateway.home}" in words
+        assert f"(pid {gateway.pid}) is already running in {gateway.home}" in words
         assert "holdfast shutdown" in words
         assert gateway.address["pid"] == gateway.pid, "it did not touch the address of the first"
         assert gateway.get("/v1/status")["pid"] == gateway.pid
