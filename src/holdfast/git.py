@@ -69,6 +69,7 @@ TURNED_OFF = {
     "core.sshCommand": "false",
     "core.askPass": "false",
     "core.editor": "false",
+    "core.quotePath": "false",
     "core.pager": "cat",
     "credential.helper": "",
     "diff.external": "",

@@ -21,14 +21,14 @@ def listed(found: Changes) -> dict[str, tuple[object, ...]]:
 
 
 async def test_a_worktree_is_compared_with_where_its_branch_began(rig: BoardRig, repository: Path) -> None:
-    (repository / "b.txt").write_text("b\n")
+    (repository / "bä.txt").write_text("b\n")
     git(repository, "add", ".")
     git(repository, "commit", "-qm", "second")
     hand = await run_once(rig, workspace=f"worktree:{repository}")
     place = Path(hand.run.workspace)
     (place / "a.txt").write_bytes("größer\ntwo\n".encode("latin-1"))
     git(place, "commit", "-qam", "by the worker")
-    (place / "b.txt").unlink()
+    (place / "bä.txt").unlink()
     (place / "new").mkdir()
     (place / "new" / "näme.txt").write_text("x\ny")
     (place / ".gitignore").write_text("*.o\n")
@@ -36,7 +36,7 @@ async def test_a_worktree_is_compared_with_where_its_branch_began(rig: BoardRig,
     found = await made(rig)
     assert listed(found) == {
         "a.txt": ("changed", 2, 1),
-        "b.txt": ("deleted", 0, 1),
+        "bä.txt": ("deleted", 0, 1),
         ".gitignore": ("added", 1, 0),
         "new/näme.txt": ("added", 2, 0),
     }
@@ -45,6 +45,7 @@ async def test_a_worktree_is_compared_with_where_its_branch_began(rig: BoardRig,
         and "+two\n" in found.diff
         and "+++ b/new/näme.txt\n@@ -0,0 +1,2 @@\n+x\n+y\n" in found.diff
     )
+    assert "--- a/bä.txt\n" in found.diff, "a name is not quoted"
     assert found.compared_with.endswith("where its branch began") and not found.left_out
 
 
