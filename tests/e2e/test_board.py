@@ -177,7 +177,7 @@ def test_bad_input(tmp_path: Path) -> None:
             (f"/v1/cards/{card}/unlink", {"parent": "ffffffff"}, 409, "It does not wait for that card."),
             (f"/v1/cards/{card}/move", {"status": "done"}, 400, "A card is not moved to done by hand."),
             (f"/v1/cards/{card}/move", {"status": "ready"}, 409, "The card is running."),
-            (f"/v1/cards/{card}/move", {"status": "scheduled"}, 400, "`at` goes with `scheduled`"),
+            (f"/v1/cards/{card}/move", {"status": "scheduled"}, 400, "`at` is only for the status `scheduled`"),
             (f"/v1/cards/{card}/comments", {"text": " "}, 400, "The comment is empty."),
             ("/v1/cards/ffffffff/unblock", {}, 404, "There is no card ffffffff."),
             ("/v1/boards/nowhere/pause", {}, 404, "There is no board 'nowhere'."),
