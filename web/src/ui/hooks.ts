@@ -1,4 +1,4 @@
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 import { now } from "../api/clock";
 
 /** The time by the gateway's clock, every second if nothing else is said, while it is needed. */
@@ -21,44 +21,6 @@ export function useSettled<T>(value: T, ms = 200): T {
     return () => clearTimeout(timer);
   }, [value, ms]);
   return settled;
-}
-
-/** Close when somebody clicks elsewhere or presses Escape. */
-export function useDismiss(open: boolean, inside: RefObject<HTMLElement | null>, close: () => void): void {
-  const latest = useRef(close);
-  latest.current = close;
-  useEffect(() => {
-    if (!open) return;
-    const pressed = (event: PointerEvent): void => {
-      if (!inside.current?.contains(event.target as Node)) latest.current();
-    };
-    const key = (event: KeyboardEvent): void => {
-      if (event.key !== "Escape") return;
-      event.stopPropagation();
-      latest.current();
-      inside.current?.querySelector<HTMLElement>("button")?.focus();
-    };
-    document.addEventListener("pointerdown", pressed);
-    document.addEventListener("keydown", key, true);
-    return () => {
-      document.removeEventListener("pointerdown", pressed);
-      document.removeEventListener("keydown", key, true);
-    };
-  }, [open, inside]);
-}
-
-/** A dialog that is open for as long as it is there; then the focus is where it was before. `first` has it meanwhile. */
-export function useModal(first?: string): RefObject<HTMLDialogElement | null> {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    if (first) dialog.current?.querySelector<HTMLElement>(first)?.focus();
-    return () => {
-      if (document.activeElement === document.body && before instanceof HTMLElement) before.focus();
-    };
-  }, [first]);
-  return dialog;
 }
 
 export function useTitle(title: string): void {
