@@ -142,6 +142,7 @@ def test_device_is_not_sent_to_loopback(guest: Seat) -> None:
     dialog = guest.page.get_by_role("dialog", name="Add a device")
     expect(dialog).to_contain_text("Other devices cannot reach this gateway yet")
     expect(dialog.get_by_role("img")).to_have_count(0)
+    expect(dialog).not_to_contain_text("127.0.0.1")
 
 
 def test_settings_are_changed_here_and_every_section_holds_at_every_width(seat: Seat) -> None:

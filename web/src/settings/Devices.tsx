@@ -69,8 +69,7 @@ function AddDevice({ code, onClose }: { readonly code: SignInCode; readonly onCl
       ) : (
         <>
           <p>
-            <strong>Other devices cannot reach this gateway yet.</strong> It listens on this machine only, and{" "}
-            <code>{location.origin}</code> means something else on every other device.
+            <strong>Other devices cannot reach this gateway yet.</strong> It listens on this machine only.
           </p>
           <p>
             Give it an address of its own, for example in your tailnet: set <code>public_urls</code> in{" "}

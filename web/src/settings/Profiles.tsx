@@ -87,7 +87,7 @@ function Choice({ profile, onChoose }: { readonly profile: ProfileView; readonly
           · {profile.model === "demo" ? "demo, a script" : profile.model} ·{" "}
           {plural(Object.keys(profile.tools).length, "tool rule")} · {originWords(profile.origin)}
         </span>
-        <span className={styles.detail}>{profile.sandbox}</span>
+        <span className={styles.detail}>Sandbox for its commands: {profile.sandbox}</span>
       </span>
     </label>
   );
