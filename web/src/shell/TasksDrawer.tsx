@@ -7,7 +7,8 @@ import { load, save } from "../api/storage";
 import { Store, useStore } from "../api/store";
 import type { Inbox, TaskCount, TaskView } from "../api/types.gen";
 import { useEnded, useRunning, useTasks } from "../tasks/queries";
-import { byWhom, moment, plural, size } from "../text";
+import { stoppedBy } from "../tasks/taskWords";
+import { moment, plural, size } from "../text";
 import { Chip } from "../ui/Chip";
 import { Empty } from "../ui/Empty";
 import { Icon } from "../ui/Icon";
@@ -241,7 +242,7 @@ export function archiveWords(totals: readonly TaskCount[]): string {
 
 export function howItEnded(task: TaskView, when = true): string {
   const parts = when ? [moment(task.finished_at ?? task.started_at)] : [];
-  if (task.state === "stopped" && task.ended_by) parts.push(`by ${byWhom(task.ended_by)}`);
+  if (task.state === "stopped" && task.ended_by) parts.push(stoppedBy(task));
   else if (task.exit_code !== null) parts.push(`exit ${task.exit_code}`);
   else if (task.reason) parts.push(task.reason);
   if (task.output_bytes > 0) parts.push(size(task.output_bytes));
