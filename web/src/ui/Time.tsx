@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { useHeard } from "../api/known";
 import { duration, elapsed, full, moment } from "../text";
 import { useNow } from "./hooks";
 
@@ -10,8 +11,8 @@ export function Time({ at }: { readonly at: number }): ReactNode {
   );
 }
 
-/** How long it has been; counted on while it goes on. */
+/** How long it has been; counted on while it goes on, and while the gateway would say if it ended. */
 export function Since({ at, until }: { readonly at: number; readonly until?: number | null }): ReactNode {
-  const now = useNow(until == null);
+  const now = useNow(useHeard() && until == null);
   return <>{until == null ? elapsed(now - at) : duration(until - at)}</>;
 }
