@@ -7,6 +7,7 @@ import re
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.e2e.gateway import GatewayProcess
+from tests.web.checks import check_axe, check_keyboard, layout_faults
 from tests.web.seat import Seat
 
 TABLE = "\n".join(
@@ -235,9 +236,28 @@ def test_what_happened_while_away_stands_below_the_splice(browser: Browser, shar
         seat.open(f"/s/{seat.session}")
         splice = entries(seat, "splice")
         expect(splice).to_contain_text("Received while away")
-        below = splice.locator("xpath=following-sibling::article")
-        expect(below.first).to_contain_text("it breaks")
+        kinds = [one.get_attribute("data-kind") for one in entries(seat).all()]
+        below = entries(seat).nth(kinds.index("splice") + 1)
+        expect(below).to_contain_text("it breaks")
         times = re.findall(r"\d\d:\d\d", splice.inner_text())
         assert len(times) == 2 and times == sorted(times)
         looked = seat.page.evaluate(f"fetch('/v1/sessions/{seat.session}/away?after=1').then(a => a.json())")
         assert looked["looked_at"] > 0
+
+
+def test_the_chat_fits_every_width_and_the_keyboard_reaches_all_of_it(browser: Browser, shared: GatewayProcess) -> None:
+    with Seat(browser, shared) as seat:
+        seat.begin("careful")
+        seat.send(f"say # A title\n{TABLE}\nsay ```python\nsay print(1)\nsay ```\nsh echo waits")
+        expect(seat.page.get_by_role("group", name="Approval")).to_be_visible()
+        faults: list[str] = []
+        for path in (f"/s/{seat.session}", "/new"):
+            faults += [f"{path}: {fault}" for fault in layout_faults(seat, path)]
+        seat.open(f"/s/{seat.session}")
+        expect(seat.page.get_by_role("group", name="Approval")).to_be_visible()
+        faults += check_axe(seat.page)
+        seat.open("/new")
+        expect(seat.page.get_by_label("Profile")).to_be_visible()
+        seat.page.get_by_role("button", name="Skip to the content").focus()  # from the top
+        faults += check_keyboard(seat.page) + check_axe(seat.page)
+        assert faults == []

@@ -151,7 +151,7 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
         />
         <div className="row">
           <span className={`wide cut ${styles.hint} ${asked ? styles.asks : ""}`} role={asked ? "alert" : undefined}>
-            {WORDS[meaning].hint}
+            {meaning === "unclear" && !text.trim() ? "An approval is open. Answer it above" : WORDS[meaning].hint}
           </span>
           <span className="grow" />
           {running && !worker && (

@@ -3,7 +3,7 @@ import { Link, useLocation } from "wouter";
 import { connection } from "../api/connection";
 import { leaveSession, markSeen } from "../api/cursors";
 import { call, newId } from "../api/http";
-import { knownValue } from "../api/known";
+import { knownValue, useHeard } from "../api/known";
 import { type LiveSession, liveSession } from "../api/liveSession";
 import { useStore } from "../api/store";
 import type { TaskView } from "../api/types.gen";
@@ -39,6 +39,7 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
   useEffect(() => live.read(), [live]);
   const gone = useStore(live.gone);
   const loaded = useStore(live.view).version > 0;
+  const heard = useHeard();
   if (gone) {
     return (
       <section className="conv" aria-label="Conversation">
@@ -63,12 +64,27 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
       </section>
     );
   }
-  return loaded ? (
-    <Open live={live} />
-  ) : (
+  if (loaded) return <Open live={live} />;
+  return (
     <section className="conv" aria-label="Conversation">
-      <div className="bar" />
-      <Loading />
+      <div className="bar">
+        <Link className="btn quiet icon phone" href="/s" aria-label="Back to chats">
+          <Icon name="left" />
+        </Link>
+      </div>
+      <div className="banners">
+        <Banners />
+      </div>
+      {heard ? (
+        <Loading />
+      ) : (
+        <>
+          <Empty title="Not known while offline">
+            This browser has not read this session. It is shown when the gateway answers; nothing is lost.
+          </Empty>
+          <Outbox session={id} />
+        </>
+      )}
     </section>
   );
 }

@@ -6,6 +6,7 @@ import { knownValue } from "../api/known";
 import { drop, load, save } from "../api/storage";
 import type { DetectedModel, ProfileView } from "../api/types.gen";
 import { useProfiles } from "../settings/queries";
+import { DrawerButton } from "../shell/TasksDrawer";
 import { Empty } from "../ui/Empty";
 import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
@@ -35,6 +36,8 @@ export default function NewSession(): ReactNode {
           <Icon name="left" />
         </Link>
         <h1>New session</h1>
+        <span className="grow" />
+        <DrawerButton />
       </div>
       <div className="banners">
         <Banners />

@@ -2,18 +2,21 @@
 
 import { now } from "../api/clock";
 import type { NoticeItem, ResetPolicy, ResetPostponed, SummaryItem } from "../api/types.gen";
-import { type Actor, actorWords, coming, elapsed, moment } from "../text";
+
+import { type Actor, byWhom, coming, elapsed, moment } from "../text";
+
 import { SENTENCES } from "./sentences.gen";
 
 type Clock = (at: number) => string;
+type Who = (by: Actor) => string;
 const time: Clock = (at) => (at < now() ? moment(at) : coming(at));
 
 /** The code of a summary that was cut by a message or a stop: what was asked for is still wanted. */
 export const INTERRUPTED = "interrupted";
 
-/** A sentence for an event that is a line of its own. */
-export function noticeText(event: NoticeItem["event"], clock: Clock = time): string {
-  return fill(SENTENCES[event.kind], event, clock);
+/** A sentence for an event that is a line of its own. Who reads it is "you" in it. */
+export function noticeText(event: NoticeItem["event"], clock: Clock = time, who: Who = byWhom): string {
+  return fill(SENTENCES[event.kind], event, clock, who);
 }
 
 /** What became of a summary. */
@@ -22,7 +25,7 @@ export function summaryText(item: Pick<SummaryItem, "state" | "problem">, clock:
 }
 
 /** `{field|format}` is a value; `[field?text]`, `[!field?text]` and `[field=value?text]` are there or left out. */
-function fill(template: string, source: object, clock: Clock): string {
+function fill(template: string, source: object, clock: Clock, who: Who = byWhom): string {
   const chosen = template.replace(
     /\[(!?)([\w.]+)(?:=(\w+))?\?([^\]]*)\]/g,
     (_, no: string, path: string, value: string | undefined, text: string) => {
@@ -32,7 +35,9 @@ function fill(template: string, source: object, clock: Clock): string {
   );
   return chosen.replace(/\{([\w.]+)(?:\|(\w+))?\}/g, (_, path: string, format: string | undefined) => {
     const value = field(source, path);
-    return format === "time" ? clock(value as number) : (FORMATS[format ?? ""] ?? String)(value as never);
+    if (format === "time") return clock(value as number);
+    if (format === undefined && typeof value === "object") return who(value as Actor);
+    return (FORMATS[format ?? ""] ?? String)(value as never);
   });
 }
 
@@ -44,7 +49,6 @@ function field(source: unknown, path: string): unknown {
 const clause = (text: string): string => text.trim().replace(/\.$/, "");
 
 const FORMATS: Readonly<Record<string, (value: never) => string>> = {
-  "": (value: string | number | Actor) => (typeof value === "object" ? actorWords(value) : String(value)),
   clause,
   count: (value: number) => value.toLocaleString("en"),
   duration: elapsed,
