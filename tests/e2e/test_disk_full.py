@@ -180,7 +180,7 @@ def test_a_new_home_on_a_full_disk_is_refused_with_the_reason(small_disk: Path) 
         ],
     )
     client = launch._failed(home, 0, "it ended with exit code 1", exit_code=1)
-    assert f"the disk that holds {home.path} is full" in client.message and "free some space" in client.hint
+    assert f"the disk that holds {home.path} is full" in client.message and "Free some space" in client.hint
     assert {finding.name for finding in examine(home) if not finding.ok} == {"disk"}
     ballast.unlink()
     prepare(home.database)  # what a start does first: nothing half made is in its way

@@ -111,7 +111,7 @@ def test_a_reset_asks_what_becomes_of_what_runs_and_is_undone(visitor: Seat) -> 
     divider.get_by_role("button", name="Undo").click()
     expect(divider).to_contain_text("undone")
     expect(divider.get_by_role("button", name="Undo")).to_have_count(0)
-    visitor.sees("Chapter 2 was undone by web")
+    visitor.sees("Chapter 2 was undone by you")
     menu(visitor, "Reset…")
     dialog.get_by_label("Stop them with the old chapter").check()
     dialog.get_by_role("button", name="Reset and stop 1 task").click()
@@ -147,7 +147,7 @@ def test_when_it_is_reset_is_shown_and_chosen(visitor: Seat) -> None:
     dialog.get_by_label("Idle minutes").fill("90")
     dialog.get_by_role("button", name="Save").click()
     expect(visitor.page.locator(".bar .context", has_text="Reset in 1 h")).to_be_visible()
-    visitor.sees("The reset rules of this session were set by web: mode = idle, idle_minutes = 90")
+    visitor.sees("The reset rules of this session were set by you: mode = idle, idle_minutes = 90")
     menu(visitor, "When it is reset…")
     expect(dialog.locator(".held > div", has_text="Idle")).to_contain_text("chosen for this session")
 

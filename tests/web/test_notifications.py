@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.tasks import home_with_commands
+from tests.web.board import label
 from tests.web.conftest import SETTINGS, settled
 from tests.web.seat import DESKTOP, Seat
 
@@ -187,7 +188,7 @@ def test_a_card_tells_once(listening: Seat, body: str, stands: str, said: str) -
     id = gateway.command("POST", "/v1/cards", given)["card"]
     listening.until(lambda: gateway.get(f"/v1/cards/{id}")["card"]["status"] == stands, f"it is {stands}")
     gateway.until_rest(gateway.get(f"/v1/cards/{id}")["card"]["session"])
-    assert all_told(listening) == [[f"Once {said}", f"/board/default/{id}"]]
+    assert all_told(listening) == [[f"Once {said}", f"/board/default/{label(gateway, id)}"]]
 
 
 def test_an_agent_in_the_background_tells_once(listening: Seat) -> None:

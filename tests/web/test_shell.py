@@ -47,7 +47,7 @@ def test_first_minute_says_who_answers_and_offers_three_things(browser: Browser,
         faults = layout_faults(seat, "/home") + check_keyboard(seat.page)
         steps.get_by_role("button", name="Be asked").click()
         seat.page.wait_for_url("**/s/*")
-        expect(seat.page.get_by_role("button", name="blue")).to_be_visible()
+        expect(seat.page.get_by_role("button", name="blue", exact=True)).to_be_visible()
         seat.open("/home")
         expect(seat.page.get_by_role("region", name="Needs you")).to_contain_text("Which colour do you like?")
         expect(steps).to_have_count(0)  # there is a session now

@@ -20,9 +20,10 @@ async function refresh() {
   }
 }
 
-async function page(request) {
+// Asked for anew, as a request of this site: the gateway refuses what a link on another site asks for through us.
+async function page({ url }) {
   try {
-    const answer = await fetch(request);
+    const answer = await fetch(url, { headers: { accept: "text/html" } });
     if (answer.status < 500) return answer;
     return (await caches.match("/", { cacheName: FILES })) ?? answer;
   } catch (error) {
