@@ -138,6 +138,8 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     page.keyboard.press("j")
     expect(page.get_by_role("link", name="Beside them")).to_be_focused()
     page.keyboard.press("k")
+    moved = page.locator("[data-card]").filter(has_text="First of all")
+    expect(moved.get_by_role("button", name="Why?")).to_be_visible()  # the log has confirmed the move
     page.keyboard.press("Tab")  # to "Why?"
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name=re.compile("^Menu of HF-.* First of all"))).to_be_focused()
