@@ -2,8 +2,8 @@
 
 A call that hangs on the event loop stops the whole gateway. On a local disk a thread (60 to 120 µs) costs ten times as
 much as the calls themselves. So such work gets a thread where a network file system is mounted, and none elsewhere.
-A tool that runs has a thread in any case; there it is one of its own instead of one of the shared pool, which a few
-that hang would use up. Nobody waits at the end of the process for a thread that hangs.
+A tool that takes time has a thread in any case; there it is one of its own instead of one of the shared pool, which a
+few that hang would use up. Nobody waits at the end of the process for a thread that hangs.
 """
 
 from __future__ import annotations

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from holdfast.network_mounts import NetworkMounts
 from holdfast.runtime.tools import LIST, READ
-from holdfast.runtime.tools.reading import LINE_CHARS
+from holdfast.runtime.tools.context import ToolContext
+from holdfast.runtime.tools.reading import HEAD, LINE_CHARS
 from holdfast.runtime.tools.tool import OUTPUT_LIMIT
 from tests.eventually import PATIENCE
 
 from .calling import call, done, failed, somewhere_as_nobody
+
+T = TypeVar("T")
 
 
 async def test_a_small_file_is_given_as_it_is(tmp_path: Path) -> None:
@@ -22,6 +29,27 @@ async def test_a_small_file_is_given_as_it_is(tmp_path: Path) -> None:
     assert await done(READ, tmp_path, path="a.txt", offset=None, limit=None) == "Grüße\n\ttab\nno end"
     (tmp_path / "empty").touch()
     assert await done(READ, tmp_path, path="empty") == "[the file is empty]"
+
+
+class CountingMounts(NetworkMounts):
+    """Counts what gets a thread."""
+
+    threads = 0
+
+    async def run_in_thread(self, work: Callable[[threading.Event], T]) -> T:
+        self.threads += 1
+        return await super().run_in_thread(work)
+
+
+@pytest.mark.parametrize(("kind", "size", "threads"), [("ext4", HEAD, 0), ("ext4", HEAD + 1, 1), ("nfs4", 1, 1)])
+async def test_a_file_gets_a_thread_if_it_is_large_or_may_hang(
+    tmp_path: Path, kind: str, size: int, threads: int
+) -> None:
+    (tmp_path / "table").write_text(f"1 0 0:1 / /mnt rw - {kind} disk rw\n")
+    (tmp_path / "a").write_text("x" * size)
+    mounts = CountingMounts(tmp_path / "table")
+    result = await READ.call(ToolContext(tmp_path, mounts=mounts), '{"path": "a"}')
+    assert (result.output, mounts.threads) == ("x" * size, threads)
 
 
 async def test_a_window_says_what_it_is_a_window_of(tmp_path: Path) -> None:

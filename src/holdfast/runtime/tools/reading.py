@@ -7,6 +7,7 @@ in brackets before the text; the text itself is given as it is, so that it can b
 from __future__ import annotations
 
 import codecs
+import math
 import os
 import stat
 import threading
@@ -25,6 +26,7 @@ WINDOW_CHARS = OUTPUT_LIMIT - 2_000
 LINE_CHARS = 20_000
 CHUNK = 1 << 20
 HEAD = 8_192
+"""What is read of a file to see whether it is text; a thread takes longer than the whole of a file of this size."""
 COUNTED_BYTES = 256 * CHUNK
 ENTRIES = 1_000
 SEEN_ENTRIES = 200_000
@@ -76,11 +78,15 @@ class LineWindow:
 async def _read(context: ToolContext, arguments: ReadArguments) -> ToolOutput:
     first, count = arguments.offset or 1, arguments.limit or LINES
 
-    def work(stop: threading.Event) -> LineWindow:
+    def work(stop: threading.Event, most: float = math.inf) -> str:
+        """Return the text for the model; none if the file has more than `most` bytes."""
         with open_text(context, context.resolve(arguments.path), arguments.path) as file:
-            return _window(file, arguments.path, first=first, count=count, stop=stop)
+            if os.fstat(file.fileno()).st_size > most:
+                return ""
+            return _window(file, arguments.path, first=first, count=count, stop=stop).text()
 
-    return ToolOutput((await context.mounts.run_in_thread(work)).text())
+    at_once = "" if context.mounts.found else work(threading.Event(), HEAD)
+    return ToolOutput(at_once or await context.mounts.run_in_thread(work))
 
 
 def open_text(context: ToolContext, path: Path, name: str) -> BinaryIO:
