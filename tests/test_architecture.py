@@ -132,15 +132,24 @@ def test_only_the_task_log_builds_the_events_of_tasks() -> None:
     assert builders == {"tasks/log.py"}
 
 
-def test_a_class_name_means_one_thing() -> None:
-    """The command line is left out: its modules take their names from the verbs."""
-    places: dict[str, list[str]] = {}
-    for path in SOURCE.rglob("*.py"):
-        if path.relative_to(SOURCE).parts[0] != "cli":
-            classes = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ClassDef)]
-            for found in classes:
-                places.setdefault(found.name, []).append(path.name)
-    assert not {name: files for name, files in places.items() if len(files) > 1 and not name.startswith("_")}
+def type_definitions(text: str, module: str) -> Iterator[tuple[str, str]]:
+    """Classes and aliases of a module by name; an alias that says the same elsewhere is the same type."""
+    for node in ast.parse(text).body:
+        match node:
+            case ast.ClassDef(name=name):
+                yield name, module
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name[0].isupper() and not name.isupper():
+                yield name, ast.dump(value)
+            case _:
+                pass
+
+
+def test_a_type_name_means_one_thing() -> None:
+    meanings: dict[str, set[str]] = {}
+    for module, text in modules():
+        for name, meaning in type_definitions(text, module):
+            meanings.setdefault(name, set()).add(meaning)
+    assert not {name: found for name, found in meanings.items() if len(found) > 1 and not name.startswith("_")}
 
 
 def test_tests_set_no_constant_of_a_module() -> None:

@@ -26,7 +26,6 @@ from holdfast.settings import DEMO
 TRIES = 5
 """How often an edit starts again because the file was changed at the same time."""
 HEADER = re.compile(r"\s*\[(?!\[)")
-Values = dict[str, str]
 
 
 def allow_always(path: Path, profile: str, pattern: str, *, model: str) -> None:
@@ -41,7 +40,7 @@ def allow_always(path: Path, profile: str, pattern: str, *, model: str) -> None:
     _edit(path, change)
 
 
-def add_profile(path: Path, name: str, values: Values) -> None:
+def add_profile(path: Path, name: str, values: dict[str, str]) -> None:
     """Add a profile that is not there yet."""
 
     def change(settings: dict[str, Any]) -> None:

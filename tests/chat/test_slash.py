@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.chat.slash import COMMANDS, Answer, InvalidInput, Message, ParsedLine, Slash, parse_line
+from holdfast.cli.chat.slash import COMMANDS, Answer, ChatMessage, InvalidInput, ParsedLine, Slash, parse_line
 from holdfast.domain.events.session import Purpose
 from holdfast.domain.transcript_items import WaitItem
 
@@ -24,17 +24,17 @@ RETRY = wait("w4", "retry")
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("hello", Message("hello")),
-        ("two\nlines", Message("two\nlines")),
+        ("hello", ChatMessage("hello")),
+        ("two\nlines", ChatMessage("two\nlines")),
         ("/help", Slash("help")),
         ("  /stop  ", Slash("stop")),
         ("/rename  A title ", Slash("rename", "A title")),
         ("/steer two\nlines", Slash("steer", "two\nlines")),
         ("/fork", Slash("fork")),
         ("/fork 12", Slash("fork", "12")),
-        ("/etc/hosts is broken", Message("/etc/hosts is broken")),
-        ("//help is a word", Message("/help is a word")),
-        ("/", Message("/")),
+        ("/etc/hosts is broken", ChatMessage("/etc/hosts is broken")),
+        ("//help is a word", ChatMessage("/help is a word")),
+        ("/", ChatMessage("/")),
     ],
 )
 def test_a_line_means(typed: str, meant: ParsedLine) -> None:
@@ -80,8 +80,8 @@ def test_plain_text_answers_a_question_and_nothing_else_does() -> None:
     assert parse_line(" green, please ", QUESTION) == Answer("w2", "green, please")
     assert parse_line("2", QUESTION) == Answer("w2", "2")
     assert parse_line("/steer wait", QUESTION) == Slash("steer", "wait")
-    assert parse_line("go on", RESUME) == Message("go on")
-    assert parse_line("later", RETRY) == Message("later")
+    assert parse_line("go on", RESUME) == ChatMessage("go on")
+    assert parse_line("later", RETRY) == ChatMessage("later")
 
 
 def test_every_command_of_the_chat_has_a_name_and_a_purpose() -> None:

@@ -11,10 +11,10 @@ import pytest
 from holdfast.processes.activity import (
     Activity,
     ActivityMeter,
+    ActivityWord,
     Detail,
     NotYet,
     Sample,
-    Word,
     _Track,
     classify,
     over_window,
@@ -59,7 +59,7 @@ QUIET = Sample(at=100.0, processes=frozenset({1}), cpu=5.0, io=1000, output=10)
     ],
     ids=str,
 )
-def test_the_rule(change: dict[str, object], word: Word, detail: Detail) -> None:
+def test_the_rule(change: dict[str, object], word: ActivityWord, detail: Detail) -> None:
     activity = classify(QUIET, replace(QUIET, at=105.0, **change))  # type: ignore[arg-type]
     assert (activity.word, activity.detail) == (word, detail)
 
@@ -91,7 +91,7 @@ async def port_of(house: House, id: str) -> int:
     return int(await eventually(said))
 
 
-async def settled(house: House, id: str, word: Word, detail: Detail = "") -> Activity:
+async def settled(house: House, id: str, word: ActivityWord, detail: Detail = "") -> Activity:
     """Look until it is said; what is still starting up is working, for a while."""
 
     async def look() -> Activity | None:

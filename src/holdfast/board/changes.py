@@ -24,11 +24,11 @@ from holdfast.board.workspace import Unusable
 from holdfast.domain.card import Card
 from holdfast.git import GitFailed, Repository, as_text, find_repository, read_git
 
-Change = Literal["added", "changed", "deleted"]
+FileChangeKind = Literal["added", "changed", "deleted"]
 FLAGS = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
 HIDDEN = ".git"
 """Git's own files are not what a card made."""
-STATES: dict[str, Change] = {"A": "added", "D": "deleted"}
+STATES: dict[str, FileChangeKind] = {"A": "added", "D": "deleted"}
 LISTED_BYTES = 4 << 20
 DEPTH = 30
 BINARY_SAMPLE = 8_000
@@ -52,7 +52,7 @@ class ChangedFile:
     """A file that differs; its lines are not known if it is no text or too large."""
 
     path: str
-    change: Change
+    change: FileChangeKind
     added: int | None = None
     removed: int | None = None
 
@@ -117,7 +117,7 @@ def _in_repository(repository: Repository, origin: Path | None, limits: ChangeLi
 
 def _listed(said: str) -> list[ChangedFile]:
     """What `git diff --raw --numstat -z` lists: each file once with its state, and once with its lines."""
-    states: dict[str, Change] = {}
+    states: dict[str, FileChangeKind] = {}
     files: list[ChangedFile] = []
     words = iter(said.split("\0"))
     for word in words:

@@ -88,7 +88,7 @@ def _state(pid: int) -> str:
     return stat.rpartition(")")[2].split()[0]
 
 
-class Row(Json):
+class ResponseObject(Json):
     """An object in a response. What is missing in it is an error that names the remedy, and no traceback."""
 
     def __missing__(self, key: str) -> Any:
@@ -99,7 +99,7 @@ def parsed(body: bytes) -> Any:
     """An answer of the gateway."""
     import json
 
-    return json.loads(body, object_hook=Row)
+    return json.loads(body, object_hook=ResponseObject)
 
 
 class HttpClient:

@@ -29,7 +29,7 @@ from holdfast.domain.transcript_items import (
     WaitItem,
 )
 
-Clock = Callable[[int], str]
+FormatTime = Callable[[int], str]
 """Puts a time into words."""
 SHORT_ID = 8
 COVERED = (
@@ -97,12 +97,12 @@ CONDITION = re.compile(r"\[(?P<no>!?)(?P<field>[\w.]+)(?:=(?P<value>\w+))?\?(?P<
 VALUE = re.compile(r"\{(?P<field>[\w.]+)(?:\|(?P<format>\w+))?\}")
 
 
-def notice_text(event: NoticeEvent, *, clock: Clock) -> str:
+def notice_text(event: NoticeEvent, *, clock: FormatTime) -> str:
     """A sentence for an event that is a line of its own."""
     return fill(SENTENCES[type(event).__name__], event, clock=clock)
 
 
-def fill(template: str, source: object, *, clock: Clock) -> str:
+def fill(template: str, source: object, *, clock: FormatTime) -> str:
     """A template of SENTENCES with the values of an event or an item."""
 
     def condition(found: re.Match[str]) -> str:
@@ -175,7 +175,7 @@ def revision_text(revision: InputRevised) -> str:
     return f"{' and '.join(filter(None, done))} by {revision.by}"
 
 
-def wait_text(item: WaitItem, *, clock: Clock) -> str:
+def wait_text(item: WaitItem, *, clock: FormatTime) -> str:
     """What a turn waits for."""
     match item.purpose:
         case "question":
@@ -230,7 +230,7 @@ def _activity(one: Survivor) -> str:
     return f"{one.activity or 'an agent'}, for {duration(one.age_ms)}"
 
 
-def summary_text(item: SummaryItem, *, clock: Clock) -> str:
+def summary_text(item: SummaryItem, *, clock: FormatTime) -> str:
     """What became of a summary."""
     is_interrupted = item.problem is not None and item.problem.code == INTERRUPTED
     return fill(SENTENCES[f"summary {'interrupted' if is_interrupted else item.state}"], item, clock=clock)

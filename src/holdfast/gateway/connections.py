@@ -24,7 +24,7 @@ HEAD_LIMIT = 64 * 1024
 WRITE_BUFFER_BYTES = 64 * 1024
 """Writers wait while more than this is unsent."""
 TOO_MANY = b"503 Service Unavailable\r\nretry-after: 1"
-Client = tuple[str, int]
+ClientAddress = tuple[str, int]
 SECURITY_HEADERS = [
     (b"holdfast-version", __version__.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -47,22 +47,22 @@ class ConnectionLimits:
     def __init__(self, *, open_files: int, timings: GatewayTimings = USUAL.gateway) -> None:
         self._timings = timings
         self.max_connections = max(MAX_UNAUTHENTICATED, min(MAX_CONNECTIONS, open_files - RESERVED_FILES))
-        self._timers: dict[Client, asyncio.TimerHandle] = {}
-        self._counted: set[Client] = set()
+        self._timers: dict[ClientAddress, asyncio.TimerHandle] = {}
+        self._counted: set[ClientAddress] = set()
 
-    def opened(self, client: Client, connection: HttpConnection) -> None:
+    def opened(self, client: ClientAddress, connection: HttpConnection) -> None:
         """Start the time limit for its credential."""
         timer = asyncio.get_running_loop().call_later(self._timings.uncounted, self._count, client, connection)
         self._timers[client] = timer
 
-    def identified(self, client: Client) -> None:
+    def identified(self, client: ClientAddress) -> None:
         """Stop the time limit: the connection sent a credential, or was closed."""
         timer = self._timers.pop(client, None)
         if timer is not None:
             timer.cancel()
         self._counted.discard(client)
 
-    def _count(self, client: Client, connection: HttpConnection) -> None:
+    def _count(self, client: ClientAddress, connection: HttpConnection) -> None:
         """Count the connection and close it after a few seconds; at once if there are too many."""
         if len(self._counted) >= MAX_UNAUTHENTICATED:
             self.identified(client)

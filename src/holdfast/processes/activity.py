@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from holdfast.processes.identity import Process, Table, table, tree
+from holdfast.processes.identity import Process, ProcessTable, table, tree
 from holdfast.processes.spool import OUTPUTS, Claim
 from holdfast.timings import USUAL, ProcessTimings
 
-Word = Literal["working", "serving", "waiting", "idle"]
+ActivityWord = Literal["working", "serving", "waiting", "idle"]
 Detail = Literal["", "in use", "not in use", "on input", "on net"]
 
 CPU_WORKING = 0.02
@@ -101,7 +101,7 @@ class Evidence:
 class Activity:
     """What a command did between two samples."""
 
-    word: Word
+    word: ActivityWord
     detail: Detail
     evidence: Evidence
     quiet_seconds: float = 0.0
@@ -145,7 +145,7 @@ def classify(before: Sample, now: Sample) -> Activity:
     return Activity(word, detail, evidence)
 
 
-def _word(seen: Evidence, *, on_input: bool) -> tuple[Word, Detail]:
+def _word(seen: Evidence, *, on_input: bool) -> tuple[ActivityWord, Detail]:
     if seen.ports:
         used = seen.uses or seen.cpu >= CPU_SERVING or seen.io >= IO_WORKING
         return "serving", "in use" if used else "not in use"
@@ -273,7 +273,7 @@ class Sockets:
         return cls(listening, frozenset(established), uses, unix_listeners, callers)
 
 
-def _sample(claim: Claim, path: Path, everybody: Table, sockets: Sockets) -> Sample:
+def _sample(claim: Claim, path: Path, everybody: ProcessTable, sockets: Sockets) -> Sample:
     members = tree(everybody, claim.command, claim.keepers)
     inodes = set[str]().union(*(_socket_inodes(one.pid) for one in members))
     ports = {sockets.listening[inode] for inode in inodes if inode in sockets.listening}

@@ -59,7 +59,7 @@ class Process:
         return self.state in DEAD
 
 
-Table = dict[int, Process]
+ProcessTable = dict[int, Process]
 
 
 def require_proc() -> None:
@@ -89,7 +89,7 @@ def process(pid: int) -> Process | None:
     )
 
 
-def table() -> Table:
+def table() -> ProcessTable:
     """Read the whole process table."""
     found = (process(int(name)) for name in os.listdir("/proc") if name.isdigit())
     return {one.pid: one for one in found if one is not None}
@@ -101,7 +101,7 @@ def alive(identity: Identity) -> bool:
     return found is not None and found.start == identity.start and not found.dead
 
 
-def descendants(everybody: Table, roots: Iterable[Identity]) -> list[Process]:
+def descendants(everybody: ProcessTable, roots: Iterable[Identity]) -> list[Process]:
     """Return the living descendants of these processes, without themselves."""
     children: dict[int, list[Process]] = {}
     for one in everybody.values():
@@ -117,7 +117,7 @@ def descendants(everybody: Table, roots: Iterable[Identity]) -> list[Process]:
     return [one for one in found if not one.dead]
 
 
-def tree(everybody: Table, command: Identity, keepers: tuple[Identity, ...]) -> list[Process]:
+def tree(everybody: ProcessTable, command: Identity, keepers: tuple[Identity, ...]) -> list[Process]:
     """Return a command and its descendants, with orphans, which are children of a keeper, and without the keepers."""
     found = [one for one in descendants(everybody, (command, *keepers)) if one.identity not in keepers]
     first = everybody.get(command.pid)

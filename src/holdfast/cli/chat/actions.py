@@ -49,17 +49,17 @@ class Detached:
 
 
 @dataclass(frozen=True, slots=True)
-class RunningChoice:
+class RunningPrompt:
     """Something is still running: show it, ask whether to keep or stop it, then run the command again."""
 
     blocks: list[Block]
     slash: Slash
 
 
-Outcome = list[Block] | AttachedSession | Detached | RunningChoice
+SlashOutcome = list[Block] | AttachedSession | Detached | RunningPrompt
 
 
-def run_slash(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slash: Slash) -> Outcome:
+def run_slash(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slash: Slash) -> SlashOutcome:
     """Carry out a slash command; an error becomes a block."""
     try:
         return _run(client, cursors, ref, view, slash)
@@ -69,7 +69,7 @@ def run_slash(client: Client, cursors: ReadCursors, ref: SessionRef, view: View,
         return [NoticeBlock(error_text(error), "bad")]
 
 
-def _run(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slash: Slash) -> Outcome:
+def _run(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slash: Slash) -> SlashOutcome:
     name, argument = slash.name, slash.argument
     match name:
         case "stop":
@@ -170,7 +170,7 @@ def _stop_commands(client: Client, found: list[RunningTaskView]) -> list[Block]:
     return [NoticeBlock(f"asked to end: {named}")] if named else []
 
 
-def _new(client: Client, ref: SessionRef, view: View, slash: Slash) -> Outcome:
+def _new(client: Client, ref: SessionRef, view: View, slash: Slash) -> SlashOutcome:
     """Switch to a new session. Commands of the old one keep running unless the user wants them stopped."""
     running = _running(client, ref.session) if slash.running != "keep" else []
     if running and not slash.running:
@@ -181,7 +181,7 @@ def _new(client: Client, ref: SessionRef, view: View, slash: Slash) -> Outcome:
     return attached
 
 
-def _reset(client: Client, session: str, view: View, slash: Slash) -> Outcome:
+def _reset(client: Client, session: str, view: View, slash: Slash) -> SlashOutcome:
     """Reset the session. First ask about running commands, unless the reset would be refused anyway."""
     if view.turn is not None or view.queue:
         return [NoticeBlock("A turn is running. Wait for its end, or /stop it first.", "warning")]
@@ -203,13 +203,13 @@ def _running(client: Client, session: str) -> list[RunningTaskView]:
     return found
 
 
-def _choose(running: list[RunningTaskView], slash: Slash, hint: str) -> RunningChoice:
+def _choose(running: list[RunningTaskView], slash: Slash, hint: str) -> RunningPrompt:
     agents = "; agents continue in both cases" if any(task.kind == "agent" for task in running) else ""
     hints = map(dim, wrap(f"still running: {hint}{agents}", terminal_width()))
-    return RunningChoice([ListingBlock([*running_tasks_table(running).split("\n"), *hints])], slash)
+    return RunningPrompt([ListingBlock([*running_tasks_table(running).split("\n"), *hints])], slash)
 
 
-def _fork(client: Client, cursors: ReadCursors, session: str, version: str) -> Outcome:
+def _fork(client: Client, cursors: ReadCursors, session: str, version: str) -> SlashOutcome:
     if version and not (version.isascii() and version.isdecimal()):
         return [NoticeBlock(f"{version!r} is not a version; `{program()} sessions log` shows them.", "warning")]
     fork = client.sessions.fork(session, version=int(version) if version else None)

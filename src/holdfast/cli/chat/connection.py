@@ -216,7 +216,7 @@ def begin(client: Client, ref: SessionRef, *, text: str | None = None, id: str |
     ref.session = client.sessions.create(text, cwd=ref.cwd, profile=ref.profile, id=id).session
 
 
-class Follower:
+class SessionFollower:
     """Follows one session from a cursor on until it is closed. The last item may be the error that ended it."""
 
     def __init__(

@@ -16,22 +16,22 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from holdfast.cli.chat import actions
-from holdfast.cli.chat.actions import Detached, Outcome, RunningChoice
+from holdfast.cli.chat.actions import Detached, RunningPrompt, SlashOutcome
 from holdfast.cli.chat.attach import AttachedSession
 from holdfast.cli.chat.blocks import Block, NoticeBlock, Tone, UserBlock
 from holdfast.cli.chat.connection import (
     Delivered,
     DeliveryRejected,
     DeliveryStatus,
-    Follower,
     Kind,
     Outbox,
     OutgoingMessage,
     Retrying,
+    SessionFollower,
 )
 from holdfast.cli.chat.live import LiveState
 from holdfast.cli.chat.local_state import ReadCursors
-from holdfast.cli.chat.slash import Answer, InvalidInput, Message, Slash, parse_line
+from holdfast.cli.chat.slash import Answer, ChatMessage, InvalidInput, Slash, parse_line
 from holdfast.cli.commands.sessions import ANSWERS
 from holdfast.cli.hints import error_text
 from holdfast.client.client import Client
@@ -78,8 +78,8 @@ class ChatController:
         self._screen = screen
         self._loop = asyncio.get_running_loop()
         self._outbox = Outbox(client, self._poster(self._delivery_changed))
-        self._follower: Follower | None = None
-        self._received: deque[tuple[Follower, RecordItem | HoldfastError]] = deque()
+        self._follower: SessionFollower | None = None
+        self._received: deque[tuple[SessionFollower, RecordItem | HoldfastError]] = deque()
         self._away_since: float | None = None
         self._saving: asyncio.TimerHandle | None = None
         self._ref, self.view = attached.ref, attached.view
@@ -175,7 +175,7 @@ class ChatController:
             self._received.append((follower, seen))
             drain(None)
 
-        follower = Follower(self._client, self._ref.session, after=self.view.version, post=post)
+        follower = SessionFollower(self._client, self._ref.session, after=self.view.version, post=post)
         self._follower = follower
         follower.start()
         self._save()
@@ -278,12 +278,14 @@ class ChatController:
             self._answer_choice(self._pending_choice, ANSWERS.get(text.strip().lower()))
             return
         parsed = parse_line(text, self.view.wait)
-        if self._changing and (isinstance(parsed, Message | Answer) or (isinstance(parsed, Slash) and parsed.waits)):
+        if self._changing and (
+            isinstance(parsed, ChatMessage | Answer) or (isinstance(parsed, Slash) and parsed.waits)
+        ):
             self._pending_input.append(self._outgoing("message", {}, text))
             self._screen.refresh()
             return
         match parsed:
-            case Message(text=said):
+            case ChatMessage(text=said):
                 self._send("message", {"text": said, "mode": "queue"}, said)
             case Answer(wait=wait, answer=answer, note=note):
                 self._send("answer", {"wait": wait, "answer": answer, "note": note}, answer)
@@ -362,14 +364,14 @@ class ChatController:
     def _run_in_thread(self, slash: Slash) -> None:
         threading.Thread(target=self._run_command, args=(slash,), name=slash.name, daemon=True).start()
 
-    def _finish_command(self, answer: tuple[Slash, Outcome]) -> None:
+    def _finish_command(self, answer: tuple[Slash, SlashOutcome]) -> None:
         slash, done = answer
         if isinstance(done, AttachedSession):
             self._show_session(done)
         elif isinstance(done, Detached):
             self.detached = done.task
             self._screen.leave()
-        elif isinstance(done, RunningChoice):
+        elif isinstance(done, RunningPrompt):
             self._pending_choice = done.slash
             self._show(done.blocks)
         else:
@@ -390,7 +392,7 @@ class ChatController:
     # --- in another thread ----------------------------------------------------------------------
 
     def _run_command(self, slash: Slash) -> None:
-        done: Outcome = []
+        done: SlashOutcome = []
         try:
             done = actions.run_slash(self._client, self._cursors, self._ref, self.view, slash)
         finally:

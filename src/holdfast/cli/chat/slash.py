@@ -89,7 +89,7 @@ SPEAKING = ("steer", "interrupt", "background", "card", "export", "detach")
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """A message to the agent."""
 
     text: str
@@ -130,7 +130,7 @@ class InvalidInput:
     message: str
 
 
-ParsedLine = Message | Slash | Answer | InvalidInput
+ParsedLine = ChatMessage | Slash | Answer | InvalidInput
 
 
 def parse_line(text: str, wait: WaitItem | None) -> ParsedLine:
@@ -179,9 +179,9 @@ def _background(prompt: str) -> Slash | InvalidInput:
     return Slash("background", prompt)
 
 
-def _spoken(text: str, wait: WaitItem | None) -> Message | Answer | InvalidInput:
+def _spoken(text: str, wait: WaitItem | None) -> ChatMessage | Answer | InvalidInput:
     if wait is None or not wait.wants_answer:
-        return Message(text)
+        return ChatMessage(text)
     match wait.purpose:
         case "approval":
             return _approval(wait, text.strip())

@@ -22,7 +22,7 @@ PAGE_BYTES = 16_000_000
 EVENT = b',"event":'
 log = logging.getLogger(__name__)
 NewShape = Callable[[dict[str, object]], dict[str, object]]
-Row = tuple[int, bytes, int]
+EventRow = tuple[int, bytes, int]
 
 
 def rewrite_events(db: sqlite3.Connection, new_shape: NewShape, *, progress: str) -> None:
@@ -47,8 +47,8 @@ def rewrite_events(db: sqlite3.Connection, new_shape: NewShape, *, progress: str
         log.error("%d stored events cannot be read; each of their streams stops there", unreadable)
 
 
-def _page(db: sqlite3.Connection, after: int) -> list[Row]:
-    rows: list[Row] = []
+def _page(db: sqlite3.Connection, after: int) -> list[EventRow]:
+    rows: list[EventRow] = []
     size = 0
     cursor = db.execute("SELECT seq, data, crc FROM events WHERE seq > ? ORDER BY seq LIMIT ?", (after, PAGE_EVENTS))
     for row in cursor:
@@ -60,7 +60,7 @@ def _page(db: sqlite3.Connection, after: int) -> list[Row]:
     return rows
 
 
-def _rewritten(row: Row, new_shape: NewShape) -> tuple[str, bytes, int, int] | None:
+def _rewritten(row: EventRow, new_shape: NewShape) -> tuple[str, bytes, int, int] | None:
     """What is stored instead; None for a line that is damaged or that nobody can read."""
     seq, data, crc = row
     if zlib.crc32(data) != crc:
