@@ -15,6 +15,9 @@ TABLE = "\n".join(
     + [f"say | {'unbreakable' * 4} | {'words' * 8} | {'here' * 9} |"] * 2
 )
 
+TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""What was drawn is measured, and its place is corrected."""
+
 
 def entries(seat: Seat, kind: str = "") -> Locator:
     """What stands in the conversation, by the kind of item."""
@@ -255,9 +258,35 @@ def test_the_chat_fits_every_width_and_the_keyboard_reaches_all_of_it(browser: B
             faults += [f"{path}: {fault}" for fault in layout_faults(seat, path)]
         seat.open(f"/s/{seat.session}")
         expect(seat.page.get_by_role("group", name="Approval")).to_be_visible()
-        faults += check_axe(seat.page)
+        expect(seat.page.get_by_role("group", name="Table")).to_be_visible()  # Markdown is loaded apart
+        faults += check_keyboard(seat.page) + check_axe(seat.page)
         seat.open("/new")
         expect(seat.page.get_by_label("Profile")).to_be_visible()
         seat.page.get_by_role("button", name="Skip to the content").focus()  # from the top
         faults += check_keyboard(seat.page) + check_axe(seat.page)
         assert faults == []
+
+
+def test_focus_stays_in_view_among_messages_of_any_height_and_is_not_lost(guest: Seat) -> None:
+    guest.begin()
+    page = guest.page
+    for number in range(10):
+        guest.send(f"say # Answer {number}\n{TABLE}\nsay\nsay {'some words ' * 200}")
+        guest.finished(number + 1)
+    page.get_by_role("log").evaluate("box => { box.scrollTop = 0 }")
+    expect(page.get_by_role("group", name="Table").first).to_be_visible()
+    page.get_by_role("button", name="To the end").click()
+    page.set_viewport_size({"width": 390, "height": 844})  # nothing is as high as it was measured
+    page.get_by_role("log").focus()
+    first = entries(guest).first.evaluate("entry => entry.closest('[data-index]').dataset.index")
+    page.keyboard.press("Tab")  # to the first message that is drawn, far above what is seen
+    page.locator(f'[data-index="{int(first) - 1}"]').wait_for(state="attached")  # more is drawn above it, and measured
+    for key in ["Shift+Tab"] * 20 + ["Tab"] * 40:
+        page.evaluate(TWO_FRAMES)
+        expect(page.locator(":focus")).to_be_in_viewport(timeout=1)
+        page.keyboard.press(key)
+    mine = page.get_by_role("button", name="Copy the message").first
+    mine.focus()
+    page.get_by_role("log").evaluate("box => { box.scrollTop = box.scrollHeight }")
+    expect(mine).not_to_be_focused()  # it is no longer drawn
+    expect(page.get_by_role("log")).to_be_focused()

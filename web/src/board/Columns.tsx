@@ -23,7 +23,7 @@ import { COLUMNS, type Column } from "../log/cards";
 import { cardLabel, plural } from "../text";
 import { Confirm } from "../ui/Confirm";
 import { Menu } from "../ui/Menu";
-import { useVirtualRows } from "../ui/VirtualList";
+import { useVirtualRows } from "../ui/virtualRows";
 import { CardFace, type FaceProps } from "./CardFace";
 import { useKeptFocus } from "./focus";
 import { WORDS } from "./moves";

@@ -4,7 +4,7 @@
  */
 import { type ReactNode, type Ref, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef } from "react";
 import { placeOf } from "../log/model";
-import { useVirtualRows } from "../ui/VirtualList";
+import { useVirtualRows } from "../ui/virtualRows";
 import type { FlowItem } from "./Entry";
 import styles from "./Flow.module.css";
 

@@ -11,7 +11,7 @@ import { Icon } from "../ui/Icon";
 import { AsOf, Unknown } from "../ui/Known";
 import { rowState } from "../ui/states";
 import { Time } from "../ui/Time";
-import { useVirtualRows } from "../ui/VirtualList";
+import { useVirtualRows } from "../ui/virtualRows";
 import { newSession } from "./newSession";
 import { type Kind, useSearch, useSessions, useUnread } from "./queries";
 import { SelectedActions } from "./SelectedActions";

@@ -5,7 +5,7 @@ import { size } from "../text";
 import { Empty, Loading } from "../ui/Empty";
 import { useMedia, useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
-import { useVirtualRows } from "../ui/VirtualList";
+import { useVirtualRows } from "../ui/virtualRows";
 import { GapBand, LineView } from "./OutputLine";
 import styles from "./OutputView.module.css";
 import { lineNumbers, type OutputRow, rowAt } from "./outputRows";

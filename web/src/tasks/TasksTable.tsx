@@ -9,7 +9,7 @@ import { Chip } from "../ui/Chip";
 import { Menu } from "../ui/Menu";
 import { STALE, taskState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
-import { useVirtualRows } from "../ui/VirtualList";
+import { useVirtualRows } from "../ui/virtualRows";
 import { Why } from "../ui/Why";
 import { useRunning } from "./queries";
 import { StartedBy } from "./StartedBy";

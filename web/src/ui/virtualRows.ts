@@ -1,9 +1,9 @@
 /**
- * Long lists: only the rows near the eye are rendered. `useVirtualRows` is for tables and whatever draws its own rows:
- * it says which to draw, how much room stands above and below, and measures each (`ref={measure}`, `data-index`).
+ * Long lists: only the rows near the eye are rendered. `useVirtualRows` says which to draw, how much room stands above
+ * and below, and measures each (`ref={measure}`, `data-index`).
  */
 import { useVirtualizer, type VirtualItem, type Virtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, type RefObject, useRef } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useRef } from "react";
 
 export interface VirtualRows {
   readonly rows: readonly VirtualItem[];
@@ -45,6 +45,12 @@ export function useVirtualRows(options: VirtualOptions): VirtualRows {
     followOnAppend: options.follow ?? options.anchor === "end",
     initialRect: { width: 800, height: 900 },
   });
+  // What is measured anew above the first visible row, or above the one with the focus, must not move it.
+  virtualizer.shouldAdjustScrollPositionOnItemSizeChange = (item, _delta, instance) => {
+    const edge = instance.itemSizeCache.has(item.key) ? item.end : item.start;
+    return edge <= (instance.scrollOffset ?? 0) || item.index < focusedRow(options.scroller.current);
+  };
+  useFocusOfLostRow(options.scroller);
   const rows = virtualizer.getVirtualItems();
   const first = rows[0];
   const last = rows.at(-1);
@@ -58,49 +64,25 @@ export function useVirtualRows(options: VirtualOptions): VirtualRows {
   };
 }
 
-/** A list in a scroller of its own. */
-export function VirtualList<T>({
-  items,
-  rowKey,
-  estimate,
-  gap = 0,
-  name,
-  className = "scroll",
-  children,
-}: {
-  readonly items: readonly T[];
-  readonly rowKey: (item: T) => string | number;
-  readonly estimate: (item: T) => number;
-  readonly gap?: number;
-  readonly name: string;
-  readonly className?: string;
-  readonly children: (item: T, index: number) => ReactNode;
-}): ReactNode {
-  const scroller = useRef<HTMLDivElement>(null);
-  const at = (index: number): T => items[index] as T;
-  const { rows, above, below, measure } = useVirtualRows({
-    scroller,
-    count: items.length,
-    rowKey: (index) => rowKey(at(index)),
-    estimate: (index) => estimate(at(index)),
-    gap,
+/** The index of the row that has the focus, or -1. */
+function focusedRow(scroller: HTMLElement | null): number {
+  const focused = scroller?.contains(document.activeElement) ? document.activeElement : null;
+  return Number(focused?.closest<HTMLElement>("[data-index]")?.dataset.index ?? -1);
+}
+
+/** When the row that has the focus is no longer drawn, the focus goes to the scroller, if that can have it. */
+function useFocusOfLostRow(scroller: RefObject<HTMLElement | null>): void {
+  const focused = useRef<Element | null>(null);
+  useEffect(() => {
+    const note = ({ target }: FocusEvent): void => {
+      focused.current = target instanceof Element && scroller.current?.contains(target) ? target : null;
+    };
+    document.addEventListener("focusin", note);
+    return () => document.removeEventListener("focusin", note);
+  }, [scroller]);
+  useLayoutEffect(() => {
+    if (focused.current?.isConnected !== false || document.activeElement !== document.body) return;
+    focused.current = null;
+    scroller.current?.focus({ preventScroll: true });
   });
-  return (
-    <div className={className} ref={scroller}>
-      <ul aria-label={name} style={{ paddingTop: above, paddingBottom: below }}>
-        {rows.map((row) => (
-          <li
-            key={row.key}
-            ref={measure}
-            data-index={row.index}
-            aria-setsize={items.length}
-            aria-posinset={row.index + 1}
-            style={row.index > 0 ? { marginTop: gap } : undefined}
-          >
-            {children(at(row.index), row.index)}
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
 }
