@@ -52,6 +52,33 @@ def test_y_says_why_of_what_has_the_focus(guest: Seat) -> None:
     expect(why).to_contain_text("session event")
 
 
+def test_a_menu_by_keyboard_begins_at_its_first_item(guest: Seat) -> None:
+    guest.begin()
+    page = guest.page
+    button = page.get_by_role("region", name="Conversation").get_by_role("button", name="Session menu")
+    items = page.get_by_role("menuitem")
+    for key, place in (("Enter", 0), ("Space", 0), ("ArrowDown", 0), ("ArrowUp", -1)):
+        button.focus()
+        page.keyboard.press(key)
+        expect(items.nth(place)).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(items).to_have_count(0)
+        expect(button).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(items.first).to_be_focused()
+    for key, place in (("ArrowDown", 1), ("End", -1), ("ArrowDown", 0), ("ArrowUp", -1), ("Home", 0)):
+        page.keyboard.press(key)
+        expect(items.nth(place)).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(items).to_have_count(0)
+    expect(page.get_by_role("log")).to_be_focused()  # what comes after the button
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(items.first).to_be_focused()
+    page.keyboard.press("Enter")  # the item itself
+    expect(page.get_by_role("dialog", name="Rename the session")).to_be_visible()
+
+
 def test_a_hit_in_the_open_session_is_gone_to(guest: Seat) -> None:
     guest.begin()
     for number in range(3):

@@ -1,8 +1,16 @@
 /** A button that opens a menu. Arrows, Home, End, letters and Esc work; nothing clips it. */
-import { cloneElement, type KeyboardEvent, type ReactElement, type ReactNode, useRef, useState } from "react";
+import {
+  cloneElement,
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactElement,
+  type ReactNode,
+  useRef,
+  useState,
+} from "react";
 import { Icon } from "./Icon";
 import { lazyPart } from "./lazyPart";
-import type { MenuEntry } from "./MenuPopup";
+import type { FirstFocus, MenuEntry } from "./MenuPopup";
 
 export type { MenuEntry } from "./MenuPopup";
 
@@ -23,16 +31,16 @@ export function Menu({
   readonly trigger?: ReactElement<Record<string, unknown>>;
 }): ReactNode {
   const button = useRef<HTMLButtonElement>(null);
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState<FirstFocus | null>(null);
   const props = {
     ref: button,
     "aria-haspopup": "menu",
-    "aria-expanded": open,
-    onClick: () => setOpen(!open),
+    "aria-expanded": open !== null,
+    onClick: ({ detail }: MouseEvent) => setOpen(open ? null : detail === 0 ? "first" : "menu"), // 0: by Enter or Space
     onKeyDown: (event: KeyboardEvent) => {
       if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
       event.preventDefault();
-      setOpen(true);
+      setOpen(event.key === "ArrowDown" ? "first" : "last");
     },
   } as const;
   return (
@@ -44,7 +52,7 @@ export function Menu({
           <Icon name={icon} />
         </button>
       )}
-      {open && <Popup name={name} entries={entries} button={button} onClose={() => setOpen(false)} />}
+      {open && <Popup name={name} entries={entries} button={button} focus={open} onClose={() => setOpen(null)} />}
     </>
   );
 }
