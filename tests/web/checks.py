@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.web.seat import Seat
 
@@ -144,6 +144,13 @@ MISSED = """
 """
 
 
+def loaded(page: Page) -> None:
+    """Wait until nothing of the page is still to come, and it is drawn."""
+    expect(page.locator("h1:visible, h2:visible").first).to_be_visible()
+    expect(page.locator(".loading")).to_have_count(0)
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def check_layout(page: Page) -> list[str]:
     """No interactive element over another, no text cut below its minimum (`data-least`, 56 px), no page too wide."""
     found: list[str] = page.evaluate(LAYOUT)
@@ -202,6 +209,7 @@ def at_widths(seat: Seat, path: str, ready: str = "main h1") -> Iterator[tuple[s
         seat.page.set_viewport_size({"width": width, "height": height})
         seat.open(path)
         seat.page.locator(ready).first.wait_for(state="attached")
+        loaded(seat.page)
         for is_open in (False, True):
             set_drawer(seat.page, is_open=is_open)
             yield f"{path} at {width}{' with the drawer' if is_open else ''}", seat.page

@@ -225,7 +225,7 @@ def away(seat: Seat, picture: Path) -> None:
         seat.gateway.client.post(f"/v1/sessions/{seat.session}/messages", json={"text": text})
         seat.finished(done + number + 1)
     seat.mend_line()
-    assert "2 messages" in seat.banner
+    seat.sees_banner("2 messages")
     seat.page.wait_for_timeout(500)
     seat.page.screenshot(path=picture)
 

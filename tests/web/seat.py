@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, WebSocketRoute, expect
+from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect
 
 import holdfast.gateway
 from tests.e2e.gateway import GatewayProcess
@@ -21,8 +21,21 @@ CHROMIUM = HEADLESS if HEADLESS.exists() else DESKTOP
 STATIC = Path(holdfast.gateway.__file__).with_name("static")
 SOCKETS = re.compile(r"^ws://")
 WAIT_MS = 200_000
+MARKS = """() => {
+  window.marks = [];
+  const look = () => document.querySelectorAll(".entry.marked").forEach((one) => window.marks.push(one.textContent));
+  new MutationObserver(look).observe(document, { childList: true, subtree: true, attributes: true });
+  look();
+}"""
 SECTIONS = ("devices", "appearance", "profiles", "reset", "retention", "notifications", "health", "about")
 """Of the settings."""
+
+
+def new_context(browser: Browser, **options: Any) -> BrowserContext:
+    """One that waits as long as everything here."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(WAIT_MS)
+    return context
 
 
 class Seat:
@@ -30,8 +43,7 @@ class Seat:
 
     def __init__(self, browser: Browser, gateway: GatewayProcess, **options: Any) -> None:
         self.gateway = gateway
-        self.context = browser.new_context(**({"viewport": {"width": 1280, "height": 800}} | options))
-        self.context.set_default_timeout(WAIT_MS)
+        self.context = new_context(browser, **({"viewport": {"width": 1280, "height": 800}} | options))
         self.errors: list[str] = []
         self.cut = False
         self._sockets: list[WebSocketRoute] = []
@@ -69,16 +81,21 @@ class Seat:
         box.fill(text)
         box.press("Enter")
 
+    def choose(self, entry: str) -> None:
+        """An entry of the menu that was opened, by keyboard. The menu takes the focus when it is there."""
+        expect(self.page.locator("[role=menu]:focus, [role=menu] :focus")).to_have_count(1)
+        self.page.get_by_role("menuitem", name=entry).press("Enter")
+
     def sees(self, text: str) -> None:
         """Somewhere in the conversation, but in what the person said."""
         said = self.page.locator(".entry:not(:has(> .knot.you))", has_text=text)
         expect(said.first).to_be_visible(timeout=WAIT_MS)
 
-    def until(self, true: Callable[[], bool], what: str, *, seconds: float = 30) -> None:
+    def until(self, true: Callable[[], bool], what: str) -> None:
         """Wait for the gateway while the page lives on: its frames pass through this process."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + WAIT_MS / 1000
         while not true():
-            assert time.monotonic() < end, f"not in {seconds} s: {what}"
+            assert time.monotonic() < end, f"not in {WAIT_MS / 1000} s: {what}"
             if self.page.is_closed():
                 time.sleep(0.05)
             else:
@@ -87,11 +104,18 @@ class Seat:
     def finished(self, turns: int) -> None:
         self.until(lambda: len(self.events("TurnFinished")) >= turns, f"{turns} turns are over")
 
-    @property
-    def banner(self) -> str:
-        found = self.page.locator(".banner.online strong")
-        expect(found).to_be_visible(timeout=WAIT_MS)
-        return found.inner_text()
+    def sees_banner(self, text: str) -> None:
+        expect(self.page.locator(".banner.online strong")).to_contain_text(text)
+
+    def watch_marks(self) -> None:
+        """Remember which entries are marked from now on: a mark goes after two seconds."""
+        self.page.add_init_script(f"({MARKS})()")
+        self.page.evaluate(MARKS)
+
+    def saw_mark(self, text: str) -> None:
+        """It was marked since the marks are watched, and is not any more."""
+        self.page.wait_for_function("text => window.marks.some((mark) => mark.includes(text))", arg=text)
+        expect(self.page.locator(".entry.marked")).to_have_count(0)
 
     # --- the line -------------------------------------------------------------------------------
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from playwright.sync_api import Browser, expect
 
-from tests.e2e.gateway import GatewayProcess
-from tests.web.seat import SECTIONS, Seat
+from tests.e2e.gateway import GatewayProcess, wait_for
+from tests.web.checks import loaded
+from tests.web.seat import SECTIONS, Seat, new_context
 
 
 def test_an_approval_is_given_in_place(guest: Seat) -> None:
@@ -21,7 +24,7 @@ def test_an_approval_is_given_in_place(guest: Seat) -> None:
 
 def test_what_is_queued_can_be_changed_and_withdrawn(guest: Seat) -> None:
     guest.begin()
-    guest.send("slow 90 a long one that takes its time" + " and more" * 40)
+    guest.send("slow 600 a long one that takes its time" + " and more" * 500)
     guest.sees("a long")
     guest.send("say first")
     guest.send("say second")
@@ -42,20 +45,22 @@ def test_what_is_queued_can_be_changed_and_withdrawn(guest: Seat) -> None:
 def test_run_in_background_and_read_its_transcript(seat: Seat) -> None:
     seat.begin()
     box = seat.page.get_by_label("Message", exact=True)
-    box.fill("slow 3 done by somebody else")
+    gate = seat.gateway.home.parent / "gate"
+    box.fill(f"say done by somebody else\nsh {wait_for(gate)}")
     box.press("Control+Enter")
     seat.page.keyboard.press("Escape")
     seat.page.get_by_role("button", name="Background tasks").click()
     drawer = seat.page.get_by_role("complementary", name="Background tasks")
     expect(drawer).to_contain_text("Running 1")
     drawer.get_by_role("link", name="done by somebody else").click()
+    gate.touch()
     seat.sees("done by somebody else")
     expect(seat.page.locator(".bar .chip", has_text="Done")).to_be_visible()
 
 
 def test_detach_makes_the_running_turn_a_task(seat: Seat) -> None:
     seat.begin()
-    seat.send("slow 90 this takes rather long and nobody waits for it" + " at all" * 40)
+    seat.send("slow 600 this takes rather long and nobody waits for it" + " at all" * 500)
     seat.sees("this takes")
     seat.page.get_by_role("button", name="Detach").click()
     seat.sees("was made background task")
@@ -65,7 +70,7 @@ def test_detach_makes_the_running_turn_a_task(seat: Seat) -> None:
 def test_the_output_of_a_task_that_ended_before_a_restart(seat: Seat) -> None:
     command = r"printf '\033[31mred\033[0m line\n\033]52;c;aGk=\007<b>plain</b>\n'; seq 1 5000"
     task = seat.gateway.client.post("/v1/tasks", json={"shell": command}).json()["task"]
-    seat.gateway.client.get(f"/v1/tasks/{task}/wait", params={"seconds": 20})
+    seat.gateway.until_ended(task)
     port = seat.port
     seat.gateway.kill9()
     seat.gateway.start(port)
@@ -82,10 +87,13 @@ def test_the_output_of_a_task_that_ended_before_a_restart(seat: Seat) -> None:
 
 
 def test_a_running_task_is_followed_and_stopped(guest: Seat) -> None:
-    shell = "for i in $(seq 1 600); do echo tick $i; sleep 0.1; done"
+    shell = "for i in $(seq 1 9999); do echo tick $i; sleep 0.1; done"
     task = guest.gateway.client.post("/v1/tasks", json={"shell": shell}).json()["task"]
     guest.open(f"/tasks/{task}")
-    expect(guest.page.get_by_role("region", name="Output of")).to_contain_text("tick 12")
+    output = guest.page.get_by_role("region", name="Output of")
+    expect(output).to_contain_text("tick")
+    last = int(output.inner_text().rpartition("tick ")[2].split()[0])
+    expect(output).to_contain_text(f"tick {last + 5}")  # at the end of what is read
     guest.page.get_by_role("button", name="Stop").click()
     expect(guest.page.locator(".bar .chip", has_text="Stopped")).to_be_visible()
 
@@ -109,12 +117,12 @@ def test_hostile_markdown_is_text(guest: Seat) -> None:
 
 def test_a_code_works_once_and_a_revoked_device_is_out(browser: Browser, gateway: GatewayProcess) -> None:
     code = gateway.client.post("/v1/codes", json={}).json()["code"]
-    context = browser.new_context()
+    context = new_context(browser)
     page = context.new_page()
     page.goto(f"{gateway.url}/#code={code}")
     page.wait_for_url("**/home")
     assert code not in page.evaluate("location.href + JSON.stringify(history.state)")
-    other = browser.new_context().new_page()
+    other = new_context(browser).new_page()
     other.goto(f"{gateway.url}/#code={code}")
     expect(other.get_by_role("alert")).to_contain_text("This sign-in code was used")
     assert code not in other.url
@@ -135,13 +143,13 @@ def test_phone_width_without_sideways_scrolling(browser: Browser, shared: Gatewa
         paths += [f"/settings/{section}" for section in SECTIONS]
         for path in paths:
             seat.open(path)
-            expect(seat.page.locator("h1:visible, h2:visible").first).to_be_visible()
-            seat.page.wait_for_timeout(400)
+            loaded(seat.page)
             wide = seat.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 390, (path, wide)
 
 
 def test_by_keyboard_alone(guest: Seat) -> None:
+    guest.page.clock.set_fixed_time(time.time())  # `g` and `t` come one soon after the other
     guest.open("/home")
     expect(guest.page.get_by_role("heading", name="Home")).to_be_visible()
     guest.page.keyboard.press("n")

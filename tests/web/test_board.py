@@ -20,7 +20,7 @@ from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
 from tests.web.board import card, column, drag, label, new_board, new_card, over, status
-from tests.web.checks import AXE, WIDTHS, check_keyboard, check_layout, set_drawer
+from tests.web.checks import AXE, WIDTHS, check_axe, check_keyboard, check_layout, loaded, set_drawer
 from tests.web.conftest import settled
 from tests.web.seat import Seat
 
@@ -118,6 +118,7 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("link", name="Beside them")).to_be_focused()
     page.keyboard.press("ArrowLeft")
+    expect(page.locator("[data-card] a:focus")).not_to_have_text("Beside them")
     page.keyboard.press("Space")
     said = page.locator('[aria-live="assertive"]')
     expect(said).to_contain_text("is lifted, over its own column")
@@ -138,17 +139,18 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     page.keyboard.press("j")
     expect(page.get_by_role("link", name="Beside them")).to_be_focused()
     page.keyboard.press("k")
+    expect(page.get_by_role("link", name="First of all")).to_be_focused()
     moved = page.locator("[data-card]").filter(has_text="First of all")
     expect(moved.get_by_role("button", name="Why?")).to_be_visible()  # the log has confirmed the move
-    page.keyboard.press("Tab")  # to "Why?"
+    page.keyboard.press("Tab")
+    expect(moved.get_by_role("button", name="Why?")).to_be_focused()
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name=re.compile("^Menu of HF-.* First of all"))).to_be_focused()
     page.keyboard.press("Enter")
-    page.get_by_role("menuitem", name="Move to Todo").focus()
-    page.keyboard.press("Enter")  # it waits for nothing: refused once, with the reason
+    visitor.choose("Move to Todo")  # it waits for nothing: refused once, with the reason
     expect(page.get_by_role("status").get_by_text("does not wait for another card")).to_have_count(1)
     expect(column(page, "ready").get_by_role("link", name="First of all")).to_be_visible()
-    assert page.evaluate("document.activeElement.closest('[data-card]') !== null"), "the focus is still on its card"
+    expect(page.locator("[data-card] :focus")).to_have_count(1)  # the focus is still on its card
     page.get_by_role("link", name="Then this").focus()
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/board/{board}/{label(gateway, two)}")
@@ -159,7 +161,7 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     page.get_by_role("link", name="Beside them").press("Enter")
     drawer = page.get_by_role("complementary", name=re.compile("^Card HF-"))
     drawer.get_by_role("button", name=re.compile("^Menu of card")).press("Enter")
-    page.get_by_role("menuitem", name="Archive…").press("Enter")
+    visitor.choose("Archive…")
     page.get_by_role("dialog").get_by_role("button", name="Archive 1 card").press("Enter")
     expect(page.get_by_role("link", name="Beside them")).to_have_count(0)
     expect(page.get_by_role("link", name="First of all")).to_be_focused()  # the one above it
@@ -172,6 +174,7 @@ def faults_at_widths(seat: Seat, path: str, *, ready: str) -> list[str]:
         seat.page.set_viewport_size({"width": width, "height": height})
         seat.open(path)
         seat.page.locator(ready).first.wait_for()
+        loaded(seat.page)
         for is_open in (False, True) if width > PHONE["width"] else ():
             set_drawer(seat.page, is_open=is_open)
             found += [f"{path} at {width}, {is_open}: {fault}" for fault in check_layout(seat.page)]
@@ -269,11 +272,13 @@ def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: Seat) -> None
     expect(ask.locator("blockquote")).to_have_text("which?")
     expect(ask).to_contain_text("Continues the session of run 1")
     expect(page.get_by_role("link", name=re.compile("^Board.*need you"))).to_be_visible()
+    page.wait_for_url(re.compile(r"/HF-\d+$"))
     id = page.url.rsplit("/", 1)[1]
     ask.get_by_label("Answer or comment").fill("count\ncomplete ok")
     ask.get_by_role("button", name="Unblock and continue").click()
     expect(drawer.locator(".head .chip")).to_have_text("Done")
     expect(ask).to_have_count(0)
+    over(visitor, id, "done")
     runs = card(gateway, id)["runs"]
     assert [run["outcome"] for run in runs] == ["blocked", "done"]
     assert runs[1]["resumes"] == 1 and runs[0]["session"] == runs[1]["session"]
@@ -292,7 +297,7 @@ def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: Seat) -> None
 
 def test_dragged_from_triage_to_ready_it_starts(visitor: Seat) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "starts")
-    id = new_card(gateway, board, "Begin with this", "slow 60 one two three", profile="demo", triage=True)
+    id = new_card(gateway, board, "Begin with this", "slow 600 one two three", profile="demo", triage=True)
     visitor.open(f"/board/{board}")
     expect(column(page, "triage").locator(".card")).to_contain_text("Begin with this")
     drag(page, "Begin with this", "ready")
@@ -304,7 +309,7 @@ def test_dragged_from_triage_to_ready_it_starts(visitor: Seat) -> None:
 
 def test_words_to_a_worker_become_comments(visitor: Seat) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "worker")
-    id = new_card(gateway, board, "A long one", "slow 200 " + "word " * 600, profile="demo")
+    id = new_card(gateway, board, "A long one", "slow 600 " + "word " * 600, profile="demo")
     visitor.until(lambda: status(gateway, id) == "running", "it runs")
     visitor.open(f"/s/{card(gateway, id)['card']['session']}")
     expect(page.get_by_text("What you say becomes a comment on the card")).to_be_visible()
@@ -360,11 +365,12 @@ def test_thousands_of_cards(visitor: Seat) -> None:
     expect(page.locator(".bar")).to_contain_text("2,000 cards")
     assert page.locator(".card").count() < FEW
     stack = column(page, "ready").locator(".stack")
-    for _ in range(60):
+
+    def at_the_end() -> bool:
         stack.evaluate("box => { box.scrollTop = box.scrollHeight }")
-        page.wait_for_timeout(40)
-        if page.get_by_text("Card 1998", exact=True).count():
-            break
+        return page.get_by_text("Card 1998", exact=True).count() > 0
+
+    visitor.until(at_the_end, "the last one is reached")
     expect(page.get_by_text("Card 1998", exact=True)).to_be_visible()
     assert page.locator(".card").count() < FEW
     page.get_by_label("Filter cards").fill("card 1234")
@@ -417,9 +423,6 @@ def test_axe_finds_nothing_on_a_board(browser: Browser, house: GatewayProcess, t
         for path in (f"/board/{board}", f"/board/{board}/{id}", "/board/nothing-here"):
             seat.open(path)
             seat.page.get_by_role("heading", level=1).first.wait_for(state="attached")
-            seat.page.wait_for_timeout(600)
-            seat.page.evaluate(AXE.read_text())
-            for violation in seat.page.evaluate("axe.run().then(found => found.violations)"):
-                where = [node["html"][:160] for node in violation["nodes"][:2]]
-                found.append(f"{path}: {violation['impact']} {violation['id']} {where}")
+            loaded(seat.page)
+            found += [f"{path}: {violation}" for violation in check_axe(seat.page)]
         assert not found, "\n".join(found)

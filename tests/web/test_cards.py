@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Route, expect
 
+from tests.e2e.gateway import wait_for
 from tests.web.board import card, column, label, new_board, new_card, over, status
 from tests.web.seat import Seat
 
@@ -26,8 +27,9 @@ def listen(seat: Seat) -> None:
     seat.page.evaluate(LISTEN)
 
 
-def told(seat: Seat) -> list[str]:
-    """What was said, when everything before it was heard: a command that ends is told last."""
+def told(seat: Seat, first: str) -> list[str]:
+    """What was said, when this and everything before it was heard: a command that ends is told last."""
+    seat.page.wait_for_function("first => window.told.includes(first)", arg=first)
     seat.gateway.command("POST", "/v1/tasks", {"shell": "true", "name": "the fence"})
     fence = "the fence is done"
     seat.page.wait_for_function("fence => window.told.includes(fence)", arg=fence)
@@ -41,7 +43,7 @@ def test_a_card_that_needs_somebody_calls(guest: Seat) -> None:
     listen(guest)
     id = new_card(gateway, board, "Which way", "block left or right?", profile="demo")
     over(guest, id, "blocked")
-    assert told(guest) == ["Which way needs you"]
+    assert told(guest, "Which way needs you") == ["Which way needs you"]
     called = page.locator(".toast", has_text="Which way needs you")
     expect(called).to_contain_text("left or right?")
     called.get_by_role("link", name="Open").click()
@@ -91,15 +93,17 @@ def test_the_end_of_a_card_is_told_once(guest: Seat, body: str, stands: str, sai
     listen(guest)
     id = new_card(guest.gateway, board, "Once", body, profile="demo", max_attempts=1)
     over(guest, id, stands)
-    assert told(guest) == [f"Once {said}"]
+    assert told(guest, f"Once {said}") == [f"Once {said}"]
 
 
 def test_a_run_stands_on_home_once(guest: Seat) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "home")
-    id = new_card(gateway, board, "Seen once", "slow 3 one two three\ncomplete it", profile="demo")
+    gate = gateway.home.parent / f"{board}.gate"
+    id = new_card(gateway, board, "Seen once", f"sh {wait_for(gate)}\ncomplete it", profile="demo")
     guest.until(lambda: status(gateway, id) == "running", "it runs")
     guest.open("/home")
     expect(page.get_by_label("Running now").get_by_role("link", name="Seen once")).to_have_count(1)
+    gate.touch()
     over(guest, id, "done")
     ended = page.get_by_label("Since you last looked").get_by_role("link", name="Seen once")
     expect(ended).to_have_count(1)
@@ -110,14 +114,14 @@ def test_a_link_to_a_run_is_followed_once(guest: Seat) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "links")
     id = new_card(gateway, board, "Twice", "block which?", profile="demo")
     over(guest, id, "blocked")
+    guest.watch_marks()
     guest.open(f"/s/{card(gateway, id)['card']['session']}#run-1")
-    marked = page.locator(".entry.marked")
-    expect(marked).to_contain_text("Run 1")
-    expect(marked).to_have_count(0)
+    guest.saw_mark("Run 1")
+    page.evaluate("window.marks = []")
     gateway.command("POST", f"/v1/cards/{id}/unblock", {"text": "complete this one"})
     guest.sees(f"Run 2 of card {label(gateway, id)} works here")
     page.wait_for_timeout(300)
-    assert marked.count() == 0  # whoever reads on is not taken back
+    assert page.evaluate("window.marks") == []  # whoever reads on is not taken back
 
 
 def test_a_comment_is_said_once_however_often_it_is_sent(guest: Seat) -> None:
@@ -146,7 +150,7 @@ def test_a_comment_is_said_once_however_often_it_is_sent(guest: Seat) -> None:
 
 def test_a_board_is_archived_unless_a_card_of_it_runs(guest: Seat) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "old-times")
-    id = new_card(gateway, board, "Runs on", "slow 60 one two three", profile="demo")
+    id = new_card(gateway, board, "Runs on", "slow 600 one two three", profile="demo")
     guest.until(lambda: status(gateway, id) == "running", "it runs")
     guest.open(f"/board/{board}")
     dialog = page.get_by_role("dialog", name="Archive the board “Old-times”?")

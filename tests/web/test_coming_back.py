@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import expect
 
+from tests.e2e.gateway import wait_for
 from tests.web.seat import Seat
 
 WORDS = "one two three four five six seven eight nine ten"
@@ -16,26 +19,29 @@ def cursor(seat: Seat) -> int:
 
 def test_close_the_tab_in_the_middle_of_a_turn_and_reopen(seat: Seat) -> None:
     seat.begin()
-    seat.send(f"slow 6 {WORDS}")
-    seat.sees("one two")
+    seat.send("slow 600 " + " ".join(f"n{number}" for number in range(1200)))
+    seat.sees("n0 n1")
     seat.close_tab()
     seat.reopen("/")
     seat.page.wait_for_url(f"**/s/{seat.session}")
-    seat.sees("one two three four")
+    seat.sees("n0 n1 n2 n3")
     assert seat.page.locator(".banner.online").count() == 0  # nothing was finished while away
-    seat.sees(WORDS)
+    seat.page.get_by_role("button", name="Stop the turn").click()
     seat.finished(1)
-    expect(seat.page.locator(".entry", has_text=WORDS)).to_have_count(2)  # the question, and the answer once
+    seat.sees("Stopped")
+    expect(seat.page.locator(".entry", has_text="n0 n1 n2")).to_have_count(2)  # the question, and the answer once
 
 
 def test_what_was_finished_while_the_tab_was_closed_is_counted(seat: Seat) -> None:
     seat.begin()
-    seat.send(f"slow 2 {WORDS}")
-    seat.sees("one")
+    gate = seat.gateway.home.parent / "gate"
+    seat.send(f"sh {wait_for(gate)}\nsay {WORDS}")
+    expect(seat.page.get_by_role("group", name=re.compile("^Call of terminal"))).to_be_visible()
     seat.close_tab()
+    gate.touch()
     seat.finished(1)
     seat.reopen("/")
-    assert seat.banner == "Reconnected — 1 message received while away"
+    seat.sees_banner("Reconnected — 1 message received while away")
     seat.page.get_by_role("button", name="Dismiss").click()
     expect(seat.page.locator(".banner.online")).to_have_count(0)
     seat.until(
@@ -50,7 +56,7 @@ def test_what_was_finished_while_the_tab_was_closed_is_counted(seat: Seat) -> No
 
 def test_kill_the_gateway_in_the_middle_and_start_it_again(seat: Seat) -> None:
     seat.begin()
-    seat.send(f"slow 5 {WORDS}")
+    seat.send(f"slow 10 {WORDS}")
     seat.sees("one two")
     port = seat.port
     seat.gateway.kill9()
@@ -75,9 +81,10 @@ def test_three_messages_arrive_while_the_line_is_cut(seat: Seat) -> None:
         seat.gateway.client.post(path, json={"text": f"say while away {number}"})
         seat.finished(number + 2)
     seat.mend_line()
-    assert seat.banner == "Reconnected — 3 messages received while away"
+    seat.sees_banner("Reconnected — 3 messages received while away")
+    seat.watch_marks()
     seat.page.get_by_role("button", name="Jump to first").click()
-    expect(seat.page.locator(".entry.marked")).to_contain_text("while away 0")
+    seat.saw_mark("while away 0")
     expect(seat.page.locator(".splice")).to_contain_text("Received while away")
     seat.page.get_by_role("button", name="To the end").click()
     expect(seat.page.locator(".entry", has_text="while away 2")).to_have_count(2)
@@ -90,7 +97,7 @@ def test_what_was_read_after_a_cut_is_not_told_again(seat: Seat) -> None:
     seat.gateway.client.post(f"/v1/sessions/{seat.session}/messages", json={"text": "say while away"})
     seat.finished(1)
     seat.mend_line()
-    assert "1 message" in seat.banner
+    seat.sees_banner("1 message")
     cursors = "fetch('/v1/devices/me').then(answer => answer.json()).then(mine => mine.cursors)"
     version = seat.gateway.get(f"/v1/sessions/{seat.session}")["session"]["version"]
     seat.until(lambda: seat.page.evaluate(cursors).get(seat.session) == version, "it was read")
@@ -137,10 +144,12 @@ def test_the_line_is_dead_and_nobody_says_so(seat: Seat) -> None:
 
 def test_outbox_offline_then_online_sent_once(seat: Seat) -> None:
     seat.begin()
+    tried: list[str] = []
+    seat.page.on("requestfailed", lambda request: tried.append(request.url))
     seat.context.set_offline(True)
     seat.send("say from the tunnel")
     expect(seat.page.get_by_text("Waits in this browser")).to_be_visible()
-    seat.page.wait_for_timeout(3500)  # it tries meanwhile
+    seat.until(lambda: sum(url.endswith("/messages") for url in tried) >= 2, "it is tried again")
     seat.context.set_offline(False)
     expect(seat.page.get_by_text("Waits in this browser")).to_have_count(0)
     seat.finished(1)

@@ -9,7 +9,7 @@ from contextlib import closing
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.seat import WAIT_MS, Seat
+from tests.web.seat import WAIT_MS, Seat, new_context
 
 TURN, SAID = "\u202e", "\u2039U+202E\u203a"
 """A mark that turns text around, and how the page says that it is there."""
@@ -37,7 +37,7 @@ def test_a_task_with_a_hostile_name_and_output(guest: Seat) -> None:
     expect(output).to_contain_text(f"rm {SAID}gnp.x")
     assert len(output.inner_text()) < 1_000_000  # of the line of 10 MB only what is near the eye is there
     guest.open("/tasks")
-    expect(guest.page.locator("td a.task")).to_contain_text(SAID)
+    expect(guest.page.locator("td a.task").first).to_contain_text(SAID)
     assert guest.page.evaluate("window.pwned") is None
     assert TURN not in guest.page.evaluate("document.documentElement.innerHTML")
     assert guest.page.title() == "Tasks · Holdfast"
@@ -68,7 +68,7 @@ def test_an_expired_code(browser: Browser, gateway: GatewayProcess) -> None:
     with closing(sqlite3.connect(gateway.home / "holdfast.db")) as db, db:
         db.execute("UPDATE codes SET expires_at = expires_at - 600001")
     gateway.start(port)
-    page = browser.new_context().new_page()
+    page = new_context(browser).new_page()
     page.goto(f"{gateway.url}/#code={code}")
     expect(page.get_by_role("alert")).to_contain_text("is older than 10 min. Run `holdfast open` for a new one.")
     assert code not in page.url
@@ -134,7 +134,7 @@ def test_ages_go_by_the_gateways_clock(browser: Browser, gateway: GatewayProcess
     task = gateway.client.post("/v1/tasks", json={"shell": "sleep 600", "name": "a sleeper"}).json()["task"]
     gateway.client.post("/v1/sessions", json={"text": "say hi"})
     for days in (-3, 5):
-        context = browser.new_context()
+        context = new_context(browser)
         skew = f"const real = Date.now; Date.now = () => real() + {days * 86_400_000}"
         context.add_init_script(skew)
         page = context.new_page()
@@ -144,7 +144,7 @@ def test_ages_go_by_the_gateways_clock(browser: Browser, gateway: GatewayProcess
             page.get_by_role("region", name="Running now").locator("[data-why]", has_text="a sleeper")
         ).to_contain_text(re.compile(r"\d+ (s|min)"))
         page.goto(f"{gateway.url}/tasks/{task}")
-        expect(page.get_by_role("list", name="History")).to_contain_text(re.compile(r"Has run for (\d+ s|1 min)"))
+        expect(page.get_by_role("list", name="History")).to_contain_text(re.compile(r"Has run for \d+ (s|min)"))
         page.goto(f"{gateway.url}/s")
         expect(page.get_by_role("complementary", name="Sessions").get_by_text("Today")).to_have_text("Today")
         context.close()

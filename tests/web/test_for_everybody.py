@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.checks import AXE, check_axe
+from tests.web.checks import AXE, check_axe, loaded, set_drawer
 from tests.web.seat import SECTIONS, Seat
 
 
@@ -24,8 +24,9 @@ def test_axe_finds_nothing(browser: Browser, shared: GatewayProcess, theme: str)
         paths += [f"/settings/{section}" for section in SECTIONS]
         for path in paths:
             seat.open(path)
-            seat.page.wait_for_timeout(500)
+            loaded(seat.page)
             if path == "/home":
-                seat.page.keyboard.press("t")  # the drawer stays open from here on
+                set_drawer(seat.page, is_open=True)  # from here on
+                loaded(seat.page)
             found += [f"{path}: {violation}" for violation in check_axe(seat.page)]
         assert not found, "\n".join(found)

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.gateway import GatewayProcess
+from tests.e2e.gateway import GatewayProcess, until
 from tests.web.conftest import Driver, why_not
-from tests.web.seat import CHROMIUM, WAIT_MS
+from tests.web.seat import CHROMIUM, new_context
 
 BOX, ELSEWHERE = "https://box.tailnet.ts.net", "http://elsewhere.example"
 
@@ -121,8 +121,7 @@ def gateway(tmp_path: Path, proxy: Proxy) -> Iterator[GatewayProcess]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(ignore_https_errors=True)
-    context.set_default_timeout(WAIT_MS)
+    context = new_context(browser, ignore_https_errors=True)
     yield context.new_page()
     context.close()
 
@@ -142,8 +141,7 @@ def test_a_phone_signs_in_behind_a_tls_proxy_and_speaks(page: Page, gateway: Gat
     box.fill("say through the tunnel")
     box.press("Enter")
     expect(page.locator(".entry:not(:has(> .knot.you))", has_text="through the tunnel").first).to_be_visible()
-    (device,) = gateway.get("/v1/devices")["devices"]
-    assert device["connected"] >= 1  # its sockets come through, too
+    until(lambda: gateway.get("/v1/devices")["devices"][0]["connected"] >= 1, "its sockets come through, too")
 
 
 @pytest.mark.parametrize("public", [True, False], ids=["behind the proxy", "on loopback"])

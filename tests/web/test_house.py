@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Error, expect
 
 from tests.e2e.gateway import GatewayProcess
 from tests.web.seat import Seat
@@ -94,6 +95,7 @@ def test_a_task_says_what_happened_to_it_and_what_it_takes(seat: Seat) -> None:
 
 def test_what_the_model_had_in_view(seat: Seat) -> None:
     seat.begin()
+    expect(seat.page.locator(".conn")).to_have_text("Live")
     assert seat.page.locator(".context").count() == 0  # nothing is known yet
     seat.send("say hello")
     seat.finished(1)
@@ -111,10 +113,16 @@ def test_a_toast_stays_while_somebody_reads_it(seat: Seat) -> None:
     seat.page.clock.install()
     seat.open("/home")
     expect(seat.page.locator(".conn")).to_have_text("Live")
-    ran(seat.gateway, "true", "a short one")
     toast = seat.page.locator(".toast")
+
+    def pointed_at() -> bool:  # on a busy machine it may go before somebody is there
+        ran(seat.gateway, "true", "a short one")
+        with contextlib.suppress(Error):
+            toast.hover(timeout=10_000)
+        return toast.count() > 0
+
+    seat.until(pointed_at, "somebody points at it")
     expect(toast).to_contain_text("a short one is done")
-    toast.hover()
     seat.page.clock.fast_forward(20_000)
     expect(toast).to_have_count(1)
     seat.page.mouse.move(5, 5)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from holdfast.config import Home
 from holdfast.domain.events import session_stream, task_stream
@@ -77,16 +78,20 @@ def years(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
         yield process.start()
 
 
-def scroll_until(page: Page, box: str, text: str, rows: str, how: str = TO_THE_END) -> int:
+def scroll_until(seat: Seat, box: str, text: str, rows: str, how: str = TO_THE_END) -> int:
     """Scroll to the end again and again, until something is there; how many rows were rendered at most."""
     most = 0
-    for _ in range(200):
-        most = max(most, page.locator(rows).count())
-        if page.get_by_text(text, exact=True).count():
-            return most
-        page.locator(box).evaluate(how)
-        page.wait_for_timeout(60)
-    raise AssertionError(f"{text} was not reached")
+
+    def reached() -> bool:
+        nonlocal most
+        most = max(most, seat.page.locator(rows).count())
+        if seat.page.get_by_text(text, exact=True).count():
+            return True
+        seat.page.locator(box).evaluate(how)
+        return False
+
+    seat.until(reached, f"{text} is reached")
+    return most
 
 
 def test_every_session_is_reached_and_found(browser: Browser, years: GatewayProcess) -> None:
@@ -94,7 +99,7 @@ def test_every_session_is_reached_and_found(browser: Browser, years: GatewayProc
         page = seat.page
         seat.open("/s")
         expect(page.get_by_text("Session 4999", exact=True)).to_be_visible()
-        assert scroll_until(page, LIST, "Session 0", ROW) < FEW
+        assert scroll_until(seat, LIST, "Session 0", ROW) < FEW
         new = years.command("POST", "/v1/sessions", {"title": "Made meanwhile"})["session"]
         expect(page.get_by_text("Session 0", exact=True)).to_be_visible()  # what is read does not move
         page.locator(LIST).evaluate("box => box.scrollTop = 0")
@@ -107,6 +112,7 @@ def test_every_session_is_reached_and_found(browser: Browser, years: GatewayProc
         page.keyboard.press("Control+k")
         page.get_by_role("combobox").fill("session 1234")
         expect(page.get_by_role("option", name="Session 1234")).to_be_visible()
+        expect(page.locator("[role=option][data-highlighted]")).to_have_text(re.compile("Session 1234"))
         page.keyboard.press("Enter")
         page.wait_for_url(f"**/s/{id_of(1234)}")
 
@@ -116,7 +122,7 @@ def test_a_session_far_down_that_is_renamed_or_pinned(browser: Browser, years: G
         page = seat.page
         seat.open("/s")
         expect(page.get_by_text("Session 4998", exact=True)).to_be_visible()
-        scroll_until(page, LIST, "Session 4600", ROW, BY_A_SCREEN)
+        scroll_until(seat, LIST, "Session 4600", ROW, BY_A_SCREEN)
         years.command("PATCH", f"/v1/sessions/{id_of(4600)}", {"title": "Another title"})
         expect(page.get_by_text("Another title")).to_be_visible()
         years.command("POST", f"/v1/sessions/{id_of(4600)}/pin", {"pinned": True})
@@ -133,7 +139,7 @@ def test_every_task_is_reached_and_found(browser: Browser, years: GatewayProcess
         seat.open("/tasks")
         expect(page.get_by_text("make part-599", exact=True)).to_be_visible()
         expect(page.get_by_text(f"{TASKS} tasks")).to_be_visible()
-        assert scroll_until(page, "[aria-label=Tasks][role=region]", "make part-0", "tbody tr") < FEW
+        assert scroll_until(seat, "[aria-label=Tasks][role=region]", "make part-0", "tbody tr") < FEW
         page.get_by_role("button", name="Failed 1").click()
         expect(page.locator("td a.task")).to_have_text(["make part-7"])
         page.get_by_role("button", name="All", exact=True).click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -78,22 +79,24 @@ def listening(tmp_path: Path, browser: Browser) -> Iterator[Seat]:
             yield seat
 
 
-def all_told(seat: Seat) -> list[list[str]]:
-    """What is shown, when everything before a last question was heard."""
-    asked = [f"/s/{question(seat)}"]
-    for look in range(60):  # a page that was just cut off shows what it missed in another way: ask again
-        if any(to in asked for _, to in shown(seat.page)):
-            break
-        seat.page.wait_for_timeout(500)
-        if look % 15 == 14:
+def all_told(seat: Seat, first: str) -> list[list[str]]:
+    """What is shown, when what leads there and everything before a last question was heard."""
+    seat.until(lambda: any(to == first for _, to in shown(seat.page)), f"{first} is shown")
+    asked: list[str] = []
+
+    def heard() -> bool:
+        if len(asked) * 100 <= next(count):  # one that was just cut off shows what it missed in another way
             asked.append(f"/s/{question(seat)}")
-    assert any(to in asked for _, to in shown(seat.page)), "it is shown"
+        return any(to in asked for _, to in shown(seat.page))
+
+    count = itertools.count()
+    seat.until(heard, "the question is shown")
     seat.page.wait_for_timeout(700)  # a title may have to be asked for
     return [one for one in shown(seat.page) if one[1] not in asked]
 
 
-def rules_told(seat: Seat) -> list[list[str]]:
-    return [one for one in all_told(seat) if one[0] != "A turn ended"]
+def rules_told(seat: Seat, first: str) -> list[list[str]]:
+    return [one for one in all_told(seat, first) if one[0] != "A turn ended"]
 
 
 def test_nobody_is_told_who_did_not_ask(hidden: Seat) -> None:
@@ -157,7 +160,7 @@ def test_a_reset_by_a_rule_is_told_unless_that_is_not_wanted(listening: Seat) ->
         policy = {"mode": "idle", "idle_minutes": 1, "notify": notify, "hand_over_note": False}
         gateway.command("POST", f"/v1/sessions/{id}/reset/policy", {"policy": policy})
         gateway.until_event(id, "ChapterOpened")
-    assert rules_told(listening) == [["Chapter 2 of a session began", f"/s/{told}"]]
+    assert rules_told(listening, f"/s/{told}") == [["Chapter 2 of a session began", f"/s/{told}"]]
     expect(listening.page.locator(".toast", has_text="Chapter 2 of a session began")).to_contain_text(
         "no user activity for"
     )
@@ -171,8 +174,7 @@ def test_stale_commands_are_told_once_a_day(listening: Seat) -> None:
     gateway.command("POST", f"/v1/sessions/{id}/archive", {"running": "keep"})
     listening.until(lambda: len(gateway.get("/v1/tasks/stale")["tasks"]) == 2, "they are stale")
     (gateway.home / "config.toml").write_text(SETTINGS + "[session_reset]\nat_hour = 5\n")  # it has struck by now
-    listening.until(lambda: any(to == "/home" for _, to in shown(listening.page)), "it is shown")
-    assert rules_told(listening) == [["2 commands are stale", "/home"]]
+    assert rules_told(listening, "/home") == [["2 commands are stale", "/home"]]
     expect(listening.page.get_by_label("Stale commands")).to_contain_text("an old watcher")
 
 
@@ -188,14 +190,15 @@ def test_a_card_tells_once(listening: Seat, body: str, stands: str, said: str) -
     id = gateway.command("POST", "/v1/cards", given)["card"]
     listening.until(lambda: gateway.get(f"/v1/cards/{id}")["card"]["status"] == stands, f"it is {stands}")
     gateway.until_rest(gateway.get(f"/v1/cards/{id}")["card"]["session"])
-    assert all_told(listening) == [[f"Once {said}", f"/board/default/{label(gateway, id)}"]]
+    to = f"/board/default/{label(gateway, id)}"
+    assert all_told(listening, to) == [[f"Once {said}", to]]
 
 
 def test_an_agent_in_the_background_tells_once(listening: Seat) -> None:
     body = {"prompt": "slow 2 one two three", "profile": "demo"}
     task = listening.gateway.command("POST", "/v1/tasks/agents", body)["task"]
     listening.until(lambda: listening.gateway.get(f"/v1/tasks/{task}")["state"] == "done", "it is done")
-    assert [to for _, to in all_told(listening)] == [f"/tasks/{task}"]
+    assert [to for _, to in all_told(listening, f"/tasks/{task}")] == [f"/tasks/{task}"]
 
 
 def test_an_older_build_asks_to_be_loaded_anew(seat: Seat) -> None:
@@ -208,6 +211,7 @@ def test_an_older_build_asks_to_be_loaded_anew(seat: Seat) -> None:
     seat.mend_line()
     expect(seat.page.get_by_text("This page is from an older build.")).to_be_visible()
     seat.page.unroute("**/v1/build")
-    seat.page.get_by_role("button", name="Reload").click()
+    with seat.page.expect_navigation():
+        seat.page.get_by_role("button", name="Reload").click()
     expect(seat.page.locator(".conn")).to_have_text("Live")
     assert seat.page.get_by_text("This page is from an older build.").count() == 0

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.checks import check_keyboard, check_layout, layout_faults
+from tests.web.checks import check_keyboard, check_layout, layout_faults, loaded
 from tests.web.seat import SECTIONS, Seat
 
 STATED = re.compile(r"\b0 running|Nothing is running|Nothing needs you|\b0 tasks|Nothing has ended")
@@ -98,6 +98,7 @@ def test_reload_without_gateway_shows_what_was_known_and_the_outbox(seat: Seat) 
     page.goto(f"http://127.0.0.1:{port}/s/{seat.session}")
     seat.sees("the first answer")
     seat.send("say written without a gateway")
+    expect(page.get_by_text("Waits in this browser")).to_be_visible()
     page.reload()
     expect(page.get_by_text("say written without a gateway").first).to_be_visible()
     seat.gateway.start(port)
@@ -130,7 +131,7 @@ def test_device_is_named_and_added_by_an_address_that_it_can_reach(publicly: Sea
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     page.get_by_role("button", name=re.compile("^Actions for ")).press("ArrowDown")
-    page.get_by_role("menuitem", name="Rename…").press("Enter")
+    publicly.choose("Rename…")
     page.get_by_label("Name", exact=True).fill("The desk")
     page.keyboard.press("Enter")
     expect(page.get_by_role("region", name="Devices")).to_contain_text("The desk")
@@ -160,14 +161,15 @@ def test_settings_are_changed_here_and_every_section_holds_at_every_width(seat: 
     assert seat.gateway.get("/v1/settings")["default_profile"] == "careful"
     seat.open("/settings/appearance")
     page.get_by_label("Dark").check()
-    assert page.locator("html").get_attribute("data-theme") == "dark"
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.get_by_label("As the system").check()
-    assert page.locator("html").get_attribute("data-theme") is None
+    expect(page.locator("html:not([data-theme])")).to_have_count(1)
     faults = [fault for section in SECTIONS for fault in layout_faults(seat, f"/settings/{section}")]
     page.set_viewport_size({"width": 1440, "height": 900})
     for section in SECTIONS:
         seat.open(f"/settings/{section}")
         page.locator("main section").first.wait_for()
+        loaded(page)
         faults += [f"{section}: {fault}" for fault in check_keyboard(page)]
     assert faults == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.gateway import GatewayProcess, until
-from tests.web.checks import check_axe, check_keyboard, layout_faults
+from tests.web.checks import check_axe, check_keyboard, layout_faults, loaded
 from tests.web.seat import Seat
 
 LONG_NAME = "git bisect run bench/checkout.sh --profile release --case 4711"
@@ -40,13 +40,13 @@ def test_pages_fit_every_screen_and_the_keyboard_reaches_all_of_them(
             assert layout_faults(seat, path, ready) == [], path
             seat.open(path)
             seat.page.locator(ready).first.wait_for()
+            loaded(seat.page)
             assert check_keyboard(seat.page) == [], path
             assert check_axe(seat.page) == [], path
         seat.page.set_viewport_size({"width": 1024, "height": 768})
         seat.open("/tasks")
         name = seat.page.get_by_role("link", name=LONG_NAME)
-        box = name.bounding_box()
-        assert box is not None and box["width"] > 180, "the name has the most room"
+        seat.until(lambda: (name.bounding_box() or {"width": 0})["width"] > 180, "the name has the most room")
         shared.command("POST", f"/v1/tasks/{running}/stop", {"force": True})
 
 
@@ -139,6 +139,7 @@ def test_selection_offers_only_what_can_be_done(browser: Browser, gateway: Gatew
         page.keyboard.press("j")
         expect(page.get_by_role("link", name="an ended one")).to_be_focused()
         page.keyboard.press("k")
+        expect(page.get_by_role("link", name="a running one")).to_be_focused()
         page.keyboard.press("x")
         expect(page.get_by_label("Choose a running one")).to_be_checked()
         chosen.get_by_role("button", name="Stop 1").press("Enter")
