@@ -12,7 +12,8 @@ from holdfast.store.sqlite.operations import head_of
 from holdfast.store.sqlite.queries import queries
 
 FETCH = 64
-LOAD_PAGE = 500
+LOAD_PAGE = 200
+"""Events that are decoded together: their text fits into memory that is used again, a larger one is mapped anew."""
 
 
 def read_stream(db: sqlite3.Connection, stream: str, *, after: int, limit: int, size: int) -> Page:
