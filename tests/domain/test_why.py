@@ -20,6 +20,7 @@ from holdfast.domain.events.chapter import (
 from holdfast.domain.events.parts import Call, Rights, RightsLayer, Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import ModelResponded, WaitOpened
+from holdfast.domain.next_step import Partial
 from holdfast.domain.reset import NotDue
 from holdfast.domain.rights import describe
 from holdfast.domain.why import Sentence, why, why_chapter
@@ -55,6 +56,9 @@ def test_a_request_to_the_model_and_a_second_attempt() -> None:
         ("ModelRequested", "Turn 1 has been waiting for model m for 1 min 5 s (step 1)."),
         ("TurnStarted", "Turn 1 began 1 min 5 s ago."),
     ]
+    for arrived, doing in ((Partial(thinking="so"), "thinking"), (Partial("Well", "so"), "answering")):
+        first = why(book.session, arrived=arrived, now=book.now + LATER)[0]
+        assert first.text == f"Turn 1: model m is {doing}; it was asked 1 min 5 s ago (step 1)."
     book.resume(after_ms=5_000)
     book.ask()
     assert told(book)[:2] == [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.gateway import GatewayProcess, Json
+from tests.e2e.gateway import GatewayProcess, Json, until
 
 HOLDING = Path(__file__).parents[1] / "e2e" / "holding_gateway.py"
 
@@ -26,6 +26,12 @@ def ask(gateway: GatewayProcess, session: str) -> list[tuple[str, str]]:
         found.append((sentence["text"], record["event"]["kind"]))
     assert found, "there is always an answer"
     return found
+
+
+def until_said(gateway: GatewayProcess, session: str, words: str) -> None:
+    """Wait until the first sentence has these words."""
+    path = f"/v1/sessions/{session}/why"
+    until(lambda: words in gateway.get(path)["sentences"][0]["text"] or None, f"it says {words!r}")
 
 
 def in_the_whole(gateway: GatewayProcess, session: str) -> Json | None:
@@ -76,13 +82,19 @@ def test_failed(gateway: GatewayProcess) -> None:
     assert kind == "TurnFinished"
 
 
+def test_a_model_that_thinks_before_it_answers(gateway: GatewayProcess) -> None:
+    session = gateway.create("think 60 one two three")
+    until_said(gateway, session, "is thinking")
+    gateway.command("POST", f"/v1/sessions/{session}/stop")
+
+
 def test_running_model_with_a_queue_then_stopped(gateway: GatewayProcess) -> None:
     session = gateway.create("slow 60 one two three")
-    gateway.until_event(session, "ModelRequested")
+    until_said(gateway, session, "is answering")
     gateway.send(session, "say later " + "x" * 200)
     gateway.send(session, "say soon", mode="steer")
     (now, kind), (began, started), (first, one), (second, two) = ask(gateway, session)
-    assert now.startswith("Turn 1 has been waiting for model demo for ") and now.endswith("(step 1).")
+    assert now.startswith("Turn 1: model demo is answering; it was asked ") and now.endswith("ago (step 1).")
     assert kind == "ModelRequested"
     assert began.startswith("Turn 1 began ") and started == "TurnStarted"
     assert first.startswith("Message 1 in the queue (queue, from api) has been waiting for ") and one == "InputReceived"
@@ -91,7 +103,7 @@ def test_running_model_with_a_queue_then_stopped(gateway: GatewayProcess) -> Non
         second.startswith("Message 2 in the queue (steer, from api) has been waiting for ") and two == "InputReceived"
     )
     whole = in_the_whole(gateway, session)
-    assert whole is not None and "has been waiting for model demo" in whole["text"]
+    assert whole is not None and "model demo is answering" in whole["text"]
 
     gateway.command("POST", f"/v1/sessions/{session}/stop")
     gateway.until_rest(session)
@@ -163,8 +175,9 @@ def test_resumed(tmp_path: Path) -> None:
         gateway.kill9()
         gateway.start()
         gateway.until_event(session, "ModelRequested", count=2)
+        until_said(gateway, session, "is answering")
         (text, kind), (resumed, by), (_, started) = ask(gateway, session)
-        assert "has been waiting for model demo" in text and "(step 1, request 2)" in text and kind == "ModelRequested"
+        assert "(step 1, request 2)" in text and kind == "ModelRequested"
         assert resumed.startswith("It was resumed ") and resumed.endswith("the gateway was killed or crashed.")
         assert (by, started) == ("TurnResumed", "TurnStarted")
 

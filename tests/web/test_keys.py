@@ -50,6 +50,13 @@ def test_y_says_why_of_what_has_the_focus(guest: Seat) -> None:
     guest.page.locator("h1").first.click()
     guest.page.keyboard.press("y")  # nothing has the focus: the page is meant
     expect(why).to_contain_text("session event")
+    guest.page.keyboard.press("Escape")
+    guest.send("slow 60 one two three four five six")
+    guest.sees("one")
+    guest.page.locator("h1").first.click()
+    guest.page.keyboard.press("y")
+    expect(why).to_contain_text("model demo is answering")
+    guest.gateway.command("POST", f"/v1/sessions/{guest.session}/stop")
 
 
 def test_a_menu_by_keyboard_begins_at_its_first_item(guest: Seat) -> None:

@@ -25,7 +25,7 @@ from holdfast.domain.events.task import (
     TaskStarted,
     TaskStopRequested,
 )
-from holdfast.domain.next_step import stop_reason
+from holdfast.domain.next_step import Partial, stop_reason
 from holdfast.domain.reset import NotDue, still_postponed
 from holdfast.domain.rights import describe
 from holdfast.domain.session import Session, Turn
@@ -50,15 +50,16 @@ def sentence(text: str, happened: EventRef | Record) -> Sentence:
 # --- sessions -----------------------------------------------------------------------------------
 
 SHOWN = 80
+NOTHING = Partial()
 ENDED = {"done": "finished", "failed": "failed", "stopped": "was stopped", "lost": "was lost"}
 
 
-def why(session: Session, *, now: int) -> list[Sentence]:
-    """Return what a session is doing."""
+def why(session: Session, *, arrived: Partial = NOTHING, now: int) -> list[Sentence]:
+    """Return what a session is doing. `arrived` is what the model has said so far in the step that is running."""
     sentences: list[Sentence] = []
     turn = session.turn
     if turn is not None:
-        sentences += _of_turn(session, turn, now)
+        sentences += _of_turn(session, turn, arrived, now)
     elif session.last_turn is not None:
         last = session.last_turn
         text = f"Idle. Turn {last.number} {ENDED[last.outcome]} {duration(now - last.ended.at)} ago: {last.reason}."
@@ -78,7 +79,7 @@ def why(session: Session, *, now: int) -> list[Sentence]:
     return sentences
 
 
-def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
+def _of_turn(session: Session, turn: Turn, arrived: Partial, now: int) -> list[Sentence]:
     since = duration(now - turn.last_done.at)
     rests_on = turn.last_done
     stopping = stop_reason(session)
@@ -91,7 +92,12 @@ def _of_turn(session: Session, turn: Turn, now: int) -> list[Sentence]:
         text = f"Turn {turn.number} is suspended ({turn.suspended}); it resumes when a gateway is running."
     elif turn.asked:
         again = f", request {turn.attempts}" if turn.attempts > 1 else ""
-        text = f"Turn {turn.number} has been waiting for model {turn.model} for {since} (step {turn.step}{again})."
+        step = f"(step {turn.step}{again})"
+        if arrived == NOTHING:
+            text = f"Turn {turn.number} has been waiting for model {turn.model} for {since} {step}."
+        else:
+            doing = "answering" if arrived.text else "thinking"
+            text = f"Turn {turn.number}: model {turn.model} is {doing}; it was asked {since} ago {step}."
     elif turn.open_calls:
         names = ", ".join(_named(open_call.call) for open_call in turn.open_calls.values())
         text = f"Turn {turn.number} has been running for {since}: {names}."
@@ -144,14 +150,16 @@ def _named(call: Call) -> str:
 RUNS = 5
 
 
-def why_card(card: Card, reason: str, session: Session | None, *, now: int) -> list[Sentence]:
+def why_card(
+    card: Card, reason: str, session: Session | None, *, arrived: Partial = NOTHING, now: int
+) -> list[Sentence]:
     """Return what a card is doing. `reason` says why it is not started, if it is not."""
     since = duration(now - card.moved.at)
     run = card.run
     found: list[Sentence] = []
     if run is not None:
         resumed = f", which resumed run {run.started.resumed_run}" if run.started.resumed_run else ""
-        doing = "" if session is None else f" {why(session, now=now)[0].text}"
+        doing = "" if session is None else f" {why(session, arrived=arrived, now=now)[0].text}"
         note = f" Its last note: {run.note}" if run.note else ""
         where = f"run {run.number}{resumed}, in session {run.started.session}"
         text = f"It has been running for {since}: {where}.{doing}{note}"

@@ -52,6 +52,11 @@ class StreamingTexts:
         """The text so far."""
         return self._texts.get(stream)
 
+    def arrived(self, stream: str) -> Partial:
+        """The text so far; empty when nothing is being said."""
+        found = self._texts.get(stream)
+        return Partial() if found is None else Partial(found.text, found.thinking)
+
     def start(self, stream: str, *, turn: int, step: int, since: int) -> None:
         """Begin to stream the answer of a step."""
         self._texts[stream] = StreamingText(turn, step, since)
@@ -179,9 +184,8 @@ class SessionWriter:
 
     def end_text(self) -> Partial:
         """End the stream, and return the text so far; also when it was ended before."""
-        text = self._streaming.get(self._stream)
-        if text is not None:
-            self._arrived = Partial(text.text, text.thinking)
+        if self._streaming.get(self._stream) is not None:
+            self._arrived = self._streaming.arrived(self._stream)
             self._streaming.end(self._stream)
         return self._arrived
 

@@ -34,7 +34,8 @@ from holdfast.domain.commands import (
     UnlinkCard,
 )
 from holdfast.domain.errors import Conflict
-from holdfast.domain.events import card_stream
+from holdfast.domain.events import card_stream, session_stream
+from holdfast.domain.next_step import Partial
 from holdfast.domain.rights import describe
 from holdfast.domain.why import why_card
 from holdfast.gateway.openapi import Handler, Routes
@@ -215,7 +216,8 @@ async def why_not_card(request: Request) -> Response:
     reason, now = await gateway.dispatcher.startable.why_not(card), gateway.clock.now()
     run = card.run
     session = await gateway.sessions.get(run.started.session) if run is not None else None
-    sentences = why_card(card, reason, session, now=now)
+    arrived = gateway.streaming.arrived(session_stream(session.id)) if session is not None else Partial()
+    sentences = why_card(card, reason, session, arrived=arrived, now=now)
     stream = card_stream(card.id)
     found = [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
     return json_response(Why(f"card {card.label}", found))

@@ -294,8 +294,9 @@ async def why_session(request: Request) -> Response:
 async def statements(gateway: Gateway, session: str) -> list[Statement]:
     """Return the explanation of a session."""
     state, now = await gateway.sessions.get(session), gateway.clock.now()
-    sentences = why(state, now=now) + why_chapter(state, gateway.reset_scheduler.outlook(state), now=now)
     stream = session_stream(session)
+    sentences = why(state, arrived=gateway.streaming.arrived(stream), now=now)
+    sentences += why_chapter(state, gateway.reset_scheduler.outlook(state), now=now)
     shown = [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
     if (trouble := gateway.runner.last_failure(session)) is not None:
         text = f"Its worker ended: {trouble.reason.rstrip('.')}. Another one starts {trouble.pause:g} s after that."
