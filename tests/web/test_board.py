@@ -426,3 +426,37 @@ def test_axe_finds_nothing_on_a_board(browser: Browser, house: GatewayProcess, t
             loaded(seat.page)
             found += [f"{path}: {violation}" for violation in check_axe(seat.page)]
         assert not found, "\n".join(found)
+
+
+def test_a_board_without_a_line_says_as_of_when_and_never_that_it_is_empty(visitor: Seat) -> None:
+    gateway, page = visitor.gateway, visitor.page
+    seen, unseen = new_board(gateway, "seen", paused=True), new_board(gateway, "unseen", paused=True)
+    new_card(gateway, seen, "one")
+    new_card(gateway, seen, "two", triage=True)
+    new_card(gateway, unseen, "three")
+    visitor.open(f"/board/{seen}")
+    expect(page.get_by_text("2 cards")).to_be_visible()
+    drawer = page.get_by_role("complementary", name=re.compile("^Card "))
+    page.get_by_role("link", name="one").click()
+    expect(drawer).to_contain_text("You created it")
+    visitor.cut_line()
+    visitor.context.set_offline(True)
+    expect(page.get_by_text(re.compile(r"2 cards *as of \d\d:\d\d, offline"))).to_be_visible()
+    expect(page.locator(".card")).to_have_count(2)
+    expect(drawer).to_contain_text(re.compile(r"as of \d\d:\d\d, offline"))
+    page.get_by_role("link", name="two").click()
+    expect(drawer).to_contain_text("Not known right now")
+    expect(drawer).not_to_contain_text("not found")
+    page.get_by_role("button", name="Choose a board").click()
+    page.get_by_role("menuitem", name=re.compile("^Unseen")).click()
+    main = page.get_by_role("main")
+    expect(main).to_contain_text("The cards are not known")
+    for said in ("0 cards", "An empty board", "Nothing here"):
+        expect(main).not_to_contain_text(said)
+    page.keyboard.press("Control+k")
+    page.get_by_role("dialog").get_by_role("combobox").fill("three")
+    expect(page.get_by_role("dialog")).to_contain_text("the gateway does not answer")
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
+    visitor.page.go_back()
+    expect(main).to_contain_text(re.compile(r"as of \d\d:\d\d, offline"))

@@ -5,12 +5,14 @@
 import { type QueryKey, type UseQueryOptions, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { connection } from "./connection";
+import { Refused } from "./http";
 
 export type Known<T> =
   | { readonly state: "loading" }
   /** `current: false`: it was so at `asOf` (this browser's clock), and nothing was heard since. */
   | { readonly state: "known"; readonly value: T; readonly asOf: number; readonly current: boolean }
-  | { readonly state: "unknown"; readonly reason: string };
+  /** `refused`: the gateway answered that it cannot be had; else it did not answer. */
+  | { readonly state: "unknown"; readonly reason: string; readonly refused: boolean };
 
 export const LOADING = { state: "loading" } as const;
 
@@ -31,7 +33,10 @@ export function knownFrom<T>(
     const asOf = Math.max(query.dataUpdatedAt, Math.min(lastContact, Date.now()));
     return { state: "known", value: query.data, asOf, current: listening && !query.isError };
   }
-  if (query.isError) return { state: "unknown", reason: query.error?.message ?? "The gateway does not answer." };
+  if (query.isError) {
+    const reason = query.error?.message ?? "The gateway does not answer.";
+    return { state: "unknown", reason, refused: query.error instanceof Refused };
+  }
   return LOADING;
 }
 

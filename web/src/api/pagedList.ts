@@ -3,7 +3,7 @@
  * first page is asked for again and laid over what is known; a row that changed in its place is asked for alone.
  */
 
-import { type UseQueryResult, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { type Known, knownFrom, LOADING, lastContact, mapKnown, useHeard } from "./known";
 import { queryClient } from "./queryClient";
@@ -48,12 +48,11 @@ export function placed<T extends Row>(known: Listing<T>, row: T, fits: boolean, 
   return { ...known, rows };
 }
 
-export interface List<T> extends Pick<UseQueryResult<Listing<T>>, "isLoading"> {
-  /** What is known of it; pages show this. */
+export interface List<T> {
+  /** What is known of it. Nothing is said of a list by anything else: that it is empty, or how long. */
   readonly known: Known<readonly T[]>;
-  /** What is loaded, for what needs no answer when nothing is. */
+  /** What to draw: the rows that are known, and while another list is on its way those of the one before. */
   readonly rows: readonly T[];
-  readonly loaded: boolean;
   /** There is more than is loaded. */
   readonly more: boolean;
   readonly loadMore: () => void;
@@ -96,8 +95,6 @@ export function useList<T extends Row>(
   return {
     known: query.isPlaceholderData ? LOADING : mapKnown(known, (listing) => listing.rows),
     rows: query.data?.rows ?? [],
-    loaded: query.data !== undefined && !query.isPlaceholderData,
-    isLoading: query.isLoading,
     more: next !== null,
     loadMore,
   };

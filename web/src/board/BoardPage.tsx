@@ -2,7 +2,7 @@
 import { type ReactNode, useDeferredValue, useEffect, useMemo, useState } from "react";
 import { Link, Redirect, useLocation } from "wouter";
 import { call } from "../api/http";
-import { knownFrom, knownValue, lastContact, useHeard, useKnown } from "../api/known";
+import { type Known, knownValue, useKnown } from "../api/known";
 import { queryClient } from "../api/queryClient";
 import { load, save } from "../api/storage";
 import type { BoardView, CardView } from "../api/types.gen";
@@ -30,35 +30,37 @@ const NONE: readonly CardView[] = [];
 export default function BoardPage({ name, card }: { readonly name: string; readonly card: string }): ReactNode {
   const boards = useBoards();
   const last = load("board", "");
+  const known = knownValue(boards);
   if (!name) {
-    if (!boards.data)
-      return (
-        <div className="page">
-          <div className="bar">
-            <h1>Board</h1>
-          </div>
-          <Loading />
+    const first = known?.find((one) => one.id === last) ?? known?.[0];
+    const to = known ? (first?.id ?? DEFAULT) : boards.state === "unknown" ? last : "";
+    if (to) return <Redirect to={`/board/${to}`} replace />;
+    return (
+      <div className="page">
+        <div className="bar">
+          <h1>Board</h1>
         </div>
-      );
-    const first = boards.data.find((one) => one.id === last) ?? boards.data[0];
-    return <Redirect to={`/board/${first?.id ?? DEFAULT}`} replace />;
+        <Banners />
+        <Show known={boards}>{() => null}</Show>
+      </div>
+    );
   }
-  const known = boards.data;
-  const isKnown = known?.some((one) => one.id === name) || (name === DEFAULT && known?.length === 0);
-  if (known && !isKnown) return <NoBoard name={name} boards={known} />;
-  return <Board key={name} name={name} card={card} boards={known ?? []} />;
+  const exists = known?.some((one) => one.id === name) || (name === DEFAULT && known?.length === 0);
+  if (known && !exists) return <NoBoard name={name} boards={known} />;
+  return <Board key={name} name={name} card={card} boards={boards} />;
 }
 
 /** `/card/ID`: wherever it stands. */
 export function CardAnywhere({ id }: { readonly id: string }): ReactNode {
   const asked = useCard(id);
-  if (asked.data) return <Redirect to={cardPath(asked.data.card)} replace />;
+  if (asked.state === "known") return <Redirect to={cardPath(asked.value.card)} replace />;
   return (
     <div className="page">
       <div className="bar">
         <h1>Card</h1>
       </div>
-      {asked.isError ? (
+      <Banners />
+      {asked.state === "unknown" && asked.refused ? (
         <Empty
           title="Card not found"
           action={
@@ -67,10 +69,10 @@ export function CardAnywhere({ id }: { readonly id: string }): ReactNode {
             </Link>
           }
         >
-          {asked.error.message}
+          {asked.reason}
         </Empty>
       ) : (
-        <Loading />
+        <Show known={asked}>{() => null}</Show>
       )}
     </div>
   );
@@ -85,10 +87,9 @@ function Board({
 }: {
   readonly name: string;
   readonly card: string;
-  readonly boards: readonly BoardView[];
+  readonly boards: Known<readonly BoardView[]>;
 }): ReactNode {
   const cards = useCards(name);
-  const knownCards = knownFrom(cards, useHeard(), lastContact());
   const [, go] = useLocation();
   const phone = useMedia("(max-width: 720px)");
   const [text, setText] = useState("");
@@ -97,25 +98,24 @@ function Board({
   const [chosen, setTab] = useState<Column | null>(null);
   const moves = useMoves();
   const now = useNow(true, 30_000); // ages on the faces move by the half minute
-  const board = boards.find((one) => one.id === name);
+  const board = knownValue(boards)?.find((one) => one.id === name);
   useTitle(board?.title ?? name);
   useEffect(() => save("board", name), [name]);
   const words = useDeferredValue(text);
-  const rows = cards.data ?? NONE;
+  const rows = knownValue(cards) ?? NONE;
   const sorted = useMemo(
     () => columns(rows, { text: words, profile }, moves.moving),
     [rows, words, profile, [...moves.moving].join()],
   );
   const profiles = useMemo(() => [...new Set(rows.map((one) => one.profile).filter(Boolean))].sort(), [rows]);
   const running = sorted.get("running")?.length ?? 0;
-  const empty = cards.isSuccess && rows.length === 0;
   const tab = chosen ?? "ready";
   useEffect(() => {
     // where there is something to see; once, so that nothing moves under a finger
     if (chosen === null && rows.length > 0) setTab(FIRST.find((column) => sorted.get(column)?.length) ?? "ready");
   }, [chosen, rows, sorted]);
   const to = cardPath;
-  const open = useCardId(card, rows, !cards.isLoading);
+  const open = useCardId(card, rows, cards.state !== "loading");
   const shown = rows.find((one) => one.id === open);
   const address = shown && to(shown);
   useEffect(() => {
@@ -169,8 +169,8 @@ function Board({
         </h1>
         <Switch boards={boards} current={name} />
         <span className="faint wide">
-          {cards.data && plural(rows.length, "card")}
-          {running > 0 ? `, ${running} running` : ""} <AsOf known={knownCards} />
+          {cards.state === "known" && plural(rows.length, "card")}
+          {running > 0 ? `, ${running} running` : ""} <AsOf known={cards} />
         </span>
         {board?.paused_by && (
           <span className="chip waiting">
@@ -190,13 +190,18 @@ function Board({
         </button>
       </div>
       <Banners />
-      {phone && <div className="filters phone">{filters}</div>}
+      {phone && (
+        <div className="filters phone">
+          {filters}
+          <AsOf known={cards} />
+        </div>
+      )}
       <div className="board-split">
-        {cards.isLoading ? (
+        {cards.state === "loading" ? (
           <Loading />
-        ) : cards.isError ? (
-          <Empty title="The cards cannot be read">{cards.error.message}</Empty>
-        ) : empty ? (
+        ) : cards.state === "unknown" ? (
+          <Empty title={cards.refused ? "The cards cannot be read" : "The cards are not known"}>{cards.reason}</Empty>
+        ) : rows.length === 0 ? (
           <First onAdd={() => setAdding(true)} />
         ) : phone ? (
           <ColumnTabs sorted={sorted} tab={tab} onTab={setTab} panel={() => list(tab)} />
@@ -351,11 +356,17 @@ function CardMenu({
   );
 }
 
-function Switch({ boards, current }: { readonly boards: readonly BoardView[]; readonly current: string }): ReactNode {
+function Switch({
+  boards,
+  current,
+}: {
+  readonly boards: Known<readonly BoardView[]>;
+  readonly current: string;
+}): ReactNode {
   const [, go] = useLocation();
   const [title, setTitle] = useState<string | null>(null);
   const [archiving, setArchiving] = useState<BoardView | null>(null);
-  const here = boards.find((one) => one.id === current);
+  const here = knownValue(boards)?.find((one) => one.id === current);
   const id = (title ?? "")
     .trim()
     .toLowerCase()
@@ -381,11 +392,13 @@ function Switch({ boards, current }: { readonly boards: readonly BoardView[]; re
         icon="down"
         className="btn quiet small icon"
         entries={[
-          ...boards.map((one) => ({
-            word: `${one.title || one.id} (${one.cards})`,
-            icon: one.id === current ? "done" : "board",
-            act: () => go(`/board/${one.id}`),
-          })),
+          ...(boards.state === "known"
+            ? boards.value.map((one) => ({
+                word: `${one.title || one.id} (${one.cards})`,
+                icon: one.id === current ? "done" : "board",
+                act: () => go(`/board/${one.id}`),
+              }))
+            : [{ word: "Which boards there are is not known", disabled: true }]),
           { word: "New board…", icon: "plus", act: () => setTitle("") },
           ...(here
             ? [{ word: "Archive this board…", icon: "close", danger: true, act: () => setArchiving(here) }]

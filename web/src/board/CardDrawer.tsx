@@ -2,13 +2,15 @@
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call } from "../api/http";
+import type { Known } from "../api/known";
 import { queryClient } from "../api/queryClient";
 import type { CardDetail } from "../api/types.gen";
 import { cardLabel, count, dollars } from "../text";
 import { Chip } from "../ui/Chip";
 import { Confirm } from "../ui/Confirm";
-import { Empty, Loading } from "../ui/Empty";
+import { Empty } from "../ui/Empty";
 import { Icon } from "../ui/Icon";
+import { AsOf, Show } from "../ui/Known";
 import { MarkdownText } from "../ui/MarkdownText";
 import { Menu, type MenuEntry } from "../ui/Menu";
 import { cardState } from "../ui/states";
@@ -58,9 +60,12 @@ export function CardDrawer({
     return () => document.removeEventListener("keydown", pressed);
   }, [close]);
   return (
-    <aside className="card-drawer" aria-label={`Card ${asked.data ? cardLabel(asked.data.card.number, id) : id}`}>
-      {asked.data ? (
-        <Open key={id} detail={asked.data} moves={moves} onClose={close} />
+    <aside
+      className="card-drawer"
+      aria-label={`Card ${asked.state === "known" ? cardLabel(asked.value.card.number, id) : id}`}
+    >
+      {asked.state === "known" ? (
+        <Open key={id} known={asked} detail={asked.value} moves={moves} onClose={close} />
       ) : (
         <>
           <div className="head">
@@ -76,7 +81,11 @@ export function CardDrawer({
               </button>
             </div>
           </div>
-          {asked.isError ? <Empty title="Card not found">{asked.error.message}</Empty> : <Loading />}
+          {asked.state === "unknown" && asked.refused ? (
+            <Empty title="Card not found">{asked.reason}</Empty>
+          ) : (
+            <Show known={asked}>{() => null}</Show>
+          )}
         </>
       )}
     </aside>
@@ -84,10 +93,12 @@ export function CardDrawer({
 }
 
 function Open({
+  known,
   detail,
   moves,
   onClose,
 }: {
+  readonly known: Known<CardDetail>;
   readonly detail: CardDetail;
   readonly moves: Moves;
   readonly onClose: (also?: readonly string[]) => void;
@@ -100,6 +111,7 @@ function Open({
     <>
       <Head detail={detail} moves={moves} onClose={onClose} title={title} />
       <div className="body">
+        <AsOf known={known} />
         {card.status === "blocked" && <Unblock detail={detail} />}
         {(card.status === "ready" || card.status === "todo" || card.status === "triage") && detail.why && (
           <p className="standing">

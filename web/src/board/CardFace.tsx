@@ -1,6 +1,7 @@
 /** A card as it stands in its column. */
 import { memo, type ReactNode } from "react";
 import { Link } from "wouter";
+import { knownValue } from "../api/known";
 import type { BoardView, CardView } from "../api/types.gen";
 import { age, byWhom, cardLabel, coming } from "../text";
 import { Chip } from "../ui/Chip";
@@ -93,8 +94,8 @@ function NotStarted({ card, board }: { readonly card: CardView; readonly board: 
         : card.profile
           ? ""
           : "No profile set";
-  const asked = useCard(card.id, simple === "");
-  const words = simple || (asked.data?.why ?? "").replace(/ \(`[^)]*\)/, "").replace(/\.$/, "");
+  const asked = knownValue(useCard(card.id, simple === ""));
+  const words = simple || (asked?.why ?? "").replace(/ \(`[^)]*\)/, "").replace(/\.$/, "");
   return words ? (
     <>
       <span className="not-yet">{words}</span>

@@ -2,11 +2,13 @@
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call } from "../api/http";
+import { knownValue } from "../api/known";
 import type { CardDetail, CardView } from "../api/types.gen";
 import { fits } from "../log/cards";
 import { cardLabel } from "../text";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
+import { Unknown } from "../ui/Known";
 import { cardState } from "../ui/states";
 import { toastError } from "../ui/toasts";
 import { useCards } from "./queries";
@@ -14,7 +16,8 @@ import { useCards } from "./queries";
 export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
   const { card, parents, children } = detail;
   const [text, setText] = useState<string | null>(null);
-  const all = useCards(card.board).data ?? [];
+  const cards = useCards(card.board);
+  const all = knownValue(cards) ?? [];
   const path = { id: card.id };
   const words = (text ?? "").trim().toLowerCase();
   const linked = new Set([card.id, ...parents.map((one) => one.id)]);
@@ -70,6 +73,8 @@ export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
               }
             }}
           />
+          {cards.state === "unknown" && <Unknown reason={cards.reason} />}
+          {cards.state === "known" && words && offers.length === 0 && <p className="muted">No card fits.</p>}
           <ul className="linked">
             {offers.map((one) => (
               <li key={one.id}>

@@ -2,8 +2,9 @@
  * The cards of the boards: the gateway's list, read once, and the log folded onto it. Where something is missing the
  * card is asked for; where much is, the list.
  */
-import { type UseQueryResult, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { call, Refused } from "../api/http";
+import { type Known, useKnown } from "../api/known";
 import { queryClient } from "../api/queryClient";
 import type { BoardView, CardDetail, CardView, LogRecord } from "../api/types.gen";
 import { cardHappened } from "../log/cards";
@@ -15,10 +16,9 @@ const MANY = 40;
 /** What a first look needs; the rest comes behind it. */
 const FIRST = 400;
 const RECENT = 2_000;
-const NOTHING: readonly CardView[] = [];
 
-export const useBoards = (): UseQueryResult<readonly BoardView[]> =>
-  useQuery({ queryKey: ["boards"], queryFn: async () => (await call("GET /v1/boards")).boards });
+export const useBoards = (): Known<readonly BoardView[]> =>
+  useKnown({ queryKey: ["boards"], queryFn: async () => (await call("GET /v1/boards")).boards });
 
 /** The most urgent ones at once, then all of them. */
 async function all(board: string, status: string): Promise<readonly CardView[]> {
@@ -40,19 +40,19 @@ async function all(board: string, status: string): Promise<readonly CardView[]> 
 }
 
 /** All cards of a board that are not archived; the empty names fit every board and every column. */
-export const useCards = (board: string, status = ""): UseQueryResult<readonly CardView[]> =>
-  useQuery({ queryKey: ["cards", board, status], queryFn: () => all(board, status), staleTime: Infinity });
+export const useCards = (board: string, status = ""): Known<readonly CardView[]> =>
+  useKnown({ queryKey: ["cards", board, status], queryFn: () => all(board, status), staleTime: Infinity });
 
 /** By its title, on any board. */
-export const useCardSearch = (text: string): readonly CardView[] =>
-  useQuery({
+export const useCardSearch = (text: string): Known<readonly CardView[]> =>
+  useKnown({
     queryKey: ["card-search", text],
     enabled: text.length > 0,
     queryFn: async () => (await call("GET /v1/cards", { query: { text, limit: 20 } })).cards,
-  }).data ?? NOTHING;
+  });
 
-export const useCard = (id: string, enabled = true): UseQueryResult<CardDetail> =>
-  useQuery({
+export const useCard = (id: string, enabled = true): Known<CardDetail> =>
+  useKnown({
     queryKey: ["card", id],
     enabled,
     queryFn: () => call("GET /v1/cards/{id}", { path: { id } }),

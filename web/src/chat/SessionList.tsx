@@ -51,7 +51,7 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
   const wanted = useSettled(text.trim());
   const [, go] = useLocation();
   const sessions = useSessions(archived, wanted, kind);
-  const found = useSearch(wanted).data?.hits;
+  const found = knownValue(useSearch(wanted))?.hits;
   const box = useRef<HTMLElement>(null);
   const { rows, more, loadMore, known } = sessions;
   const lines = useMemo(

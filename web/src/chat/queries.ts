@@ -65,8 +65,8 @@ export const useOutlook = (id: string, staleTime = 30_000): UseQueryResult<Reset
       query.state.data?.next_at != null || query.state.data?.postponed ? 6 * POLL_MS : false,
   });
 
-export const useSearch = (q: string): UseQueryResult<SearchPage> =>
-  useQuery({
+export const useSearch = (q: string): Known<SearchPage> =>
+  useKnown({
     queryKey: ["search", q],
     enabled: q.length > 0,
     queryFn: () => call("GET /v1/search", { query: { q, limit: 50 } }),

@@ -3,6 +3,7 @@ import { Autocomplete } from "@base-ui/react/autocomplete";
 import { Dialog } from "@base-ui/react/dialog";
 import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
+import { type Known, knownValue } from "../api/known";
 import { useCardSearch } from "../board/queries";
 import { newSession } from "../chat/newSession";
 import { useSearch, useSessions } from "../chat/queries";
@@ -26,15 +27,22 @@ interface Offer {
 
 const MOST = 12;
 
+function nothingWords(asked: readonly Known<unknown>[]): string {
+  if (asked.some((one) => one.state === "unknown" || (one.state === "known" && !one.current)))
+    return "Nothing found in what this browser knows; the gateway does not answer.";
+  return asked.some((one) => one.state === "loading") ? "Searching…" : "Nothing found.";
+}
+
 export function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
   const [text, setText] = useState("");
   const [, go] = useLocation();
   const wanted = text.trim().toLowerCase();
   const asked = useSettled(wanted);
-  const sessions = useSessions(false, asked).rows;
-  const tasks = useTasks("", "", asked).rows;
-  const found = useSearch(asked.length > 2 ? asked : "").data?.hits ?? [];
-  const cards = useCardSearch(asked);
+  const { rows: sessions, known: ofSessions } = useSessions(false, asked);
+  const { rows: tasks, known: ofTasks } = useTasks("", "", asked);
+  const found = knownValue(useSearch(asked.length > 2 ? asked : ""))?.hits ?? [];
+  const ofCards = useCardSearch(asked);
+  const cards = knownValue(ofCards) ?? [];
   const offers: readonly Offer[] = [
     { key: "new", icon: "plus", word: "New session", hint: "n", act: () => newSession(go) },
     { key: "home", icon: "home", word: "Go to Home", hint: "g h", act: () => go("/home") },
@@ -105,7 +113,9 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
                 }}
               />
             </div>
-            <Autocomplete.Empty className={styles.empty}>Nothing found.</Autocomplete.Empty>
+            <Autocomplete.Empty className={styles.empty}>
+              {asked === wanted ? nothingWords([ofSessions, ofTasks, ofCards]) : "Searching…"}
+            </Autocomplete.Empty>
             <Autocomplete.List className={styles.list} aria-label="What there is">
               {(offer: Offer) => (
                 <Autocomplete.Item

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { call } from "../api/http";
+import { call, Refused } from "../api/http";
 import type { TaskView } from "../api/types.gen";
 import { byWhom } from "../text";
 import { starter } from "./taskWords";
@@ -35,6 +35,6 @@ function SessionLink({ id }: { readonly id: string }): ReactNode {
     staleTime: 300_000,
     retry: false,
   });
-  if (session.isError) return "a session that was deleted";
+  if (session.error instanceof Refused) return "a session that was deleted";
   return <Link href={`/s/${id}`}>{session.data || "a session"}</Link>;
 }
