@@ -20,8 +20,8 @@ from tests.web.seat import Seat
 WIDTHS = {390: 844, 1024: 768, 1440: 900}
 """And the heights of such screens."""
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
-STOPS = 400
-"""More than any page has."""
+STOPS, AT_ONCE = 400, 10
+"""More than any page has, and how many are gone to before somebody asks whether all is seen."""
 
 LAYOUT = """
 () => {
@@ -102,46 +102,56 @@ LAYOUT = """
 }
 """
 
-FOCUSED = """
+WALK = """
 () => {
-  const at = document.activeElement;
-  if (!at || at === document.body) return null;
-  if (!at.dataset.walked) at.dataset.walked = String(window.walked = (window.walked ?? 0) + 1);
-  const box = at.getBoundingClientRect();
-  let style = getComputedStyle(at);
-  let visible = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
-  for (let up = at.parentElement, n = 0; up && !visible && n < 3; up = up.parentElement, n++) {
-    // a field draws the focus of its input
-    style = getComputedStyle(up);
-    visible = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0 && up.matches(':focus-within');
-  }
-  return {
-    id: at.dataset.walked,
-    name: (at.getAttribute('aria-label') || at.textContent || at.getAttribute('placeholder') || '').trim().slice(0, 40)
-      + ' <' + at.tagName.toLowerCase() + '>',
-    visible,
-    shown: box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0
-      && box.left < innerWidth,
+  const look = () => {
+    const at = document.activeElement;
+    if (!at || at === document.body) return null;
+    at.dataset.walked ??= '';
+    const box = at.getBoundingClientRect();
+    let style = getComputedStyle(at);
+    let visible = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
+    for (let up = at.parentElement, n = 0; up && !visible && n < 3; up = up.parentElement, n++) {
+      // a field draws the focus of its input
+      style = getComputedStyle(up);
+      visible = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0 && up.matches(':focus-within');
+    }
+    const shown = box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0
+      && box.left < innerWidth;
+    const words = at.getAttribute('aria-label') || at.textContent || at.getAttribute('placeholder') || '';
+    const name = words.trim().slice(0, 40) + ' <' + at.tagName.toLowerCase() + '>';
+    if (!shown) faults.push(name + ' has the focus and is not in view');
+    else if (!visible) faults.push(name + ' has the focus and does not show it');
+    return at;
   };
-}
-"""
-
-FORGET = """
-() => {
+  const missed = () => {
+    for (const one of document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]'))
+      if (one.dataset.walked === undefined && one.tabIndex >= 0 && !one.disabled && one.getClientRects().length > 0
+        && getComputedStyle(one).visibility === 'visible' && !one.closest('[inert], [aria-hidden=true], .skip')
+        && !(one.type === 'radio' && !one.checked))
+        faults.push((one.getAttribute('aria-label') || one.textContent || one.name || '').trim().slice(0, 40)
+          + ' <' + one.tagName.toLowerCase() + '> cannot be reached with Tab');
+  };
   document.activeElement?.blur();
-  window.walked = 0;
   for (const one of document.querySelectorAll('[data-walked]')) delete one.dataset.walked;
+  const faults = [];
+  let first = null, ends = 0;
+  window.walkFaults = null;
+  const step = () => {
+    const at = look();
+    if (at === null) ends++;  // past the last one: the browser's own controls; the walk may have begun anywhere
+    if (at === null ? ends < 2 : at !== first) {
+      first ??= at;
+      return;
+    }
+    document.removeEventListener('keyup', step, true);
+    missed();
+    window.walkFaults = [...new Set(faults)];
+  };
+  document.addEventListener('keyup', step, true);
 }
 """
-
-MISSED = """
-() => [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')]
-  .filter((one) => !one.dataset.walked && one.tabIndex >= 0 && !one.disabled && one.getClientRects().length > 0
-    && getComputedStyle(one).visibility === 'visible' && !one.closest('[inert], [aria-hidden=true], .skip')
-    && !(one.type === 'radio' && !one.checked))
-  .map((one) => (one.getAttribute('aria-label') || one.textContent || one.name || '').trim().slice(0, 40)
-    + ' <' + one.tagName.toLowerCase() + '>')
-"""
+"""Look at what has the focus after each key until that comes round; then `walkFaults` has all that was wrong."""
 
 
 def loaded(page: Page) -> None:
@@ -159,34 +169,21 @@ def check_layout(page: Page) -> list[str]:
 
 def check_keyboard(page: Page) -> list[str]:
     """Tab reaches every control that can be seen, in view and with a visible focus, and comes round."""
-    faults: list[str] = []
-    page.evaluate(FORGET)
-    first, ends = "", 0
-    for _ in range(STOPS):
+    page.evaluate(WALK)
+    for stop in range(1, STOPS + 1):
         page.keyboard.press("Tab")
-        at = page.evaluate(FOCUSED)
-        if at is None:  # past the last one: the browser's own controls; the walk may have begun anywhere
-            ends += 1
-            if ends > 1:
-                break
-            continue
-        if at["id"] == first:
-            break
-        first = first or at["id"]
-        if not at["shown"]:
-            faults.append(f"{at['name']} has the focus and is not in view")
-        elif not at["visible"]:
-            faults.append(f"{at['name']} has the focus and does not show it")
-    else:
-        faults.append(f"Tab does not come round in {STOPS} stops")
-    faults += [f"{name} cannot be reached with Tab" for name in page.evaluate(MISSED)]
-    return list(dict.fromkeys(faults))
+        if stop % AT_ONCE == 0 and (faults := page.evaluate("window.walkFaults")) is not None:
+            return list(faults)
+    return [f"Tab does not come round in {STOPS} stops"]
 
 
 def check_axe(page: Page) -> list[str]:
-    """What axe complains of."""
+    """What axe complains of, also about the colours of the dark theme."""
     page.evaluate(AXE.read_text())
     found = page.evaluate("axe.run().then((found) => found.violations)")
+    page.emulate_media(color_scheme="dark")
+    found += page.evaluate("axe.run({ runOnly: ['color-contrast'] }).then((found) => found.violations)")
+    page.emulate_media(color_scheme="light")
     return [f"{one['impact']} {one['id']} {[node['html'][:160] for node in one['nodes'][:2]]}" for one in found]
 
 
@@ -205,9 +202,9 @@ def set_drawer(page: Page, *, is_open: bool) -> None:
 
 def at_widths(seat: Seat, path: str, ready: str = "main h1") -> Iterator[tuple[str, Page]]:
     """The page at each width without and with the drawer; `ready` is a selector of what must be there first."""
+    seat.open(path)
     for width, height in WIDTHS.items():
         seat.page.set_viewport_size({"width": width, "height": height})
-        seat.open(path)
         seat.page.locator(ready).first.wait_for(state="attached")
         loaded(seat.page)
         for is_open in (False, True):

@@ -10,12 +10,11 @@ from tests.web.checks import AXE, check_axe, loaded, set_drawer
 from tests.web.seat import SECTIONS, Seat
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Browser, shared: GatewayProcess, theme: str) -> None:
+def test_axe_finds_nothing(browser: Browser, shared: GatewayProcess) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is missing: make web")
     task = shared.client.post("/v1/tasks", json={"shell": "echo hello; exit 3"}).json()["task"]
-    with Seat(browser, shared, color_scheme=theme) as seat:
+    with Seat(browser, shared) as seat:
         seat.begin("careful")
         seat.send("say # A title\nsay some `code`\nsh echo waits")
         seat.page.get_by_role("group", name="Approval").wait_for()

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.checks import check_keyboard, check_layout, layout_faults, loaded
+from tests.web.checks import check_keyboard, check_layout, layout_faults
 from tests.web.seat import SECTIONS, Seat
 
 STATED = re.compile(r"\b0 running|Nothing is running|Nothing needs you|\b0 tasks|Nothing has ended")
@@ -164,12 +164,9 @@ def test_settings_are_changed_here_and_every_section_holds_at_every_width(seat: 
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.get_by_label("As the system").check()
     expect(page.locator("html:not([data-theme])")).to_have_count(1)
-    faults = [fault for section in SECTIONS for fault in layout_faults(seat, f"/settings/{section}")]
-    page.set_viewport_size({"width": 1440, "height": 900})
+    faults: list[str] = []
     for section in SECTIONS:
-        seat.open(f"/settings/{section}")
-        page.locator("main section").first.wait_for()
-        loaded(page)
+        faults += layout_faults(seat, f"/settings/{section}", "main section")
         faults += [f"{section}: {fault}" for fault in check_keyboard(page)]
     assert faults == []
 
