@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import tailwindcss from "@tailwindcss/vite";
+
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
@@ -31,7 +31,7 @@ function stamp(): Plugin {
 }
 
 export default defineConfig({
-  plugins: [tailwindcss(), stamp()],
+  plugins: [stamp()],
   build: {
     outDir: "../src/holdfast/gateway/static",
     emptyOutDir: true,

@@ -157,7 +157,7 @@ WALK = """
 def loaded(page: Page) -> None:
     """Wait until nothing of the page is still to come, and it is drawn."""
     expect(page.locator("h1:visible, h2:visible").first).to_be_visible()
-    expect(page.locator(".loading")).to_have_count(0)
+    expect(page.locator("[data-loading]")).to_have_count(0)
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 

@@ -178,7 +178,7 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
             ) -> None:
                 seat.open(path)
                 seat.page.locator("main h1").first.wait_for()
-                expect(seat.page.locator(".loading")).to_have_count(0)  # nothing is still on its way
+                expect(seat.page.locator("[data-loading]")).to_have_count(0)  # nothing is still on its way
                 seat.page.wait_for_timeout(wait)
                 if drawer:
                     seat.page.get_by_role("button", name="Background tasks").first.click()

@@ -21,9 +21,11 @@ CHROMIUM = HEADLESS if HEADLESS.exists() else DESKTOP
 STATIC = Path(holdfast.gateway.__file__).with_name("static")
 SOCKETS = re.compile(r"^ws://")
 WAIT_MS = 200_000
+OTHERS = 'article[data-kind]:not([data-kind="person"], [data-kind="outbox"])'
+"""Entries of a conversation that the person did not write."""
 MARKS = """() => {
   window.marks = [];
-  const look = () => document.querySelectorAll(".entry.marked").forEach((one) => window.marks.push(one.textContent));
+  const look = () => document.querySelectorAll("[data-marked]").forEach((one) => window.marks.push(one.textContent));
   new MutationObserver(look).observe(document, { childList: true, subtree: true, attributes: true });
   look();
 }"""
@@ -88,7 +90,7 @@ class Seat:
 
     def sees(self, text: str) -> None:
         """Somewhere in the conversation, but in what the person said."""
-        said = self.page.locator(".entry:not(:has(> .knot.you))", has_text=text)
+        said = self.page.locator(OTHERS, has_text=text)
         expect(said.first).to_be_visible(timeout=WAIT_MS)
 
     def until(self, true: Callable[[], bool], what: str) -> None:
@@ -105,7 +107,7 @@ class Seat:
         self.until(lambda: len(self.events("TurnFinished")) >= turns, f"{turns} turns are over")
 
     def sees_banner(self, text: str) -> None:
-        expect(self.page.locator(".banner.online strong")).to_contain_text(text)
+        expect(self.page.locator('[data-banner="away"] strong')).to_contain_text(text)
 
     def watch_marks(self) -> None:
         """Remember which entries are marked from now on: a mark goes after two seconds."""
@@ -115,7 +117,7 @@ class Seat:
     def saw_mark(self, text: str) -> None:
         """It was marked since the marks are watched, and is not any more."""
         self.page.wait_for_function("text => window.marks.some((mark) => mark.includes(text))", arg=text)
-        expect(self.page.locator(".entry.marked")).to_have_count(0)
+        expect(self.page.locator("[data-marked]")).to_have_count(0)
 
     # --- the line -------------------------------------------------------------------------------
 

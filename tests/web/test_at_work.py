@@ -55,7 +55,7 @@ def test_run_in_background_and_read_its_transcript(seat: Seat) -> None:
     drawer.get_by_role("link", name="done by somebody else").click()
     gate.touch()
     seat.sees("done by somebody else")
-    expect(seat.page.locator(".bar .chip", has_text="Done")).to_be_visible()
+    expect(seat.page.locator("[data-bar] [data-chip]", has_text="Done")).to_be_visible()
 
 
 def test_detach_makes_the_running_turn_a_task(seat: Seat) -> None:
@@ -95,7 +95,7 @@ def test_a_running_task_is_followed_and_stopped(guest: Seat) -> None:
     last = int(output.inner_text().rpartition("tick ")[2].split()[0])
     expect(output).to_contain_text(f"tick {last + 5}")  # at the end of what is read
     guest.page.get_by_role("button", name="Stop").click()
-    expect(guest.page.locator(".bar .chip", has_text="Stopped")).to_be_visible()
+    expect(guest.page.locator("[data-bar] [data-chip]", has_text="Stopped")).to_be_visible()
 
 
 def test_hostile_markdown_is_text(guest: Seat) -> None:
@@ -107,7 +107,7 @@ def test_hostile_markdown_is_text(guest: Seat) -> None:
     guest.send(f"say First {hostile}")
     guest.sees("<script>")
     log = guest.page.get_by_role("log")
-    answer = log.locator(".entry .prose").last
+    answer = log.locator("article [data-text]").last
     expect(answer).to_contain_text("image: pixel")
     assert answer.locator("img, script").count() == 0
     assert not any((link.get_attribute("href") or "").startswith("javascript") for link in answer.locator("a").all())

@@ -74,31 +74,31 @@ def test_dragged_with_the_mouse(visitor: Seat) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "mouse", paused=True)
     first = new_card(gateway, board, "Sort the mail", triage=True)
     visitor.open(f"/board/{board}")
-    expect(column(page, "triage").locator(".card")).to_contain_text("Sort the mail")
+    expect(column(page, "triage").locator("[data-card]")).to_contain_text("Sort the mail")
     drag(page, "Sort the mail", "ready")
-    expect(column(page, "ready").locator(".card")).to_contain_text(
+    expect(column(page, "ready").locator("[data-card]")).to_contain_text(
         "Board paused by you"
     )  # and it says why it does not run
     visitor.until(lambda: status(gateway, first) == "ready", "it was moved")
     drag(page, "Sort the mail", "running")  # only the board starts one
-    expect(page.locator(".toast")).to_contain_text("A card is not moved to running by hand.")
-    expect(column(page, "ready").locator(".card")).to_have_count(1)
+    expect(page.locator("[data-toast]")).to_contain_text("A card is not moved to running by hand.")
+    expect(column(page, "ready").locator("[data-card]")).to_have_count(1)
     drag(page, "Sort the mail", "blocked")
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Reason").fill("the key is missing")
     dialog.get_by_role("button", name="Block", exact=True).click()
-    expect(column(page, "blocked").locator(".card")).to_contain_text("the key is missing")
+    expect(column(page, "blocked").locator("[data-card]")).to_contain_text("the key is missing")
     drag(page, "Sort the mail", "todo")
     page.get_by_role("dialog", name=re.compile("^Unblock HF-\\d+ “Sort the mail”")).get_by_role(
         "button", name="Unblock and continue"
     ).click()
-    expect(column(page, "ready").locator(".card")).to_have_count(1)
+    expect(column(page, "ready").locator("[data-card]")).to_have_count(1)
     drag(page, "Sort the mail", "scheduled")
     dialog.get_by_role("button", name="Schedule").click()
     expect(column(page, "scheduled")).to_contain_text(re.compile("Scheduled|1"))
     visitor.until(lambda: status(gateway, first) == "scheduled", "it is scheduled")
     visitor.page.reload()
-    column(page, "scheduled").locator(".card").wait_for()
+    column(page, "scheduled").locator("[data-card]").wait_for()
     drag(page, "Sort the mail", "done")
     dialog.get_by_label("Summary").fill("sorted by hand")
     dialog.get_by_role("button", name="Complete").click()
@@ -196,7 +196,7 @@ def test_what_a_card_asks_made_and_did(visitor: Seat) -> None:
     page.wait_for_url(f"**/board/{board}/{label(gateway, id)}")  # an old link gets the number
     ask = page.get_by_label("What it waits for")
     expect(ask.locator("blockquote strong")).to_have_text("colour")
-    face = page.locator(".card .reason")
+    face = page.locator("[data-card] [data-reason]")
     expect(face).to_have_text("Which colour, red or blue?")
     drawer = page.get_by_role("complementary", name=re.compile("^Card HF-"))
     drawer.get_by_role("tab", name="Changes").click()
@@ -209,10 +209,10 @@ def test_what_a_card_asks_made_and_did(visitor: Seat) -> None:
     expect(log).to_contain_text(f"Run 1 of card {label(gateway, id)} works here")
     expect(log).to_contain_text("kanban_block")
     assert "needs_input" not in page.locator("body").inner_text()
-    faults = faults_at_widths(visitor, f"/board/{board}/{label(gateway, id)}", ready=".card-drawer h2")
+    faults = faults_at_widths(visitor, f"/board/{board}/{label(gateway, id)}", ready="aside h2")
     page.set_viewport_size({"width": 1024, "height": 768})
-    expect(page.locator(".card.sel")).to_be_in_viewport(ratio=1)  # the drawer does not hide it
-    faults += faults_at_widths(visitor, f"/board/{board}", ready=".card") + check_keyboard(page)
+    expect(page.locator("[data-selected]")).to_be_in_viewport(ratio=1)  # the drawer does not hide it
+    faults += faults_at_widths(visitor, f"/board/{board}", ready="[data-card]") + check_keyboard(page)
     assert faults == []
 
 
@@ -276,20 +276,20 @@ def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: Seat) -> None
     id = page.url.rsplit("/", 1)[1]
     ask.get_by_label("Answer or comment").fill("count\ncomplete ok")
     ask.get_by_role("button", name="Unblock and continue").click()
-    expect(drawer.locator(".head .chip")).to_have_text("Done")
+    expect(drawer.locator("[data-chip]").first).to_have_text("Done")
     expect(ask).to_have_count(0)
     over(visitor, id, "done")
     runs = card(gateway, id)["runs"]
     assert [run["outcome"] for run in runs] == ["blocked", "done"]
     assert runs[1]["resumes"] == 1 and runs[0]["session"] == runs[1]["session"]
     drawer.get_by_role("tab", name="Runs 2").click()
-    expect(drawer.locator(".run-list li").first).to_contain_text("goes on with run 1")
+    expect(drawer.get_by_role("tabpanel").get_by_role("listitem").first).to_contain_text("goes on with run 1")
     drawer.get_by_role("tab", name="Card").click()
     expect(drawer).to_contain_text("Result")
     drawer.get_by_role("tab", name="Runs 2").click()
     drawer.get_by_role("link", name="Transcript of run 2").click()
     page.wait_for_url(f"**/s/{runs[1]['session']}#run-2")
-    marked = page.locator(".entry", has_text=f"Run 2 of card {id} works here")
+    marked = page.locator("article[data-kind]", has_text=f"Run 2 of card {id} works here")
     expect(marked).to_be_in_viewport()
     marked.get_by_role("link", name="Open card").click()
     page.wait_for_url(f"**/board/{board}/{id}")
@@ -299,9 +299,9 @@ def test_dragged_from_triage_to_ready_it_starts(visitor: Seat) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "starts")
     id = new_card(gateway, board, "Begin with this", "slow 600 one two three", profile="demo", triage=True)
     visitor.open(f"/board/{board}")
-    expect(column(page, "triage").locator(".card")).to_contain_text("Begin with this")
+    expect(column(page, "triage").locator("[data-card]")).to_contain_text("Begin with this")
     drag(page, "Begin with this", "ready")
-    expect(column(page, "running").locator(".card")).to_contain_text("Begin with this")
+    expect(column(page, "running").locator("[data-card]")).to_contain_text("Begin with this")
     visitor.until(lambda: status(gateway, id) == "running", "it runs")
     assert [run["run"] for run in card(gateway, id)["runs"]] == [1]
     gateway.command("POST", f"/v1/cards/{id}/stop", {})
@@ -321,7 +321,7 @@ def test_words_to_a_worker_become_comments(visitor: Seat) -> None:
     expect(drawer).to_contain_text("faster, if you can")
     drawer.get_by_role("button", name="Stop").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop 1 run").click()
-    expect(drawer.locator(".head .chip")).to_contain_text("needs input")
+    expect(drawer.locator("[data-chip]").first).to_contain_text("needs input")
 
 
 def test_two_tabs_see_the_same(visitor: Seat) -> None:
@@ -334,7 +334,7 @@ def test_two_tabs_see_the_same(visitor: Seat) -> None:
     expect(other.get_by_text("Paused by you", exact=True)).to_be_visible()
     first, second = new_card(gateway, board, "Seen twice", triage=True), new_card(gateway, board, "Comes first")
     for tab in (page, other):
-        expect(column(tab, "triage").locator(".card")).to_contain_text("Seen twice")
+        expect(column(tab, "triage").locator("[data-card]")).to_contain_text("Seen twice")
     page.bring_to_front()  # a tab behind another one draws nothing
     drag(page, "Seen twice", "ready")
     expect(column(other, "ready")).to_contain_text("Seen twice")
@@ -349,22 +349,22 @@ def test_two_tabs_see_the_same(visitor: Seat) -> None:
     expect(drawer.get_by_text("before this")).to_be_visible()
     drawer.get_by_label("Comment", exact=True).fill("after that one")
     drawer.get_by_role("button", name="Comment", exact=True).click()
-    expect(other.locator(".card", has_text="Renamed elsewhere").locator(".talk")).to_contain_text("1")
-    expect(other.locator(".card", has_text="Comes first")).to_contain_text("Board paused by you")
+    expect(other.locator("[data-card]", has_text="Renamed elsewhere").locator("[data-comments]")).to_contain_text("1")
+    expect(other.locator("[data-card]", has_text="Comes first")).to_contain_text("Board paused by you")
     drawer.get_by_role("button", name=f"Menu of card {label(gateway, first)}").click()
     page.get_by_role("menuitem", name="Archive…").click()
     page.get_by_role("dialog").get_by_role("button", name="Archive 1 card").click()
-    expect(other.locator(".card", has_text="Renamed elsewhere")).to_have_count(0)
+    expect(other.locator("[data-card]", has_text="Renamed elsewhere")).to_have_count(0)
     assert status(gateway, second) == "ready"
 
 
 def test_thousands_of_cards(visitor: Seat) -> None:
     page = visitor.page
     visitor.open("/board/many")
-    expect(column(page, "ready").locator(".card").first).to_contain_text("Card 0")
-    expect(page.locator(".bar")).to_contain_text("2,000 cards")
-    assert page.locator(".card").count() < FEW
-    stack = column(page, "ready").locator(".stack")
+    expect(column(page, "ready").locator("[data-card]").first).to_contain_text("Card 0")
+    expect(page.locator("[data-bar]")).to_contain_text("2,000 cards")
+    assert page.locator("[data-card]").count() < FEW
+    stack = column(page, "ready").locator("[data-cards]")
 
     def at_the_end() -> bool:
         stack.evaluate("box => { box.scrollTop = box.scrollHeight }")
@@ -372,9 +372,9 @@ def test_thousands_of_cards(visitor: Seat) -> None:
 
     visitor.until(at_the_end, "the last one is reached")
     expect(page.get_by_text("Card 1998", exact=True)).to_be_visible()
-    assert page.locator(".card").count() < FEW
+    assert page.locator("[data-card]").count() < FEW
     page.get_by_label("Filter cards").fill("card 1234")
-    expect(page.locator(".card")).to_have_count(1)
+    expect(page.locator("[data-card]")).to_have_count(1)
     assert visitor.errors == []
 
 
@@ -406,7 +406,7 @@ def test_on_a_phone(browser: Browser, house: GatewayProcess) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         new_card(house, board, "In ready")
         page.set_viewport_size({"width": 900, "height": 800})  # turned around: one can do without triage
-        expect(column(page, "ready").locator(".card")).to_be_visible()
+        expect(column(page, "ready").locator("[data-card]")).to_be_visible()
         expect(page.get_by_role("button", name=re.compile("Triage ?, folded"))).to_be_visible()
 
 
@@ -441,7 +441,7 @@ def test_a_board_without_a_line_says_as_of_when_and_never_that_it_is_empty(visit
     visitor.cut_line()
     visitor.context.set_offline(True)
     expect(page.get_by_text(re.compile(r"2 cards *as of \d\d:\d\d, offline"))).to_be_visible()
-    expect(page.locator(".card")).to_have_count(2)
+    expect(page.locator("[data-card]")).to_have_count(2)
     expect(drawer).to_contain_text(re.compile(r"as of \d\d:\d\d, offline"))
     page.get_by_role("link", name="two").click()
     expect(drawer).to_contain_text("Not known right now")

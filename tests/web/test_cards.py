@@ -13,8 +13,8 @@ from tests.web.seat import Seat
 
 LISTEN = """() => {
   window.told = [];
-  const look = () => document.querySelectorAll(".toast:not([data-told]) strong").forEach((one) => {
-    one.closest(".toast").dataset.told = "";
+  const look = () => document.querySelectorAll("[data-toast]:not([data-told]) strong").forEach((one) => {
+    one.closest("[data-toast]").dataset.told = "";
     window.told.push(one.textContent);
   });
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
@@ -23,7 +23,7 @@ LISTEN = """() => {
 
 def listen(seat: Seat) -> None:
     """Hear what is said from now on, however soon it goes."""
-    expect(seat.page.locator(".conn")).to_have_text("Live")
+    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
     seat.page.evaluate(LISTEN)
 
 
@@ -44,7 +44,7 @@ def test_a_card_that_needs_somebody_calls(guest: Seat) -> None:
     id = new_card(gateway, board, "Which way", "block left or right?", profile="demo")
     over(guest, id, "blocked")
     assert told(guest, "Which way needs you") == ["Which way needs you"]
-    called = page.locator(".toast", has_text="Which way needs you")
+    called = page.locator("[data-toast]", has_text="Which way needs you")
     expect(called).to_contain_text("left or right?")
     called.get_by_role("link", name="Open").click()
     page.wait_for_url(f"**/board/{board}/{label(gateway, id)}")
@@ -54,9 +54,9 @@ def test_a_card_that_needs_somebody_calls(guest: Seat) -> None:
 def test_a_call_that_was_heard_or_answered_goes(guest: Seat) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "heard")
     guest.open(f"/board/{board}")
-    expect(page.locator(".conn")).to_have_text("Live")
+    expect(page.locator("[data-connection]")).to_have_text("Live")
     ids = {title: new_card(gateway, board, title, "block what?", profile="demo") for title in ("Seen", "Answered")}
-    calls = {title: page.locator(".toast", has_text=f"{title} needs you") for title in ids}
+    calls = {title: page.locator("[data-toast]", has_text=f"{title} needs you") for title in ids}
     for call in calls.values():
         expect(call).to_be_visible()
     gateway.command("POST", f"/v1/cards/{ids['Answered']}/unblock", {"text": "block and now?"})
@@ -66,7 +66,7 @@ def test_a_call_that_was_heard_or_answered_goes(guest: Seat) -> None:
     gateway.command("POST", f"/v1/cards/{ids['Answered']}/unblock", {"text": "hang"})
     expect(calls["Answered"]).to_have_count(0)
     expect(calls["Seen"]).to_be_visible()
-    page.locator(".card", has_text="Seen").click()
+    page.locator("[data-card]", has_text="Seen").click()
     page.wait_for_url(f"**/board/{board}/{label(gateway, ids['Seen'])}")
     expect(calls["Seen"]).to_have_count(0)
     guest.until(lambda: status(gateway, ids["Answered"]) == "running", "there is something to stop")
@@ -80,7 +80,7 @@ def test_a_phone_shows_first_where_somebody_is_needed(guest: Seat) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     guest.open(f"/board/{board}")
     expect(page.get_by_role("tab", selected=True)).to_contain_text("Blocked")
-    expect(page.locator(".card", has_text="Asks")).to_be_visible()
+    expect(page.locator("[data-card]", has_text="Asks")).to_be_visible()
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_comment_is_said_once_however_often_it_is_sent(guest: Seat) -> None:
     for route in held:
         route.continue_()
     guest.until(lambda: len(card(gateway, id)["comments"]) > 0, "it was said")
-    expect(page.locator(".runs")).to_contain_text("only once")
+    expect(page.get_by_role("tabpanel")).to_contain_text("only once")
     assert [one["text"] for one in card(gateway, id)["comments"]] == ["only once"]
     expect(box).to_have_value("only once, and more")  # what was typed meanwhile is not lost
 
@@ -164,9 +164,11 @@ def test_a_board_is_archived_unless_a_card_of_it_runs(guest: Seat) -> None:
     archive("Cancel")
     expect(page.get_by_role("button", name="Choose a board")).to_be_focused()  # where it was before
     archive("Archive 1 board")
-    expect(page.locator(".toast", has_text="Cards of this board are running.")).to_contain_text("Stop them first.")
+    expect(page.locator("[data-toast]", has_text="Cards of this board are running.")).to_contain_text(
+        "Stop them first."
+    )
     gateway.command("POST", f"/v1/cards/{id}/stop", {})
-    expect(column(page, "blocked").locator(".card")).to_have_count(1)
+    expect(column(page, "blocked").locator("[data-card]")).to_have_count(1)
     archive("Archive 1 board")
     page.wait_for_url(lambda url: board not in url)
     page.get_by_role("button", name="Choose a board").click()

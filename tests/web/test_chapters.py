@@ -71,7 +71,7 @@ def visitor(browser: Browser, house: GatewayProcess) -> Iterator[Seat]:
 
 
 def menu(seat: Seat, entry: str) -> None:
-    seat.page.locator(".conv .bar").get_by_role("button", name=re.compile("^Session menu")).click()
+    seat.page.locator("main section [data-bar]").get_by_role("button", name=re.compile("^Session menu")).click()
     seat.page.get_by_role("menuitem", name=entry, exact=True).click()
 
 
@@ -103,7 +103,7 @@ def test_a_reset_asks_what_becomes_of_what_runs_and_is_undone(visitor: Seat) -> 
     expect(go).to_be_disabled()  # somebody has to choose
     dialog.get_by_label(re.compile("^Keep them")).check()
     go.click()
-    divider = visitor.page.locator(".entry.chapter")
+    divider = visitor.page.locator('[data-kind="chapter"]')
     expect(divider).to_contain_text("Chapter 2")
     expect(divider).to_contain_text("reset by you")
     expect(divider.get_by_role("link", name="a server")).to_have_attribute("href", f"/tasks/{task}")
@@ -115,7 +115,7 @@ def test_a_reset_asks_what_becomes_of_what_runs_and_is_undone(visitor: Seat) -> 
     menu(visitor, "Reset…")
     dialog.get_by_label("Stop them with the old chapter").check()
     dialog.get_by_role("button", name="Reset and stop 1 task").click()
-    expect(visitor.page.locator(".entry.chapter").last).to_contain_text("Stopped with the old chapter")
+    expect(visitor.page.locator('[data-kind="chapter"]').last).to_contain_text("Stopped with the old chapter")
     visitor.until(lambda: state_of(visitor, task) == "stopped", "it is stopped")
 
 
@@ -141,22 +141,22 @@ def test_when_it_is_reset_is_shown_and_chosen(visitor: Seat) -> None:
     said(visitor, "say hello")
     menu(visitor, "When it is reset…")
     dialog = visitor.page.get_by_role("dialog", name="When this session is reset")
-    expect(dialog.locator(".held > div", has_text="Resets")).to_contain_text("Never automatically")
-    expect(dialog.locator(".held > div", has_text="Resets")).to_contain_text("by default")
+    expect(dialog.locator("dl > div", has_text="Resets")).to_contain_text("Never automatically")
+    expect(dialog.locator("dl > div", has_text="Resets")).to_contain_text("by default")
     dialog.get_by_label("Mode").select_option("idle")
     dialog.get_by_label("Idle minutes").fill("90")
     dialog.get_by_role("button", name="Save").click()
-    expect(visitor.page.locator(".bar .context", has_text="Reset in 1 h")).to_be_visible()
+    expect(visitor.page.locator("[data-context]", has_text="Reset in 1 h")).to_be_visible()
     visitor.sees("The reset rules of this session were set by you: mode = idle, idle_minutes = 90")
     menu(visitor, "When it is reset…")
-    expect(dialog.locator(".held > div", has_text="Idle")).to_contain_text("chosen for this session")
+    expect(dialog.locator("dl > div", has_text="Idle")).to_contain_text("chosen for this session")
 
 
 def test_who_comes_back_is_told_of_a_reset(visitor: Seat) -> None:
     visitor.open(f"/s/{AWAY}")
-    notice = visitor.page.locator(".banner.reset")
+    notice = visitor.page.locator('[data-banner="reset"]')
     expect(notice).to_contain_text("no user activity for 2 h")
-    divider = visitor.page.locator(".entry.chapter")
+    divider = visitor.page.locator('[data-kind="chapter"]')
     expect(divider).to_contain_text("make watch")
     divider.get_by_role("button", name="Hand-over note of the agent").click()
     expect(divider.locator("strong", has_text="golden")).to_be_visible()
@@ -182,7 +182,7 @@ def test_a_stale_command_is_named_and_stopped(visitor: Seat) -> None:
     panel = visitor.page.get_by_label("Stale commands")
     expect(row(panel, "an old watcher")).to_contain_text("its session is archived")
     visitor.open(f"/tasks/{task}")
-    expect(visitor.page.locator(".bar .chip", has_text="Stale")).to_be_visible()
+    expect(visitor.page.locator("[data-bar] [data-chip]", has_text="Stale")).to_be_visible()
     expect(visitor.page.get_by_label("About this task")).to_contain_text("its session is archived")
     visitor.open("/tasks")
     expect(visitor.page.get_by_text("2 commands run on though nobody waits for them.")).to_be_visible()
@@ -204,14 +204,14 @@ def test_compact_now(visitor: Seat) -> None:
     visitor.begin()
     for number in range(5):
         said(visitor, f"say answer {number}")
-    visitor.page.locator(".bar button.context").click()
+    visitor.page.locator("button[data-context]").click()
     dialog = visitor.page.get_by_role("dialog", name="Compact now")
     expect(dialog).to_contain_text("from 100k on, when the session rests")
     dialog.get_by_role("textbox").fill("keep the numbers")
     dialog.get_by_role("button", name="Compact now").click()
-    line = visitor.page.locator(".entry", has_text="replaces the turns up to")
+    line = visitor.page.locator("article[data-kind]", has_text="replaces the turns up to")
     expect(line).to_contain_text(re.compile(r"[\d,]+ → [\d,]+ tokens"))
     line.get_by_role("button", name=re.compile("The summary|The digest")).click()
-    expect(line.locator(".thinking")).to_be_visible()
+    expect(line.locator("[data-folded]")).to_be_visible()
     visitor.sees("keep the numbers")
     assert len(visitor.events("SummaryWritten")) == 1

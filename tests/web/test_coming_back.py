@@ -25,11 +25,13 @@ def test_close_the_tab_in_the_middle_of_a_turn_and_reopen(seat: Seat) -> None:
     seat.reopen("/")
     seat.page.wait_for_url(f"**/s/{seat.session}")
     seat.sees("n0 n1 n2 n3")
-    assert seat.page.locator(".banner.online").count() == 0  # nothing was finished while away
+    assert seat.page.locator('[data-banner="away"]').count() == 0  # nothing was finished while away
     seat.page.get_by_role("button", name="Stop the turn").click()
     seat.finished(1)
     seat.sees("Stopped")
-    expect(seat.page.locator(".entry", has_text="n0 n1 n2")).to_have_count(2)  # the question, and the answer once
+    expect(seat.page.locator("article[data-kind]", has_text="n0 n1 n2")).to_have_count(
+        2
+    )  # what was asked, and the answer once
 
 
 def test_what_was_finished_while_the_tab_was_closed_is_counted(seat: Seat) -> None:
@@ -43,7 +45,7 @@ def test_what_was_finished_while_the_tab_was_closed_is_counted(seat: Seat) -> No
     seat.reopen("/")
     seat.sees_banner("Reconnected — 1 message received while away")
     seat.page.get_by_role("button", name="Dismiss").click()
-    expect(seat.page.locator(".banner.online")).to_have_count(0)
+    expect(seat.page.locator('[data-banner="away"]')).to_have_count(0)
     seat.until(
         lambda: seat.gateway.client.get("/v1/sessions").json()["sessions"][0]["version"] == cursor(seat), "it was read"
     )
@@ -51,7 +53,7 @@ def test_what_was_finished_while_the_tab_was_closed_is_counted(seat: Seat) -> No
     seat.reopen("/")
     seat.sees(WORDS)
     seat.page.wait_for_timeout(700)
-    assert seat.page.locator(".banner.online").count() == 0  # it was read
+    assert seat.page.locator('[data-banner="away"]').count() == 0  # it was read
 
 
 def test_kill_the_gateway_in_the_middle_and_start_it_again(seat: Seat) -> None:
@@ -60,13 +62,13 @@ def test_kill_the_gateway_in_the_middle_and_start_it_again(seat: Seat) -> None:
     seat.sees("one two")
     port = seat.port
     seat.gateway.kill9()
-    expect(seat.page.locator(".conn")).not_to_have_text("Live")
+    expect(seat.page.locator("[data-connection]")).not_to_have_text("Live")
     seat.gateway.start(port)
-    expect(seat.page.locator(".conn")).to_have_text("Live")
+    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
     seat.sees(WORDS)
     seat.finished(1)
     seat.sees("Turn 1 resumed after")
-    expect(seat.page.locator(".entry .prose", has_text=WORDS)).to_have_count(2)  # what was asked, and the answer, once
+    expect(seat.page.locator("article [data-text]", has_text=WORDS)).to_have_count(2)  # question and answer, once
 
 
 def test_three_messages_arrive_while_the_line_is_cut(seat: Seat) -> None:
@@ -75,7 +77,7 @@ def test_three_messages_arrive_while_the_line_is_cut(seat: Seat) -> None:
     seat.sees("demo")
     seat.finished(1)
     seat.cut_line()
-    expect(seat.page.locator(".conn")).not_to_have_text("Live")
+    expect(seat.page.locator("[data-connection]")).not_to_have_text("Live")
     for number in range(3):
         path = f"/v1/sessions/{seat.session}/messages"
         seat.gateway.client.post(path, json={"text": f"say while away {number}"})
@@ -85,15 +87,15 @@ def test_three_messages_arrive_while_the_line_is_cut(seat: Seat) -> None:
     seat.watch_marks()
     seat.page.get_by_role("button", name="Jump to first").click()
     seat.saw_mark("while away 0")
-    expect(seat.page.locator(".splice")).to_contain_text("Received while away")
+    expect(seat.page.locator('[data-kind="splice"]')).to_contain_text("Received while away")
     seat.page.get_by_role("button", name="To the end").click()
-    expect(seat.page.locator(".entry", has_text="while away 2")).to_have_count(2)
+    expect(seat.page.locator("article[data-kind]", has_text="while away 2")).to_have_count(2)
 
 
 def test_what_was_read_after_a_cut_is_not_told_again(seat: Seat) -> None:
     seat.begin()
     seat.cut_line()
-    expect(seat.page.locator(".conn")).not_to_have_text("Live")
+    expect(seat.page.locator("[data-connection]")).not_to_have_text("Live")
     seat.gateway.client.post(f"/v1/sessions/{seat.session}/messages", json={"text": "say while away"})
     seat.finished(1)
     seat.mend_line()
@@ -106,7 +108,7 @@ def test_what_was_read_after_a_cut_is_not_told_again(seat: Seat) -> None:
     seat.page.get_by_role("link", name="Chats").click()
     seat.sees("while away")
     seat.page.wait_for_timeout(700)
-    expect(seat.page.locator(".banner.online, .splice")).to_have_count(0)
+    expect(seat.page.locator('[data-banner="away"], [data-kind="splice"]')).to_have_count(0)
 
 
 def test_a_backup_was_restored(seat: Seat) -> None:
@@ -128,18 +130,18 @@ def test_a_backup_was_restored(seat: Seat) -> None:
         path.write_bytes(content)
     gateway.start(port)
     expect(seat.page.get_by_text("Too new")).to_have_count(0)
-    expect(seat.page.locator(".conn")).to_have_text("Live")
+    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
     expect(seat.page.get_by_text("Old enough")).to_be_visible()
 
 
 def test_the_line_is_dead_and_nobody_says_so(seat: Seat) -> None:
     seat.begin()
     seat.context.set_offline(True)  # the sockets stay open and silent
-    expect(seat.page.locator(".conn")).not_to_have_text("Live")
-    expect(seat.page.locator(".banner.offline")).to_be_visible()
-    expect(seat.page.locator(".banner.offline")).to_contain_text("turns wait and commands go on")
+    expect(seat.page.locator("[data-connection]")).not_to_have_text("Live")
+    expect(seat.page.locator('[data-banner="offline"]')).to_be_visible()
+    expect(seat.page.locator('[data-banner="offline"]')).to_contain_text("turns wait and commands go on")
     seat.context.set_offline(False)
-    expect(seat.page.locator(".conn")).to_have_text("Live")
+    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
 
 
 def test_outbox_offline_then_online_sent_once(seat: Seat) -> None:
@@ -162,7 +164,7 @@ def test_two_tabs_do_not_fight(seat: Seat) -> None:
     other.goto(f"{seat.gateway.url}/s/{seat.session}")
     expect(other.get_by_label("Message", exact=True)).to_be_visible()
     seat.send("slow 2 said in one tab")
-    expect(other.locator(".entry", has_text="said in one tab")).to_have_count(2)
+    expect(other.locator("article[data-kind]", has_text="said in one tab")).to_have_count(2)
     other.get_by_label("Message", exact=True).fill("say said in the other")
     other.get_by_label("Message", exact=True).press("Enter")
     seat.sees("said in the other")

@@ -37,7 +37,7 @@ def test_a_task_with_a_hostile_name_and_output(guest: Seat) -> None:
     expect(output).to_contain_text(f"rm {SAID}gnp.x")
     assert len(output.inner_text()) < 1_000_000  # of the line of 10 MB only what is near the eye is there
     guest.open("/tasks")
-    expect(guest.page.locator("td a.task").first).to_contain_text(SAID)
+    expect(guest.page.locator("td [data-row-link]").first).to_contain_text(SAID)
     assert guest.page.evaluate("window.pwned") is None
     assert TURN not in guest.page.evaluate("document.documentElement.innerHTML")
     assert guest.page.title() == "Tasks · Holdfast"
@@ -48,7 +48,7 @@ def test_what_an_approval_is_asked_for_is_what_is_shown(guest: Seat) -> None:
     guest.begin("careful")
     guest.send(f"sh echo {TURN}txt.exe")
     expect(guest.page.get_by_role("group", name="Approval")).to_contain_text(f"{SAID}txt.exe")
-    expect(guest.page.locator(".say").first).to_contain_text(SAID)
+    expect(guest.page.locator('[data-kind="person"] [data-text]').first).to_contain_text(SAID)
     guest.open("/home")
     expect(guest.page.get_by_label("Needs you")).to_contain_text(SAID)
 
@@ -101,7 +101,7 @@ def test_the_conversation_stands_when_its_markdown_cannot_be_loaded(browser: Bro
         seat.finished(1)
         seat.sees("it is **plain** then")
         gateway.kill9()
-        expect(seat.page.locator(".banner.offline")).to_contain_text("commands go on", timeout=WAIT_MS)
+        expect(seat.page.locator('[data-banner="offline"]')).to_contain_text("commands go on", timeout=WAIT_MS)
         seat.sees("it is **plain** then")
 
 
@@ -114,16 +114,16 @@ def test_the_gateway_is_gone_for_an_hour(browser: Browser, gateway: GatewayProce
         seat.sees("before")
         port = seat.port
         gateway.kill9()
-        expect(seat.page.locator(".conn")).not_to_have_text("Live", timeout=WAIT_MS)
+        expect(seat.page.locator("[data-connection]")).not_to_have_text("Live", timeout=WAIT_MS)
         seat.page.clock.fast_forward("01:00:00")
-        expect(seat.page.locator(".banner.offline")).to_contain_text("commands go on", timeout=WAIT_MS)
+        expect(seat.page.locator('[data-banner="offline"]')).to_contain_text("commands go on", timeout=WAIT_MS)
         seat.send("say written while it was gone")
         expect(seat.page.get_by_text("Waits in this browser")).to_be_visible()
         gateway.start(port)
-        expect(seat.page.locator(".conn")).to_have_text("Live", timeout=WAIT_MS)
+        expect(seat.page.locator("[data-connection]")).to_have_text("Live", timeout=WAIT_MS)
         seat.finished(2)
         seat.sees("written while it was gone")
-        expect(seat.page.locator(".banner.offline")).to_have_count(0)
+        expect(seat.page.locator('[data-banner="offline"]')).to_have_count(0)
         assert [event["text"] for event in seat.events("InputReceived")] == [
             "say before",
             "say written while it was gone",
@@ -166,23 +166,23 @@ def test_a_browser_that_keeps_nothing(browser: Browser, shared: GatewayProcess) 
         seat.finished(2)
         for path in ("/home", "/tasks", "/settings/notifications"):
             seat.open(path)
-            expect(seat.page.locator(".conn")).to_have_text("Live")
+            expect(seat.page.locator("[data-connection]")).to_have_text("Live")
         expect(seat.page.get_by_text("This browser stores nothing")).to_be_visible()
 
 
 def test_what_waited_for_a_session_that_was_deleted_is_not_lost(guest: Seat) -> None:
     guest.begin()
-    expect(guest.page.locator(".conn")).to_have_text("Live")
+    expect(guest.page.locator("[data-connection]")).to_have_text("Live")
     guest.context.set_offline(True)
     guest.send("say something that took an hour to write")
     expect(guest.page.get_by_text("Waits in this browser")).to_be_visible()
     guest.gateway.client.request("DELETE", f"/v1/sessions/{guest.session}")
     guest.context.set_offline(False)
     expect(guest.page.get_by_text("This session no longer exists")).to_be_visible(timeout=WAIT_MS)
-    expect(guest.page.locator(".outbox")).to_contain_text("took an hour to write")
-    expect(guest.page.locator(".outbox")).to_contain_text("Not taken", timeout=WAIT_MS)
+    expect(guest.page.locator('[data-kind="outbox"]')).to_contain_text("took an hour to write")
+    expect(guest.page.locator('[data-kind="outbox"]')).to_contain_text("Not taken", timeout=WAIT_MS)
     guest.page.get_by_role("button", name="Discard").click()
-    expect(guest.page.locator(".outbox")).to_have_count(0)
+    expect(guest.page.locator('[data-kind="outbox"]')).to_have_count(0)
 
 
 def test_two_tabs_write_while_the_line_is_cut_and_both_are_sent_once(guest: Seat) -> None:

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.gateway import GatewayProcess, until
 from tests.web.conftest import Driver, why_not
-from tests.web.seat import CHROMIUM, new_context
+from tests.web.seat import CHROMIUM, OTHERS, new_context
 
 BOX, ELSEWHERE = "https://box.tailnet.ts.net", "http://elsewhere.example"
 
@@ -140,7 +140,7 @@ def test_a_phone_signs_in_behind_a_tls_proxy_and_speaks(page: Page, gateway: Gat
     box = page.get_by_label("Message", exact=True)
     box.fill("say through the tunnel")
     box.press("Enter")
-    expect(page.locator(".entry:not(:has(> .knot.you))", has_text="through the tunnel").first).to_be_visible()
+    expect(page.locator(OTHERS, has_text="through the tunnel").first).to_be_visible()
     until(lambda: gateway.get("/v1/devices")["devices"][0]["connected"] >= 1, "its sockets come through, too")
 
 

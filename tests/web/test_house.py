@@ -48,7 +48,7 @@ def test_the_doctors_findings_and_the_build(seat: Seat) -> None:
     config.write_text("[gateway]\nport = 'x'\n")
     doctor.get_by_role("button", name="Look again").click()
     expect(doctor.get_by_text("Needs a hand")).to_be_visible()
-    expect(doctor.locator(".hint")).to_contain_text("holdfast config check")
+    expect(doctor).to_contain_text("holdfast config check")
     seat.open("/settings/about")
     about = seat.page.get_by_label("About")
     expect(about).to_contain_text(str(seat.gateway.get("/v1/build")["build"]))
@@ -61,19 +61,19 @@ def test_the_last_day_and_when_somebody_looked_are_the_gateways(browser: Browser
         expect(seat.page.get_by_role("img", name=re.compile("1 task ended, 1 of them failed"))).to_be_visible()
         ended = seat.page.get_by_label("Since you last looked")
         expect(ended).to_contain_text("You were here")
-        expect(ended.locator(".away")).to_have_count(0)  # it ended before this device came in
+        expect(ended.locator("[data-fresh]")).to_have_count(0)  # it ended before this device came in
         ran(gateway, "true", "a new end")
-        expect(ended.locator(".away")).to_contain_text("a new end")
+        expect(ended.locator("[data-fresh]")).to_contain_text("a new end")
         other = seat.tab()
         other.goto(gateway.url + "/home")
-        expect(other.locator(".ev.away")).to_have_count(1)
+        expect(other.locator("[data-fresh]")).to_have_count(1)
         ended.get_by_role("button", name="Mark as seen").click()
         for page in (seat.page, other):
-            expect(page.locator(".ev.away")).to_have_count(0)
+            expect(page.locator("[data-fresh]")).to_have_count(0)
         seat.page.evaluate("localStorage.clear()")
         seat.page.reload()
         expect(seat.page.get_by_text("a new end")).to_be_visible()
-        expect(seat.page.locator(".ev.away")).to_have_count(0)
+        expect(seat.page.locator("[data-fresh]")).to_have_count(0)
 
 
 def test_a_task_says_what_happened_to_it_and_what_it_takes(seat: Seat) -> None:
@@ -95,25 +95,25 @@ def test_a_task_says_what_happened_to_it_and_what_it_takes(seat: Seat) -> None:
 
 def test_what_the_model_had_in_view(seat: Seat) -> None:
     seat.begin()
-    expect(seat.page.locator(".conn")).to_have_text("Live")
-    assert seat.page.locator(".context").count() == 0  # nothing is known yet
+    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
+    assert seat.page.locator("[data-context]").count() == 0  # nothing is known yet
     seat.send("say hello")
     seat.finished(1)
-    expect(seat.page.locator(".bar .context")).to_have_text(re.compile(r"^\d+ of 100k in context$"))
+    expect(seat.page.locator("[data-context]")).to_have_text(re.compile(r"^\d+ of 100k in context$"))
     # what makes it shorter comes first, unless the model sees even less at once
     seat.page.route(
         "**/context?texts=false",
         lambda route: route.fulfill(json=route.fetch().json() | {"window": 1_000}),  # a model that is known
     )
     seat.page.reload()
-    expect(seat.page.locator(".bar .context")).to_have_text(re.compile(r"^\d+ of 1,000 in context$"))
+    expect(seat.page.locator("[data-context]")).to_have_text(re.compile(r"^\d+ of 1,000 in context$"))
 
 
 def test_a_toast_stays_while_somebody_reads_it(seat: Seat) -> None:
     seat.page.clock.install()
     seat.open("/home")
-    expect(seat.page.locator(".conn")).to_have_text("Live")
-    toast = seat.page.locator(".toast")
+    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
+    toast = seat.page.locator("[data-toast]")
 
     def pointed_at() -> bool:  # on a busy machine it may go before somebody is there
         ran(seat.gateway, "true", "a short one")

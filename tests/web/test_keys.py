@@ -14,7 +14,8 @@ def test_arrow_up_in_an_empty_field_edits_the_last_queued(guest: Seat) -> None:
     guest.sees("a long")
     guest.send("say first")
     guest.send("say second")
-    expect(guest.page.locator(".qchip")).to_have_count(2)
+    queued = guest.page.get_by_role("list", name="Queued messages").get_by_role("listitem")
+    expect(queued).to_have_count(2)
     box = guest.page.get_by_label("Message", exact=True)
     box.press("ArrowUp")
     field = guest.page.get_by_label("Queued message", exact=True)
@@ -22,7 +23,7 @@ def test_arrow_up_in_an_empty_field_edits_the_last_queued(guest: Seat) -> None:
     expect(field).to_have_value("say second")
     field.fill("say better")
     field.press("Enter")
-    expect(guest.page.locator(".qchip").nth(1)).to_contain_text("say better")
+    expect(queued.nth(1)).to_contain_text("say better")
     expect(box).to_be_focused()
     box.press("ArrowUp")
     expect(field).to_have_value("say better")
@@ -97,7 +98,7 @@ def test_a_hit_in_the_open_session_is_gone_to(guest: Seat) -> None:
         guest.watch_marks()
         hits.first.click()
         guest.saw_mark("zebra number 0")
-        expect(guest.page.locator(".entry", has_text="zebra number 0").first).to_be_in_viewport()
+        expect(guest.page.locator("article[data-kind]", has_text="zebra number 0").first).to_be_in_viewport()
 
 
 def test_ctrl_f_searches_all_of_the_conversation(guest: Seat) -> None:
@@ -139,13 +140,13 @@ def test_the_sheet_of_keys_and_letters_turned_off(guest: Seat) -> None:
     sheet = guest.page.get_by_role("dialog", name="All keys")
     expect(sheet).to_contain_text("edit the last queued message")
     guest.page.keyboard.press("t")  # what lies over the page has the keys
-    expect(guest.page.locator(".drawer")).to_have_count(0)
+    expect(guest.page.get_by_role("complementary", name="Background tasks")).to_have_count(0)
     sheet.get_by_role("checkbox").uncheck()
     guest.page.keyboard.press("Escape")
     expect(sheet).to_have_count(0)
     guest.page.keyboard.press("t")
     guest.page.wait_for_timeout(200)
-    assert guest.page.locator(".drawer").count() == 0
+    assert guest.page.get_by_role("complementary", name="Background tasks").count() == 0
 
 
 def test_letters_in_an_output_are_the_outputs_own(guest: Seat) -> None:

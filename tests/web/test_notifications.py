@@ -75,7 +75,7 @@ def listening(tmp_path: Path, browser: Browser) -> Iterator[Seat]:
             seat.context.add_init_script(HIDDEN)
             opted_in(seat)
             seat.open("/home")
-            expect(seat.page.locator(".conn")).to_have_text("Live")
+            expect(seat.page.locator("[data-connection]")).to_have_text("Live")
             yield seat
 
 
@@ -102,9 +102,9 @@ def rules_told(seat: Seat, first: str) -> list[list[str]]:
 def test_nobody_is_told_who_did_not_ask(hidden: Seat) -> None:
     hidden.context.grant_permissions(["notifications"], origin=hidden.gateway.url)
     hidden.open("/home")
-    expect(hidden.page.locator(".conn")).to_have_text("Live")
+    expect(hidden.page.locator("[data-connection]")).to_have_text("Live")
     question(hidden)
-    expect(hidden.page.locator(".toast")).to_contain_text("A session waits for you")  # it was heard
+    expect(hidden.page.locator("[data-toast]")).to_contain_text("A session waits for you")  # it was heard
     hidden.page.wait_for_timeout(700)
     assert shown(hidden.page) == []
 
@@ -115,12 +115,12 @@ def test_two_hidden_tabs_tell_once(hidden: Seat) -> None:
     other = hidden.tab()
     other.goto(hidden.gateway.url + "/tasks")
     for page in (hidden.page, other):
-        expect(page.locator(".conn")).to_have_text("Live")
+        expect(page.locator("[data-connection]")).to_have_text("Live")
     (worker,) = hidden.context.service_workers
     worker.evaluate(COUNTED)
     first = question(hidden)
     for page in (hidden.page, other):
-        expect(page.locator(".toast")).to_contain_text("A session waits for you")
+        expect(page.locator("[data-toast]")).to_contain_text("A session waits for you")
     hidden.until(lambda: len(shown(other)) == 1, "it is shown")
     assert shown(hidden.page) == [["A session waits for you", f"/s/{first}"]]
     hidden.until(waits(hidden, 1), "it waits")
@@ -137,9 +137,9 @@ def test_who_looks_at_any_tab_is_not_told(hidden: Seat) -> None:
     other.add_init_script("window.shown = true")
     other.goto(hidden.gateway.url + "/home")
     for page in (hidden.page, other):
-        expect(page.locator(".conn")).to_have_text("Live")
+        expect(page.locator("[data-connection]")).to_have_text("Live")
     question(hidden)
-    expect(hidden.page.locator(".toast")).to_contain_text("A session waits for you")
+    expect(hidden.page.locator("[data-toast]")).to_contain_text("A session waits for you")
     hidden.page.wait_for_timeout(900)
     assert shown(hidden.page) == []
 
@@ -161,7 +161,7 @@ def test_a_reset_by_a_rule_is_told_unless_that_is_not_wanted(listening: Seat) ->
         gateway.command("POST", f"/v1/sessions/{id}/reset/policy", {"policy": policy})
         gateway.until_event(id, "ChapterOpened")
     assert rules_told(listening, f"/s/{told}") == [["Chapter 2 of a session began", f"/s/{told}"]]
-    expect(listening.page.locator(".toast", has_text="Chapter 2 of a session began")).to_contain_text(
+    expect(listening.page.locator("[data-toast]", has_text="Chapter 2 of a session began")).to_contain_text(
         "no user activity for"
     )
 
@@ -203,15 +203,15 @@ def test_an_agent_in_the_background_tells_once(listening: Seat) -> None:
 
 def test_an_older_build_asks_to_be_loaded_anew(seat: Seat) -> None:
     seat.open("/home")
-    expect(seat.page.locator(".conn")).to_have_text("Live")
+    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
     assert seat.page.get_by_text("This page is from an older build.").count() == 0
     seat.page.route("**/v1/build", lambda route: route.fulfill(json={"version": "9.9.9", "build": "another"}))
     seat.cut_line()
-    expect(seat.page.locator(".conn")).not_to_have_text("Live")
+    expect(seat.page.locator("[data-connection]")).not_to_have_text("Live")
     seat.mend_line()
     expect(seat.page.get_by_text("This page is from an older build.")).to_be_visible()
     seat.page.unroute("**/v1/build")
     with seat.page.expect_navigation():
         seat.page.get_by_role("button", name="Reload").click()
-    expect(seat.page.locator(".conn")).to_have_text("Live")
+    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
     assert seat.page.get_by_text("This page is from an older build.").count() == 0

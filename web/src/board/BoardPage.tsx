@@ -1,4 +1,5 @@
 /** A board: its columns, its cards, one of them open. */
+
 import { type ReactNode, useDeferredValue, useEffect, useMemo, useState } from "react";
 import { Link, Redirect, useLocation } from "wouter";
 import { call } from "../api/http";
@@ -10,14 +11,20 @@ import { Banners } from "../chat/Banner";
 import { COLUMNS, type Column, columns } from "../log/cards";
 import { DrawerButton } from "../shell/TasksDrawer";
 import { byWhom, cardLabel, cardPath, plural } from "../text";
+import { Bar } from "../ui/Bar";
+import { Button, buttonClass } from "../ui/Button";
+import { Chip } from "../ui/Chip";
 import { Confirm } from "../ui/Confirm";
 import { Empty, Loading } from "../ui/Empty";
+import form from "../ui/form.module.css";
 import { useMedia, useNow, useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, Show } from "../ui/Known";
 import { Menu } from "../ui/Menu";
+import shared from "../ui/shared.module.css";
 import { Tabs } from "../ui/Tabs";
 import { toastError } from "../ui/toasts";
+import styles from "./BoardPage.module.css";
 import { CardDrawer } from "./CardDrawer";
 import { CardForm } from "./CardForm";
 import { Columns } from "./Columns";
@@ -36,10 +43,10 @@ export default function BoardPage({ name, card }: { readonly name: string; reado
     const to = known ? (first?.id ?? DEFAULT) : boards.state === "unknown" ? last : "";
     if (to) return <Redirect to={`/board/${to}`} replace />;
     return (
-      <div className="page">
-        <div className="bar">
+      <div className={shared.page}>
+        <Bar>
           <h1>Board</h1>
-        </div>
+        </Bar>
         <Banners />
         <Show known={boards}>{() => null}</Show>
       </div>
@@ -55,16 +62,16 @@ export function CardAnywhere({ id }: { readonly id: string }): ReactNode {
   const asked = useCard(id);
   if (asked.state === "known") return <Redirect to={cardPath(asked.value.card)} replace />;
   return (
-    <div className="page">
-      <div className="bar">
+    <div className={shared.page}>
+      <Bar>
         <h1>Card</h1>
-      </div>
+      </Bar>
       <Banners />
       {asked.state === "unknown" && asked.refused ? (
         <Empty
           title="Card not found"
           action={
-            <Link className="btn" href="/board">
+            <Link className={buttonClass()} href="/board">
               To the board
             </Link>
           }
@@ -137,7 +144,7 @@ function Board({
   );
   const filters = (
     <>
-      <div className="field w-52">
+      <div className={`${shared.field} ${styles.search}`}>
         <Icon name="search" />
         <input
           type="search"
@@ -149,7 +156,7 @@ function Board({
         />
       </div>
       <select
-        className="input"
+        className={`${shared.input} ${styles.profile}`}
         aria-label="Profile"
         value={profile}
         onChange={(event) => setProfile(event.target.value)}
@@ -162,41 +169,38 @@ function Board({
     </>
   );
   return (
-    <div className={`page board ${card ? "with-card" : ""}`}>
-      <div className="bar">
-        <h1 className="cut" tabIndex={-1}>
+    <div className={shared.page}>
+      <Bar>
+        <h1 className={shared.cut} tabIndex={-1}>
           {board?.title || name}
         </h1>
         <Switch boards={boards} current={name} />
-        <span className="faint wide">
+        <span className={`${shared.faint} ${shared.notOnPhone}`}>
           {cards.state === "known" && plural(rows.length, "card")}
           {running > 0 ? `, ${running} running` : ""} <AsOf known={cards} />
         </span>
         {board?.paused_by && (
-          <span className="chip waiting">
-            <Icon name="pause" />
-            Paused by {byWhom(board.paused_by)}
-          </span>
+          <Chip state={{ look: "waiting", icon: "pause", word: `Paused by ${byWhom(board.paused_by)}` }} />
         )}
-        <span className="grow" />
+        <span className={shared.grow} />
         {!phone && filters}
         {board && <Pause board={board} />}
-        <span className="wide">
+        <span className={shared.notOnPhone}>
           <DrawerButton />
         </span>
-        <button type="button" className="btn primary" onClick={() => setAdding(true)}>
+        <Button primary onClick={() => setAdding(true)}>
           <Icon name="plus" />
           Card
-        </button>
-      </div>
+        </Button>
+      </Bar>
       <Banners />
       {phone && (
-        <div className="filters phone">
+        <div className={styles.filters}>
           {filters}
           <AsOf known={cards} />
         </div>
       )}
-      <div className="board-split">
+      <div className={`${styles.split} ${card ? styles.withCard : ""}`}>
         {cards.state === "loading" ? (
           <Loading />
         ) : cards.state === "unknown" ? (
@@ -230,9 +234,9 @@ function First({ onAdd }: { readonly onAdd: () => void }): ReactNode {
     <Empty
       title="An empty board"
       action={
-        <button type="button" className="btn primary" onClick={onAdd}>
+        <Button primary onClick={onAdd}>
           Add the first card
-        </button>
+        </Button>
       }
     >
       A card is work that somebody writes down and an agent does. A card with a profile is started by itself as soon as
@@ -285,25 +289,25 @@ function NoBoard({ name, boards }: { readonly name: string; readonly boards: rea
     );
   useTitle("No such board");
   return (
-    <div className="page">
-      <div className="bar">
+    <div className={shared.page}>
+      <Bar>
         <h1 tabIndex={-1}>Board</h1>
-      </div>
+      </Bar>
       <Show known={all}>
         {() => (
           <Empty
             title={archived ? `The board “${archived.title || name}” is archived` : `There is no board “${name}”`}
             action={
-              <div className="row flex-wrap">
+              <div className={`${shared.row} ${shared.wrap}`}>
                 {archived && (
-                  <button type="button" className="btn primary" onClick={restore}>
+                  <Button primary onClick={restore}>
                     Restore it
-                  </button>
+                  </Button>
                 )}
                 {boards.map((one) => (
-                  <button key={one.id} type="button" className="btn" onClick={() => go(`/board/${one.id}`)}>
+                  <Button key={one.id} onClick={() => go(`/board/${one.id}`)}>
                     {one.title || one.id}
-                  </button>
+                  </Button>
                 ))}
               </div>
             }
@@ -333,26 +337,24 @@ function CardMenu({
   const label = cardLabel(card.number, card.id);
   const path = { id: card.id };
   return (
-    <span className="card-menu">
-      <Menu
-        name={`Menu of ${label} ${card.title}`}
-        className="btn quiet small icon"
-        entries={[
-          { word: "Open", icon: "card", act: onOpen },
-          { word: `Copy ${label}`, icon: "link", act: () => void navigator.clipboard?.writeText(label) },
-          ...(card.status === "running"
-            ? []
-            : [
-                {
-                  word: "Try again",
-                  icon: "refresh",
-                  act: () => void call("POST /v1/cards/{id}/retry", { path, body: {} }).catch(toastError),
-                },
-              ]),
-          ...moveEntries(card, moves),
-        ]}
-      />
-    </span>
+    <Menu
+      name={`Menu of ${label} ${card.title}`}
+      small
+      entries={[
+        { word: "Open", icon: "card", act: onOpen },
+        { word: `Copy ${label}`, icon: "link", act: () => void navigator.clipboard?.writeText(label) },
+        ...(card.status === "running"
+          ? []
+          : [
+              {
+                word: "Try again",
+                icon: "refresh",
+                act: () => void call("POST /v1/cards/{id}/retry", { path, body: {} }).catch(toastError),
+              },
+            ]),
+        ...moveEntries(card, moves),
+      ]}
+    />
   );
 }
 
@@ -390,7 +392,7 @@ function Switch({
       <Menu
         name="Choose a board"
         icon="down"
-        className="btn quiet small icon"
+        small
         entries={[
           ...(boards.state === "known"
             ? boards.value.map((one) => ({
@@ -414,10 +416,10 @@ function Switch({
           onNo={() => setTitle(null)}
           onYes={make}
         >
-          <label className="asks form">
+          <label className={`${form.group} ${form.form}`}>
             <span>Title</span>
             <input
-              className="input"
+              className={shared.input}
               aria-label="Title of the board"
               maxLength={80}
               value={title}
@@ -426,7 +428,7 @@ function Switch({
             />
           </label>
           {id && (
-            <p className="faint">
+            <p className={shared.faint}>
               Its name is <code>{id}</code>.
             </p>
           )}
@@ -455,14 +457,14 @@ function Pause({ board }: { readonly board: BoardView }): ReactNode {
   const act = (): void =>
     void call(paused ? "POST /v1/boards/{name}/resume" : "POST /v1/boards/{name}/pause", { path }).catch(toastError);
   return (
-    <button
-      type="button"
-      className={`btn ${paused ? "" : "quiet"} icon`}
+    <Button
+      quiet={!paused}
+      icon
       aria-label={paused ? "Resume the board" : "Pause the board"}
       title={paused ? "Start cards again" : "Start no more cards; what runs goes on"}
       onClick={act}
     >
       <Icon name={paused ? "play" : "pause"} />
-    </button>
+    </Button>
   );
 }

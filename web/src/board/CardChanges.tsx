@@ -1,10 +1,12 @@
 /** What a card made: the files that differ from what its workspace began with, and their lines. */
+
 import { type ReactNode, useMemo } from "react";
 import { call } from "../api/http";
 import { useKnown } from "../api/known";
 import type { CardDiff, CardView, FileChange } from "../api/types.gen";
 import { plural } from "../text";
 import { AsOf, Show } from "../ui/Known";
+import shared from "../ui/shared.module.css";
 import styles from "./CardChanges.module.css";
 
 /** More files than these begin folded. */
@@ -29,11 +31,11 @@ export function CardChanges({ card }: { readonly card: CardView }): ReactNode {
 
 function Files({ found }: { readonly found: CardDiff }): ReactNode {
   const parts = useMemo(() => byFile(found.diff), [found.diff]);
-  if (found.files.length === 0) return <p className="muted">No changes. Compared with {found.compared_with}.</p>;
+  if (found.files.length === 0) return <p className={shared.muted}>No changes. Compared with {found.compared_with}.</p>;
   const sum = (of: "added" | "removed"): number => found.files.reduce((all, file) => all + (file[of] ?? 0), 0);
   return (
     <>
-      <p className="muted">
+      <p className={shared.muted}>
         {plural(found.files.length, "file")}, +{sum("added").toLocaleString("en")} −
         {sum("removed").toLocaleString("en")} lines, compared with {found.compared_with}.
       </p>
@@ -64,7 +66,7 @@ function OneFile({
       <summary className={styles.file}>
         <span className={styles[file.change] ?? ""} title={file.change}>
           {MARKS[file.change] ?? "?"}
-          <span className="sr"> {file.change}</span>
+          <span className={shared.srOnly}> {file.change}</span>
         </span>
         <span className={styles.path} title={file.path}>
           {file.path}

@@ -1,4 +1,5 @@
 /** One card with all that belongs to it: what it asks, what was said and done, what it waits for. */
+
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call } from "../api/http";
@@ -6,6 +7,7 @@ import type { Known } from "../api/known";
 import { queryClient } from "../api/queryClient";
 import type { CardDetail } from "../api/types.gen";
 import { cardLabel, count, dollars } from "../text";
+import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { Confirm } from "../ui/Confirm";
 import { Empty } from "../ui/Empty";
@@ -13,16 +15,19 @@ import { Icon } from "../ui/Icon";
 import { AsOf, Show } from "../ui/Known";
 import { MarkdownText } from "../ui/MarkdownText";
 import { Menu, type MenuEntry } from "../ui/Menu";
+import shared from "../ui/shared.module.css";
 import { cardState } from "../ui/states";
 import { Tabs } from "../ui/Tabs";
 import { toast, toastError } from "../ui/toasts";
 import { Why } from "../ui/Why";
 import { CardChanges } from "./CardChanges";
+import styles from "./CardDrawer.module.css";
 import { CardForm } from "./CardForm";
 import { Links } from "./CardLinks";
 import { CardLog } from "./CardLog";
 import { Activity, Runs } from "./CardRuns";
 import { Talk, Unblock } from "./CardTalk";
+import cardStyles from "./card.module.css";
 import { focusOneOf, neighboursOf } from "./focus";
 import { type Moves, moveEntries } from "./moves";
 import { useCard } from "./queries";
@@ -30,7 +35,7 @@ import { useCard } from "./queries";
 type Tab = "activity" | "card" | "log" | "runs" | "changes";
 
 /** What lies over the card: Escape is for that. */
-const ABOVE = "[role=dialog], [role=menu], .lifted";
+const ABOVE = "[role=dialog], [role=menu], [data-lifted]";
 
 export function CardDrawer({
   id,
@@ -61,24 +66,19 @@ export function CardDrawer({
   }, [close]);
   return (
     <aside
-      className="card-drawer"
+      className={styles.drawer}
       aria-label={`Card ${asked.state === "known" ? cardLabel(asked.value.card.number, id) : id}`}
     >
       {asked.state === "known" ? (
         <Open key={id} known={asked} detail={asked.value} moves={moves} onClose={close} />
       ) : (
         <>
-          <div className="head">
-            <div className="row">
-              <span className="mono faint grow">{id}</span>
-              <button
-                type="button"
-                className="btn quiet small icon"
-                aria-label="Close the card"
-                onClick={() => close()}
-              >
+          <div className={styles.head}>
+            <div className={shared.row}>
+              <span className={`${shared.mono} ${shared.faint} ${shared.grow}`}>{id}</span>
+              <Button quiet small icon aria-label="Close the card" onClick={() => close()}>
                 <Icon name="close" />
-              </button>
+              </Button>
             </div>
           </div>
           {asked.state === "unknown" && asked.refused ? (
@@ -110,11 +110,11 @@ function Open({
   return (
     <>
       <Head detail={detail} moves={moves} onClose={onClose} title={title} />
-      <div className="body">
+      <div className={styles.body}>
         <AsOf known={known} />
         {card.status === "blocked" && <Unblock detail={detail} />}
         {(card.status === "ready" || card.status === "todo" || card.status === "triage") && detail.why && (
-          <p className="standing">
+          <p className={styles.standing}>
             {detail.why} <Why of="card" id={card.id} />
           </p>
         )}
@@ -196,40 +196,31 @@ function Head({
       : { word: "Archive…", icon: "close", danger: true, separated: true, act: () => setAsking("archive") },
   ];
   return (
-    <div className="head">
-      <div className="row">
-        <button type="button" className="btn quiet icon phone" aria-label="Back to the board" onClick={() => onClose()}>
+    <div className={styles.head}>
+      <div className={shared.row}>
+        <Button quiet icon className={shared.phoneOnly} aria-label="Back to the board" onClick={() => onClose()}>
           <Icon name="left" />
-        </button>
-        <span className="mono faint">{cardLabel(card.number, card.id)}</span>
-        <span className="faint">{card.board}</span>
-        <span className="grow" />
+        </Button>
+        <span className={`${shared.mono} ${shared.faint}`}>{cardLabel(card.number, card.id)}</span>
+        <span className={shared.faint}>{card.board}</span>
+        <span className={shared.grow} />
         {running && (
-          <button type="button" className="btn small danger" onClick={() => setAsking("stop")}>
+          <Button small danger onClick={() => setAsking("stop")}>
             <Icon name="stop" />
             Stop
-          </button>
+          </Button>
         )}
-        <Menu
-          name={`Menu of card ${cardLabel(card.number, card.id)}`}
-          entries={entries}
-          className="btn quiet small icon"
-        />
-        <button
-          type="button"
-          className="btn quiet small icon wide"
-          aria-label="Close the card"
-          onClick={() => onClose()}
-        >
+        <Menu name={`Menu of card ${cardLabel(card.number, card.id)}`} entries={entries} small />
+        <Button quiet small icon className={shared.notOnPhone} aria-label="Close the card" onClick={() => onClose()}>
           <Icon name="close" />
-        </button>
+        </Button>
       </div>
-      <h2 className="title" ref={title} tabIndex={-1}>
+      <h2 className={styles.title} ref={title} tabIndex={-1}>
         {card.title}
       </h2>
-      <div className="row flex-wrap">
+      <div className={`${shared.row} ${shared.wrap}`}>
         <Chip state={state} {...(card.status === "blocked" ? { word: `Blocked: ${state.word.toLowerCase()}` } : {})} />
-        <span className="muted cut">
+        <span className={`${shared.muted} ${shared.cut}`}>
           {[
             card.profile || "no profile",
             card.workspace,
@@ -286,32 +277,32 @@ function Body({ detail }: { readonly detail: CardDetail }): ReactNode {
   return (
     <>
       {detail.body ? (
-        <div className="prose">
+        <div className={styles.prose}>
           <MarkdownText text={detail.body} live={false} />
         </div>
       ) : (
-        <p className="muted">It has no description.</p>
+        <p className={shared.muted}>It has no description.</p>
       )}
       <p>
-        <button type="button" className="btn small" onClick={() => setEditing(true)}>
+        <Button small onClick={() => setEditing(true)}>
           <Icon name="edit" />
           Edit
-        </button>
+        </Button>
       </p>
       {detail.summary && (
         <>
-          <h3>Result</h3>
-          <div className="prose">
+          <h3 className={cardStyles.heading}>Result</h3>
+          <div className={styles.prose}>
             <MarkdownText text={detail.summary} live={false} />
           </div>
         </>
       )}
       {artifacts.length > 0 && (
         <>
-          <h3>Files</h3>
-          <ul className="mono">
+          <h3 className={cardStyles.heading}>Files</h3>
+          <ul className={shared.mono}>
             {artifacts.map((file) => (
-              <li key={file} className="cut">
+              <li key={file} className={shared.cut}>
                 {file}
               </li>
             ))}
@@ -319,7 +310,7 @@ function Body({ detail }: { readonly detail: CardDetail }): ReactNode {
         </>
       )}
       {Object.keys(metadata).length > 0 && (
-        <dl className="pairs-2">
+        <dl className={styles.facts}>
           {Object.entries(metadata).map(([name, value]) => [
             <dt key={`t${name}`}>{name}</dt>,
             <dd key={name}>{value}</dd>,
@@ -347,8 +338,8 @@ function Policy({ detail }: { readonly detail: CardDetail }): ReactNode {
     detail.max_runtime_ms === null ? "" : `, at most ${Math.round(detail.max_runtime_ms / 60_000)} min a run`;
   return (
     <>
-      <h3>Policy</h3>
-      <p className="muted">
+      <h3 className={cardStyles.heading}>Policy</h3>
+      <p className={shared.muted}>
         Resume <b>{detail.resume ?? "as in its profile"}</b>, {detail.attempts}
         {most} attempts used{hours}.{" "}
         {detail.followers.length > 0 && (
@@ -366,9 +357,9 @@ function Policy({ detail }: { readonly detail: CardDetail }): ReactNode {
       </p>
       {detail.limits.length > 0 && (
         <>
-          <h3>Limits</h3>
+          <h3 className={cardStyles.heading}>Limits</h3>
           {detail.limits.map((limit) => (
-            <p key={limit} className="muted">
+            <p key={limit} className={shared.muted}>
               {limit}
             </p>
           ))}

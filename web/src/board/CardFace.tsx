@@ -1,4 +1,5 @@
 /** A card as it stands in its column. */
+
 import { memo, type ReactNode } from "react";
 import { Link } from "wouter";
 import { knownValue } from "../api/known";
@@ -6,9 +7,13 @@ import type { BoardView, CardView } from "../api/types.gen";
 import { age, byWhom, cardLabel, coming } from "../text";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
+import { lookClass } from "../ui/looks";
+import shared from "../ui/shared.module.css";
 import { cardState } from "../ui/states";
 import { Why } from "../ui/Why";
+import styles from "./CardFace.module.css";
 import { useCard } from "./queries";
+import { Reason } from "./Reason";
 
 export interface FaceProps {
   readonly card: CardView;
@@ -35,31 +40,51 @@ export const CardFace = memo(function CardFace({
   const reason = faceReason(card, cooling);
   const shown = card.status === "running" || card.status === "blocked" || cooling || card.status === "review";
   return (
-    <div className={`card ${state.look} ${selected ? "sel" : ""}`} data-why={`card/${card.id}`}>
-      <span className="row">
-        <span className="id">{cardLabel(card.number, card.id)}</span>
-        <span className="faint cut grow whose">{card.profile || "no profile"}</span>
+    <div
+      className={`${styles.card} ${selected ? styles.selected : ""} ${lookClass(state.look)}`}
+      data-selected={selected || undefined}
+      data-why={`card/${card.id}`}
+    >
+      <span className={`${shared.row} ${styles.head}`}>
+        <span className={styles.id}>{cardLabel(card.number, card.id)}</span>
+        <span className={`${shared.faint} ${shared.cut} ${shared.grow} ${styles.profile}`}>
+          {card.profile || "no profile"}
+        </span>
         {card.priority !== 0 && (
-          <span className="prio" title={`Priority ${card.priority}`}>
+          <span className={styles.priority} title={`Priority ${card.priority}`}>
             {card.priority > 0 ? "▲" : "▼"} {Math.abs(card.priority)}
           </span>
         )}
         {card.comments > 0 && (
-          <span className="row faint talk">
+          <span className={`${shared.row} ${shared.faint} ${styles.comments}`} data-comments>
             <Icon name="comment" />
             {card.comments}
-            <span className="sr"> comments</span>
+            <span className={shared.srOnly}> comments</span>
           </span>
         )}
       </span>
-      <Link className="t" href={to} draggable={false} ref={link ?? null} data-title data-row-link data-target>
+      <Link
+        className={styles.title}
+        href={to}
+        draggable={false}
+        ref={link ?? null}
+        data-title
+        data-row-link
+        data-target
+      >
         {card.title}
       </Link>
       {card.warning && card.status === "running" && (
-        <span className="reason waiting">Started fresh: {card.warning}</span>
+        <Reason look="waiting" short>
+          Started fresh: {card.warning}
+        </Reason>
       )}
-      {reason && <span className="reason">{withoutMarkdown(reason)}</span>}
-      <span className="foot">
+      {reason && (
+        <Reason look={state.look} short>
+          {withoutMarkdown(reason)}
+        </Reason>
+      )}
+      <span className={styles.foot}>
         {shown && <Chip state={state} />}
         {card.status === "scheduled" && card.scheduled_at !== null && <span>{coming(card.scheduled_at, now)}</span>}
         {(card.status === "ready" || card.status === "todo") && !cooling && <NotStarted card={card} board={board} />}
@@ -98,7 +123,7 @@ function NotStarted({ card, board }: { readonly card: CardView; readonly board: 
   const words = simple || (asked?.why ?? "").replace(/ \(`[^)]*\)/, "").replace(/\.$/, "");
   return words ? (
     <>
-      <span className="not-yet">{words}</span>
+      <span className={styles.notStarted}>{words}</span>
       <Why of="card" id={card.id} />
     </>
   ) : null;

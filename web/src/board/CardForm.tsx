@@ -1,4 +1,5 @@
 /** A new card, or another wording of one. What was typed for a new one outlives Escape, the page and the tab. */
+
 import { type ReactNode, useEffect, useId, useState } from "react";
 import { call, newId } from "../api/http";
 import { knownValue } from "../api/known";
@@ -6,7 +7,10 @@ import { drop, load, save } from "../api/storage";
 import type { CardDetail, EditCard } from "../api/types.gen";
 import { useProfiles } from "../settings/queries";
 import { cardLabel } from "../text";
+import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
+import form from "../ui/form.module.css";
+import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
 
 type Resume = "" | "auto" | "fresh" | "resume";
@@ -59,7 +63,7 @@ export function CardForm({
   const known = detail?.card;
   const draft = `new-card.${board}`;
   const [key] = useState(newId);
-  const form = useId();
+  const formId = useId();
   const [busy, setBusy] = useState(false);
   const [fields, setFields] = useState<Fields>(() => (detail ? fieldsOf(detail) : { ...EMPTY, ...load(draft, EMPTY) }));
   const [kept, setKept] = useState(() => !detail && (fields.title !== "" || fields.body !== ""));
@@ -105,29 +109,27 @@ export function CardForm({
       onClose={onClose}
       footer={
         <>
-          <button type="button" className="btn" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" form={form} className="btn primary" disabled={busy || (!running && !title.trim())}>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" form={formId} primary disabled={busy || (!running && !title.trim())}>
             {known ? "Save" : "Add card"}
-          </button>
+          </Button>
         </>
       }
     >
       <form
-        id={form}
-        className="form card-form"
+        id={formId}
+        className={form.form}
         onSubmit={(event) => {
           event.preventDefault();
           void send();
         }}
       >
         {kept && (
-          <p className="muted">
+          <p className={shared.muted}>
             This is what you wrote last time.{" "}
             <button
               type="button"
-              className="why"
+              className={shared.linkButton}
               onClick={() => {
                 setFields(EMPTY);
                 setKept(false);
@@ -138,7 +140,7 @@ export function CardForm({
           </p>
         )}
         {running && (
-          <p className="muted">
+          <p className={shared.muted}>
             The card is running, and its worker has read it. Only its priority and attempts can be changed; a comment
             reaches the worker.
           </p>
@@ -148,7 +150,7 @@ export function CardForm({
             <label>
               Title
               <input
-                className="input"
+                className={shared.input}
                 required
                 maxLength={200}
                 value={title}
@@ -159,17 +161,21 @@ export function CardForm({
             <label>
               Description
               <textarea
-                className="input"
+                className={shared.input}
                 rows={7}
                 value={body}
                 placeholder="Markdown. The worker reads this and all comments."
                 onChange={(event) => set({ body: event.target.value })}
               />
             </label>
-            <div className="pair">
+            <div className={form.pair}>
               <label>
                 Profile
-                <select className="input" value={profile} onChange={(event) => set({ profile: event.target.value })}>
+                <select
+                  className={shared.input}
+                  value={profile}
+                  onChange={(event) => set({ profile: event.target.value })}
+                >
                   {!known?.profile && <option value="">None: it is not started</option>}
                   {profiles.map((one) => (
                     <option key={one.name} value={one.name}>
@@ -181,7 +187,7 @@ export function CardForm({
               <label>
                 Workspace
                 <input
-                  className="input mono"
+                  className={`${shared.input} ${shared.mono}`}
                   value={workspace}
                   list="workspaces"
                   onChange={(event) => set({ workspace: event.target.value })}
@@ -195,11 +201,11 @@ export function CardForm({
             </div>
           </>
         )}
-        <div className="pair">
+        <div className={form.pair}>
           <label>
             Priority
             <input
-              className="input"
+              className={shared.input}
               type="number"
               min={-1000}
               max={1000}
@@ -211,7 +217,7 @@ export function CardForm({
             <label>
               After a block or a crash
               <select
-                className="input"
+                className={shared.input}
                 value={resume}
                 onChange={(event) => set({ resume: event.target.value as Resume })}
               >
@@ -225,7 +231,7 @@ export function CardForm({
           <label>
             Attempts
             <input
-              className="input"
+              className={shared.input}
               type="number"
               min={1}
               max={100}
@@ -237,7 +243,7 @@ export function CardForm({
           </label>
         </div>
         {!known && (
-          <label className="row">
+          <label className={form.check}>
             <input type="checkbox" checked={triage} onChange={(event) => set({ triage: event.target.checked })} />
             Triage first: it is not started until somebody moves it
           </label>

@@ -1,4 +1,5 @@
 /** What a card waits for, and what waits for it. */
+
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call } from "../api/http";
@@ -6,11 +7,15 @@ import { knownValue } from "../api/known";
 import type { CardDetail, CardView } from "../api/types.gen";
 import { fits } from "../log/cards";
 import { cardLabel } from "../text";
+import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
 import { Unknown } from "../ui/Known";
+import shared from "../ui/shared.module.css";
 import { cardState } from "../ui/states";
 import { toastError } from "../ui/toasts";
+import styles from "./CardLinks.module.css";
+import cardStyles from "./card.module.css";
 import { useCards } from "./queries";
 
 export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
@@ -28,23 +33,18 @@ export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
     void call("POST /v1/cards/{id}/unlink", { path, body: { parent } }).catch(toastError);
   return (
     <>
-      <h3>Linked cards</h3>
-      {parents.length + children.length === 0 && text === null && <p className="muted">No linked cards.</p>}
-      <ul className="linked">
+      <h3 className={cardStyles.heading}>Linked cards</h3>
+      {parents.length + children.length === 0 && text === null && <p className={shared.muted}>No linked cards.</p>}
+      <ul className={styles.linked}>
         {parents.map((one) => (
           <Row
             key={one.id}
             card={one}
             word="before this"
             act={
-              <button
-                type="button"
-                className="btn quiet small icon"
-                aria-label={`Do not wait for ${one.title}`}
-                onClick={() => unlink(one.id)}
-              >
+              <Button quiet small icon aria-label={`Do not wait for ${one.title}`} onClick={() => unlink(one.id)}>
                 <Icon name="close" />
-              </button>
+              </Button>
             }
           />
         ))}
@@ -53,14 +53,14 @@ export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
         ))}
       </ul>
       {text === null ? (
-        <button type="button" className="btn small quiet -ml-2" onClick={() => setText("")}>
+        <Button small quiet className={styles.add} onClick={() => setText("")}>
           <Icon name="plus" />
           Wait for another card
-        </button>
+        </Button>
       ) : (
-        <div className="find-card">
+        <div className={styles.find}>
           <input
-            className="input"
+            className={shared.input}
             aria-label="Wait for which card"
             placeholder="Title or number of the card to wait for"
             autoFocus
@@ -74,14 +74,14 @@ export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
             }}
           />
           {cards.state === "unknown" && <Unknown reason={cards.reason} />}
-          {cards.state === "known" && words && offers.length === 0 && <p className="muted">No card fits.</p>}
-          <ul className="linked">
+          {cards.state === "known" && words && offers.length === 0 && <p className={shared.muted}>No card fits.</p>}
+          <ul className={styles.linked}>
             {offers.map((one) => (
               <li key={one.id}>
-                <button type="button" className="row w-full" onClick={() => link(one.id)}>
+                <button type="button" className={`${shared.row} ${shared.fullWidth}`} onClick={() => link(one.id)}>
                   <Chip state={cardState(one)} />
-                  <span className="cut grow text-left">{one.title}</span>
-                  <span className="id mono">{cardLabel(one.number, one.id)}</span>
+                  <span className={`${shared.cut} ${shared.grow} ${styles.offer}`}>{one.title}</span>
+                  <span className={`${styles.id} ${shared.mono}`}>{cardLabel(one.number, one.id)}</span>
                 </button>
               </li>
             ))}
@@ -102,12 +102,12 @@ function Row({
   readonly act?: ReactNode;
 }): ReactNode {
   return (
-    <li className="row">
+    <li className={shared.row}>
       <Chip state={cardState(card)} />
-      <Link className="cut grow" href={`/board/${card.board}/${cardLabel(card.number, card.id)}`}>
+      <Link className={`${shared.cut} ${shared.grow}`} href={`/board/${card.board}/${cardLabel(card.number, card.id)}`}>
         {card.title}
       </Link>
-      <span className="faint">{word}</span>
+      <span className={shared.faint}>{word}</span>
       {act}
     </li>
   );

@@ -1,4 +1,5 @@
 /** What the workers of a card said and did, run by run; live while one works. */
+
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { liveSession } from "../api/liveSession";
@@ -8,6 +9,7 @@ import type { CallView, Item } from "../log/model";
 import { noticeText, summaryText } from "../log/sentences";
 import { Loading } from "../ui/Empty";
 import { MarkdownText } from "../ui/MarkdownText";
+import shared from "../ui/shared.module.css";
 import { Time } from "../ui/Time";
 import styles from "./CardLog.module.css";
 
@@ -18,14 +20,18 @@ export function CardLog({ detail }: { readonly detail: CardDetail }): ReactNode 
   const last = runs.at(-1);
   const [chosen, setChosen] = useState<number | null>(null);
   const run = runs.find((one) => one.run === (chosen ?? last?.run));
-  if (run === undefined) return <p className="muted">No run yet, so nothing was said or done.</p>;
+  if (run === undefined) return <p className={shared.muted}>No run yet, so nothing was said or done.</p>;
   return (
     <>
-      <div className="row flex-wrap">
+      <div className={`${shared.row} ${shared.wrap}`}>
         {runs.length > 1 && (
-          <label className="row">
+          <label className={shared.row}>
             Run
-            <select className="input" value={run.run} onChange={(event) => setChosen(Number(event.target.value))}>
+            <select
+              className={shared.input}
+              value={run.run}
+              onChange={(event) => setChosen(Number(event.target.value))}
+            >
               {[...runs].reverse().map((one) => (
                 <option key={one.run} value={one.run}>
                   {one.run}
@@ -34,7 +40,7 @@ export function CardLog({ detail }: { readonly detail: CardDetail }): ReactNode 
             </select>
           </label>
         )}
-        <span className="grow" />
+        <span className={shared.grow} />
         <Link href={`/s/${run.session}#run-${run.run}`}>Open the session</Link>
       </div>
       <RunLog key={run.session} card={card.id} run={run} />
@@ -50,14 +56,14 @@ function RunLog({ card, run }: { readonly card: string; readonly run: RunView })
   const items = useMemo(() => partOf(view.items, card, run.run), [view.items, card, run.run]);
   if (gone)
     return (
-      <p className="muted">
+      <p className={shared.muted}>
         {gone} What run {run.run} said and did was deleted with it.
       </p>
     );
   if (view.version === 0) return <Loading rows={4} />;
   return (
     <>
-      {items.length > SHOWN && <p className="muted">The last {SHOWN} entries; the session has all of them.</p>}
+      {items.length > SHOWN && <p className={shared.muted}>The last {SHOWN} entries; the session has all of them.</p>}
       <ol className={styles.log} aria-label={`Log of run ${run.run}`}>
         {items.slice(-SHOWN).map((item) => (
           <li key={item.key} className={styles.entry}>

@@ -1,12 +1,19 @@
 /** The runs of a card: on the line with what people said, and each with its figures. */
+
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { CardComment, CardDetail, RunView } from "../api/types.gen";
 import { byWhom, count, dollars } from "../text";
 import { Chip } from "../ui/Chip";
+import line from "../ui/line.module.css";
+import { lookClass } from "../ui/looks";
 import { MarkdownText } from "../ui/MarkdownText";
+import shared from "../ui/shared.module.css";
 import { runState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
+import styles from "./CardRuns.module.css";
+import cardStyles from "./card.module.css";
+import { Reason } from "./Reason";
 
 type Happening =
   | { readonly at: number; readonly kind: "run"; readonly run: RunView }
@@ -25,11 +32,11 @@ export function Activity({ detail }: { readonly detail: CardDetail }): ReactNode
   ];
   all.sort((a, b) => a.at - b.at);
   return (
-    <ol className="runs">
-      <li className="line first">
-        <span className="knot you" />
+    <ol className={styles.runs}>
+      <li className={`${line.line} ${line.first}`}>
+        <span className={`${line.knot} ${line.you}`} />
         <b>{byWhom(card.created_by) === "you" ? "You" : card.created_by}</b>{" "}
-        <span className="note-by">
+        <span className={cardStyles.note}>
           created it <Time at={card.created_at} />
         </span>
       </li>
@@ -37,9 +44,9 @@ export function Activity({ detail }: { readonly detail: CardDetail }): ReactNode
         <Step key={one.kind === "comment" ? one.comment.comment : `${one.kind}${one.run.run}`} one={one} />
       ))}
       {card.status !== "running" && card.status !== "done" && (
-        <li className="line last">
-          <span className="knot dashed" />
-          <span className="muted">
+        <li className={`${line.line} ${line.last}`}>
+          <span className={`${line.knot} ${styles.dashed}`} />
+          <span className={shared.muted}>
             {runs.length === 0
               ? "Run 1 starts here."
               : `Run ${runs.length + 1} starts here${card.status === "blocked" ? ", on the same line, when you unblock" : ""}.`}
@@ -55,13 +62,13 @@ function Step({ one }: { readonly one: Happening }): ReactNode {
     const { by, at, text } = one.comment;
     const person = byWhom(by) === "you";
     return (
-      <li className="line">
-        <span className={`knot ${person ? "you" : ""}`} />
+      <li className={line.line}>
+        <span className={`${line.knot} ${person ? line.you : ""}`} />
         <b>{person ? "You" : by}</b>{" "}
-        <span className="note-by">
+        <span className={cardStyles.note}>
           <Time at={at} />
         </span>
-        <div className="words">
+        <div className={styles.words}>
           <MarkdownText text={text} live={false} />
         </div>
       </li>
@@ -71,10 +78,10 @@ function Step({ one }: { readonly one: Happening }): ReactNode {
   if (one.kind === "run") {
     const open = run.finished_at === null;
     return (
-      <li className={`line ${open ? "live" : ""}`}>
-        <span className="knot" />
+      <li className={`${line.line} ${open ? line.live : ""}`}>
+        <span className={line.knot} />
         <b>Run {run.run}</b>{" "}
-        <span className="note-by">
+        <span className={cardStyles.note}>
           <Time at={run.started_at} />
           {open && (
             <>
@@ -85,22 +92,22 @@ function Step({ one }: { readonly one: Happening }): ReactNode {
           · {began(run)}
         </span>{" "}
         <Transcript run={run} />
-        {run.fresh_because && <p className="reason waiting">Started fresh: {run.fresh_because}</p>}
-        {open && run.note && <p className="muted">{run.note}</p>}
+        {run.fresh_because && <Reason look="waiting">Started fresh: {run.fresh_because}</Reason>}
+        {open && run.note && <p className={shared.muted}>{run.note}</p>}
       </li>
     );
   }
   const state = runState(run.outcome);
   return (
-    <li className={`line ${state.look}`}>
-      <span className="knot end" />
-      <span className="row flex-wrap">
+    <li className={`${line.line} ${lookClass(state.look)}`}>
+      <span className={`${line.knot} ${styles.end}`} />
+      <span className={`${shared.row} ${shared.wrap}`}>
         <Chip state={state} />
-        <span className="note-by">
+        <span className={cardStyles.note}>
           <Time at={one.at} />
         </span>
       </span>
-      <div className="words muted">
+      <div className={`${styles.words} ${shared.muted}`}>
         <MarkdownText text={ending(run)} live={false} />
       </div>
     </li>
@@ -124,15 +131,17 @@ function Transcript({ run }: { readonly run: RunView }): ReactNode {
 
 export function Runs({ detail }: { readonly detail: CardDetail }): ReactNode {
   if (detail.runs.length === 0)
-    return <p className="muted">No run yet. A run is one attempt at the card; the next run continues its session.</p>;
+    return (
+      <p className={shared.muted}>No run yet. A run is one attempt at the card; the next run continues its session.</p>
+    );
   return (
-    <ul className="run-list">
+    <ul className={styles.list}>
       {[...detail.runs].reverse().map((run) => (
         <li key={run.run}>
-          <div className="row">
+          <div className={shared.row}>
             <b>Run {run.run}</b>
             <Chip state={runState(run.outcome)} />
-            <span className="grow" />
+            <span className={shared.grow} />
             <Transcript run={run} />
             {run.task && (
               <Link href={`/tasks/${run.task}`} aria-label={`Task of run ${run.run}`}>
@@ -140,10 +149,10 @@ export function Runs({ detail }: { readonly detail: CardDetail }): ReactNode {
               </Link>
             )}
           </div>
-          <p className="muted">{[began(run), run.profile, run.workspace].filter(Boolean).join(" · ")}</p>
-          {run.fresh_because && <p className="reason waiting">Started fresh: {run.fresh_because}</p>}
+          <p className={shared.muted}>{[began(run), run.profile, run.workspace].filter(Boolean).join(" · ")}</p>
+          {run.fresh_because && <Reason look="waiting">Started fresh: {run.fresh_because}</Reason>}
           {run.outcome && <MarkdownText text={ending(run)} live={false} />}
-          <p className="note-by">
+          <p className={cardStyles.note}>
             <Time at={run.started_at} /> · <Since at={run.started_at} until={run.finished_at} /> ·{" "}
             {count(run.input_tokens + run.output_tokens)} tokens ·{" "}
             {run.cost === null ? "cost unknown" : dollars(run.cost)}

@@ -1,15 +1,20 @@
 /** Words about a card: comments, and the answer to what blocks it. */
+
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { call } from "../api/http";
 import { drop, load, save } from "../api/storage";
 import type { CardDetail, CardView } from "../api/types.gen";
 import { plural } from "../text";
+import { Button } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { MarkdownText } from "../ui/MarkdownText";
+import shared from "../ui/shared.module.css";
 import { Since, Time } from "../ui/Time";
 import { toastError } from "../ui/toasts";
 import { Why } from "../ui/Why";
+import styles from "./CardTalk.module.css";
+import cardStyles from "./card.module.css";
 
 interface Draft {
   readonly text: string;
@@ -53,44 +58,39 @@ export function Unblock({ detail }: { readonly detail: CardDetail }): ReactNode 
   const go = (fresh: boolean): void =>
     send((said) => call("POST /v1/cards/{id}/unblock", { path: { id: card.id }, body: { text: said || null, fresh } }));
   return (
-    <section className="block" aria-label="What it waits for">
-      <div className="row">
+    <section className={styles.question} aria-label="What it waits for">
+      <div className={shared.row}>
         <b>{asks ? `${card.profile} asks` : "It is blocked"}</b>
-        <span className="note-by">
+        <span className={cardStyles.note}>
           <Time at={card.moved_at} />, <Since at={card.moved_at} /> ago
         </span>
-        <span className="grow" />
+        <span className={shared.grow} />
         <Why of="card" id={card.id} />
       </div>
       <blockquote>
         <MarkdownText text={card.reason} live={false} />
       </blockquote>
       <textarea
-        className="input"
+        className={shared.input}
         rows={3}
         aria-label="Answer or comment"
         placeholder="Your answer. It becomes a comment, and the worker's next message."
         value={text}
         onChange={(event) => setText(event.target.value)}
       />
-      <div className="row acts" data-keep-clear>
-        <button type="button" className="btn primary" disabled={busy} onClick={() => go(false)}>
+      <div className={`${shared.row} ${styles.actions}`} data-keep-clear>
+        <Button primary disabled={busy} onClick={() => go(false)}>
           <Icon name="play" />
           Unblock and continue
-        </button>
-        <button type="button" className="btn" disabled={busy} onClick={() => go(true)}>
+        </Button>
+        <Button disabled={busy} onClick={() => go(true)}>
           Start fresh instead
-        </button>
-        <button
-          type="button"
-          className="btn quiet"
-          disabled={busy || !text.trim()}
-          onClick={() => send((said) => comment(card, said))}
-        >
+        </Button>
+        <Button quiet disabled={busy || !text.trim()} onClick={() => send((said) => comment(card, said))}>
           Comment
-        </button>
+        </Button>
       </div>
-      {next && <p className="then">{whatNext(next.resumes, next.fresh_because, next.refused, since)}</p>}
+      {next && <p className={styles.next}>{whatNext(next.resumes, next.fresh_because, next.refused, since)}</p>}
     </section>
   );
 }
@@ -117,14 +117,14 @@ export function Talk({ card }: { readonly card: CardView }): ReactNode {
   };
   return (
     <form
-      className="talk-box"
+      className={styles.comment}
       onSubmit={(event) => {
         event.preventDefault();
         say();
       }}
     >
       <textarea
-        className="input"
+        className={shared.input}
         rows={2}
         aria-label="Comment"
         placeholder={
@@ -141,9 +141,9 @@ export function Talk({ card }: { readonly card: CardView }): ReactNode {
           }
         }}
       />
-      <button type="submit" className="btn" disabled={busy || !text.trim()}>
+      <Button type="submit" disabled={busy || !text.trim()}>
         Comment
-      </button>
+      </Button>
     </form>
   );
 }

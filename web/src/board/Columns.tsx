@@ -1,4 +1,5 @@
 /** The columns: windowed lists, between which cards are dragged with the mouse, a finger or the keys. */
+
 import {
   type Announcements,
   type CollisionDetection,
@@ -22,9 +23,12 @@ import type { BoardView, CardView } from "../api/types.gen";
 import { COLUMNS, type Column } from "../log/cards";
 import { cardLabel, plural } from "../text";
 import { Confirm } from "../ui/Confirm";
+import form from "../ui/form.module.css";
 import { Menu } from "../ui/Menu";
+import shared from "../ui/shared.module.css";
 import { useVirtualRows } from "../ui/virtualRows";
 import { CardFace, type FaceProps } from "./CardFace";
+import styles from "./Columns.module.css";
 import { useKeptFocus } from "./focus";
 import { WORDS } from "./moves";
 
@@ -56,16 +60,16 @@ type ColumnLimits = Readonly<Partial<Record<Column, number>>>;
 /** Brings a card of a column into view. */
 type Seekers = Map<Column, (id: string) => void>;
 
-export function Columns({ columns, onMove, only, ...shared }: Props): ReactNode {
+export function Columns({ columns, onMove, only, ...rest }: Props): ReactNode {
   const [lifted, setLifted] = useState<CardView | null>(null);
   const [shut, setShut] = useState<Shut>(() => load("board.shut", {}));
-  const limitsName = `board.limits.${shared.board?.id ?? ""}`;
+  const limitsName = `board.limits.${rest.board?.id ?? ""}`;
   const [limits, setLimits] = useState<ColumnLimits>(() => load(limitsName, {}));
   const row = useRef<HTMLDivElement>(null);
   const width = useWidth(row, only === null);
   const holder = useMemo(
-    () => COLUMNS.find((column) => columns.get(column)?.some((card) => card.id === shared.selected)) ?? null,
-    [columns, shared.selected],
+    () => COLUMNS.find((column) => columns.get(column)?.some((card) => card.id === rest.selected)) ?? null,
+    [columns, rest.selected],
   );
   const closed = useMemo(() => folded(columns, shut, width, holder), [columns, shut, width, holder]);
   const seekers = useRef<Seekers>(new Map());
@@ -77,11 +81,11 @@ export function Columns({ columns, onMove, only, ...shared }: Props): ReactNode 
   };
   useKeptFocus(seek);
   useEffect(() => {
-    if (!shared.selected) return;
-    seek.current(shared.selected);
-    const card = row.current?.querySelector(`[data-card="${shared.selected}"]`);
+    if (!rest.selected) return;
+    seek.current(rest.selected);
+    const card = row.current?.querySelector(`[data-card="${rest.selected}"]`);
     card?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [shared.selected, width, holder]);
+  }, [rest.selected, width, holder]);
   const sensors = useSensors(
     useSensor(MouseSensor, { activationConstraint: { distance: 6 } }),
     useSensor(TouchSensor, { activationConstraint: { delay: 220, tolerance: 8 } }),
@@ -108,8 +112,8 @@ export function Columns({ columns, onMove, only, ...shared }: Props): ReactNode 
   };
   if (only !== null) {
     return (
-      <div className="cols one" onKeyDown={walk}>
-        <Stack column={only} cards={columns.get(only) ?? []} draggable={false} seekers={seekers} {...shared} />
+      <div className={`${styles.columns} ${styles.one}`} data-column-list onKeyDown={walk}>
+        <Stack column={only} cards={columns.get(only) ?? []} draggable={false} seekers={seekers} {...rest} />
       </div>
     );
   }
@@ -129,7 +133,7 @@ export function Columns({ columns, onMove, only, ...shared }: Props): ReactNode 
         },
       }}
     >
-      <div className="cols" ref={row} onKeyDown={walk}>
+      <div className={styles.columns} ref={row} onKeyDown={walk}>
         {COLUMNS.map((column) => {
           const cards = columns.get(column) ?? [];
           return closed.has(column) ? (
@@ -143,13 +147,13 @@ export function Columns({ columns, onMove, only, ...shared }: Props): ReactNode 
               onLimit={(most) => limit(column, most)}
               onShut={() => fold(column, true)}
               seekers={seekers}
-              {...shared}
+              {...rest}
             />
           );
         })}
       </div>
       <DragOverlay dropAnimation={null}>
-        {lifted && <CardFace card={lifted} board={shared.board} now={shared.now} selected to="" />}
+        {lifted && <CardFace card={lifted} board={rest.board} now={rest.now} selected to="" />}
       </DragOverlay>
     </DndContext>
   );
@@ -198,14 +202,15 @@ function Shut({
     <button
       ref={setNodeRef}
       type="button"
-      className={`col shut ${isOver ? "over" : ""}`}
+      className={`${styles.column} ${styles.shut}`}
+      data-over={isOver || undefined}
       data-column={column}
       aria-expanded={false}
       onClick={onOpen}
     >
-      <span className="n">{count}</span>
+      <span className={styles.count}>{count}</span>
       <b>{WORDS[column]}</b>
-      <span className="sr">, folded</span>
+      <span className={shared.srOnly}>, folded</span>
     </button>
   );
 }
@@ -217,7 +222,7 @@ function Pile({
   onLimit,
   onShut,
   seekers,
-  ...shared
+  ...rest
 }: Shared & {
   readonly column: Column;
   readonly cards: readonly CardView[];
@@ -233,28 +238,34 @@ function Pile({
   return (
     <section
       ref={setNodeRef}
-      className={`col ${isOver ? "over" : ""}`}
+      className={styles.column}
+      data-over={isOver || undefined}
       data-column={column}
       aria-label={`${WORDS[column]}, ${plural(cards.length, "card")}${limit === null ? "" : `, limit ${limit}`}`}
     >
       <header>
         <h2>{WORDS[column]}</h2>
-        <span className={`n ${over ? "too-many" : ""}`} title={over ? `More than the limit of ${limit}` : undefined}>
+        <span
+          className={`${styles.count} ${over ? styles.tooMany : ""}`}
+          title={over ? `More than the limit of ${limit}` : undefined}
+        >
           {limit === null ? count : `${count} / ${limit}`}
-          {over && <span className="sr"> more than its limit</span>}
+          {over && <span className={shared.srOnly}> more than its limit</span>}
         </span>
-        <span className="grow" />
-        <Menu
-          name={`Menu of ${WORDS[column]}`}
-          className="btn quiet small icon fold-col"
-          entries={[
-            { word: "Fold", icon: "left", act: onShut },
-            { word: limit === null ? "Set a limit…" : "Change the limit…", icon: "edit", act: () => setAsking(true) },
-            ...(limit === null ? [] : [{ word: "Remove the limit", icon: "close", act: () => onLimit(null) }]),
-          ]}
-        />
+        <span className={shared.grow} />
+        <span className={styles.columnMenu}>
+          <Menu
+            name={`Menu of ${WORDS[column]}`}
+            small
+            entries={[
+              { word: "Fold", icon: "left", act: onShut },
+              { word: limit === null ? "Set a limit…" : "Change the limit…", icon: "edit", act: () => setAsking(true) },
+              ...(limit === null ? [] : [{ word: "Remove the limit", icon: "close", act: () => onLimit(null) }]),
+            ]}
+          />
+        </span>
       </header>
-      <Stack column={column} cards={cards} draggable seekers={seekers} {...shared} />
+      <Stack column={column} cards={cards} draggable seekers={seekers} {...rest} />
       {asking && (
         <AskLimit
           column={column}
@@ -293,10 +304,10 @@ function AskLimit({
       onNo={onClose}
       onYes={() => onLimit(most)}
     >
-      <label className="asks form">
+      <label className={`${form.group} ${form.form}`}>
         At most
         <input
-          className="input"
+          className={shared.input}
           type="number"
           min={1}
           max={9999}
@@ -304,7 +315,7 @@ function AskLimit({
           onChange={(event) => setText(event.target.value)}
         />
       </label>
-      <p className="muted">
+      <p className={shared.muted}>
         The column says when it has more. Nothing is refused. The limit is kept in this browser; how many cards run at
         once is set in config.toml (<code>max_running</code>).
       </p>
@@ -318,7 +329,7 @@ function Stack({
   draggable,
   seekers,
   menu,
-  ...shared
+  ...rest
 }: Shared & {
   readonly column: Column;
   readonly cards: readonly CardView[];
@@ -340,18 +351,18 @@ function Stack({
     return () => void known.delete(column);
   });
   return (
-    <ul className="stack" ref={box} data-cards aria-label={`Cards in ${WORDS[column]}`}>
-      {cards.length === 0 && <li className="nothing">Nothing here.</li>}
-      {above > 0 && <li aria-hidden="true" className="flex-none" style={{ height: above }} />}
+    <ul className={styles.stack} ref={box} data-cards aria-label={`Cards in ${WORDS[column]}`}>
+      {cards.length === 0 && <li className={styles.nothing}>Nothing here.</li>}
+      {above > 0 && <li aria-hidden="true" style={{ height: above }} />}
       {rows.map((row) => {
         const card = cards[row.index];
         if (card === undefined) return null;
         const face = {
           card,
-          board: shared.board,
-          now: shared.now,
-          selected: shared.selected === card.id,
-          to: shared.to(card),
+          board: rest.board,
+          now: rest.now,
+          selected: rest.selected === card.id,
+          to: rest.to(card),
         };
         return (
           <li
@@ -362,11 +373,11 @@ function Stack({
             style={row.index > 0 ? { marginTop: GAP } : undefined}
           >
             {draggable ? <Draggable {...face} /> : <CardFace {...face} />}
-            {menu(card)}
+            <span className={styles.menu}>{menu(card)}</span>
           </li>
         );
       })}
-      {below > 0 && <li aria-hidden="true" className="flex-none" style={{ height: below }} />}
+      {below > 0 && <li aria-hidden="true" style={{ height: below }} />}
     </ul>
   );
 }
@@ -379,7 +390,7 @@ function Draggable(face: FaceProps): ReactNode {
   return (
     <div
       ref={setNodeRef}
-      className={isDragging ? "lifted" : ""}
+      data-lifted={isDragging || undefined}
       aria-describedby={attributes["aria-describedby"]}
       {...listeners}
     >
@@ -434,14 +445,14 @@ const announcements: Announcements = {
 /** Arrows, j and k move the focus from card to card, unless one is being carried. */
 function walk(event: KeyboardEvent<HTMLElement>): void {
   const at = event.target as HTMLElement;
-  if (!at.matches("[data-title]") || event.defaultPrevented || document.querySelector(".lifted")) return;
+  if (!at.matches("[data-title]") || event.defaultPrevented || document.querySelector("[data-lifted]")) return;
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const down = DOWN.includes(event.key) ? 1 : UP.includes(event.key) ? -1 : 0;
   const side = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
   const end = event.key === "Home" ? 0 : event.key === "End" ? -1 : null;
   if (down === 0 && side === 0 && end === null) return;
   event.preventDefault();
-  const column = at.closest("[data-column], .one");
+  const column = at.closest("[data-column], [data-column-list]");
   const index = titles(column).indexOf(at);
   if (end !== null) return titles(column).at(end)?.focus();
   if (down !== 0) return titles(column)[index + down]?.focus();

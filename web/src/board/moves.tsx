@@ -1,4 +1,5 @@
 /** Moving a card: what each column means as a command, what is asked first, and what is on its way. */
+
 import { type ReactNode, useCallback, useState } from "react";
 import { now } from "../api/clock";
 import { call, newId } from "../api/http";
@@ -6,9 +7,12 @@ import type { CardAccepted, CardView } from "../api/types.gen";
 import { COLUMNS, type Column } from "../log/cards";
 import { cardLabel } from "../text";
 import { Confirm } from "../ui/Confirm";
+import form from "../ui/form.module.css";
 import { MarkdownText } from "../ui/MarkdownText";
 import type { MenuEntry } from "../ui/Menu";
+import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
+import styles from "./moves.module.css";
 import { known } from "./queries";
 
 export const WORDS: Readonly<Record<Column, string>> = {
@@ -142,10 +146,10 @@ function Ask({
           }
         >
           {card.status === "running" && <p>Its run is stopped.</p>}
-          <label className="asks form">
-            <span className="sr">Time</span>
+          <label className={`${form.group} ${form.form}`}>
+            <span className={shared.srOnly}>Time</span>
             <input
-              className="input"
+              className={shared.input}
               type="datetime-local"
               aria-label="Not before"
               value={at}
@@ -168,11 +172,11 @@ function Ask({
           <p>
             {card.status === "running" ? "Its run is stopped. " : ""}It stays where it is until somebody unblocks it.
           </p>
-          <div className="asks form">
+          <div className={`${form.group} ${form.form}`}>
             <label>
               Reason
               <textarea
-                className="input"
+                className={shared.input}
                 rows={2}
                 value={text}
                 onChange={(event) => setText(event.target.value)}
@@ -181,7 +185,11 @@ function Ask({
             </label>
             <label>
               What is missing
-              <select className="input" value={kind} onChange={(event) => setKind(event.target.value as typeof kind)}>
+              <select
+                className={shared.input}
+                value={kind}
+                onChange={(event) => setKind(event.target.value as typeof kind)}
+              >
                 <option value="needs_input">An answer from a person</option>
                 <option value="dependency">Other work must be done first</option>
                 <option value="capability">A tool or a permission</option>
@@ -201,10 +209,10 @@ function Ask({
           onYes={() => onAct(card, to, call("POST /v1/cards/{id}/complete", { path, key, body: { summary: said } }))}
         >
           {card.status === "running" && <p>Its run is stopped.</p>}
-          <label className="asks form">
+          <label className={`${form.group} ${form.form}`}>
             <span>Result</span>
             <textarea
-              className="input"
+              className={shared.input}
               aria-label="Summary"
               rows={3}
               value={text}
@@ -240,14 +248,14 @@ function Ask({
             )
           }
         >
-          <div className="quote">
+          <div className={styles.quote}>
             <MarkdownText text={card.reason} live={false} />
           </div>
-          <div className="asks form">
+          <div className={`${form.group} ${form.form}`}>
             <label>
               Your answer (optional)
               <textarea
-                className="input"
+                className={shared.input}
                 rows={3}
                 value={text}
                 onChange={(event) => setText(event.target.value)}
@@ -255,7 +263,7 @@ function Ask({
               />
             </label>
           </div>
-          <label className="row asks">
+          <label className={`${form.check} ${form.group}`}>
             <input type="checkbox" checked={fresh} onChange={(event) => setFresh(event.target.checked)} />
             Start a new session instead of continuing the last one
           </label>

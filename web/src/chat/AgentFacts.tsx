@@ -1,6 +1,8 @@
 /** Who works, with which model, and where: before the first message and beside every approval. */
+
 import type { ReactNode } from "react";
 import { Icon } from "../ui/Icon";
+import shared from "../ui/shared.module.css";
 import styles from "./AgentFacts.module.css";
 
 export interface Agent {
@@ -26,7 +28,7 @@ export function AgentFacts({ agent, short = false }: { readonly agent: Agent; re
       {agent.cwd && (
         <span className={styles.fact} title={agent.cwd}>
           <Icon name="folder" />
-          <span className={`mono ${styles.text}`} dir="ltr">
+          <span className={`${shared.mono} ${styles.text}`} dir="ltr">
             {short ? shortPath(agent.cwd) : agent.cwd}
           </span>
         </span>

@@ -1,5 +1,6 @@
 /** One banner at a time: signed out, read-only, offline, older build, reconnected. */
-import type { ReactNode } from "react";
+
+import type { ReactElement, ReactNode } from "react";
 import { Link } from "wouter";
 import { newerBuild } from "../api/build";
 import { connection } from "../api/connection";
@@ -8,6 +9,8 @@ import { useStore } from "../api/store";
 import { OfflineBanner } from "../shell/OfflineBanner";
 import { useStatus } from "../shell/queries";
 import { elapsed, plural } from "../text";
+import { Banner } from "../ui/Banner";
+import { Button } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import type { Missed } from "./away";
 
@@ -26,64 +29,53 @@ export function Banners({
   if (state.state === "offline") return <OfflineBanner since={state.since} next={state.next} />;
   if (status && !status.writable) {
     return (
-      <div className="banner failed" role="alert">
-        <Icon name="failed" />
-        <div className="grow">
-          <p>
-            <strong>Nothing new can be stored: {status.problem}</strong>
-          </p>
-          <p className="digest">
-            Running commands keep running. Holdfast recovers automatically when there is space again.
-          </p>
-        </div>
-      </div>
+      <Banner kind="read-only" look="failed" icon="failed" title={`Nothing new can be stored: ${status.problem}`}>
+        Running commands keep running. Holdfast recovers automatically when there is space again.
+      </Banner>
     );
   }
   if (newer) {
     return (
-      <div className="banner serving" role="status">
-        <Icon name="refresh" />
-        <div className="grow">
-          <p>
-            <strong>This page is from an older build.</strong>
-          </p>
-          <p className="digest">Reload it to match the gateway. Nothing is lost.</p>
-        </div>
-        <div className="row acts">
-          <button type="button" className="btn small" onClick={() => location.reload()}>
+      <Banner
+        kind="build"
+        look="serving"
+        icon="refresh"
+        title="This page is from an older build."
+        actions={
+          <Button small onClick={() => location.reload()}>
             Reload
-          </button>
-        </div>
-      </div>
+          </Button>
+        }
+      >
+        Reload it to match the gateway. Nothing is lost.
+      </Banner>
     );
   }
   if (!missed || !onJump || !onDismiss) return null;
   return (
-    <div className="banner online waiting" role="status">
-      <Icon name="splice" />
-      <div className="grow">
-        <p>
-          <strong>
-            {missed.reconnected ? "Reconnected — " : ""}
-            {plural(missed.messages, "message")} received while away
-          </strong>
-        </p>
-        <Digest missed={missed} />
-      </div>
-      <div className="row acts">
-        <button type="button" className="btn small" onClick={onJump}>
-          Jump to first
-        </button>
-        <button type="button" className="btn quiet small icon" aria-label="Dismiss" onClick={onDismiss}>
-          <Icon name="close" />
-        </button>
-      </div>
-    </div>
+    <Banner
+      kind="away"
+      look="waiting"
+      icon="splice"
+      title={`${missed.reconnected ? "Reconnected — " : ""}${plural(missed.messages, "message")} received while away`}
+      actions={
+        <>
+          <Button small onClick={onJump}>
+            Jump to first
+          </Button>
+          <Button quiet small icon aria-label="Dismiss" onClick={onDismiss}>
+            <Icon name="close" />
+          </Button>
+        </>
+      }
+    >
+      <Digest missed={missed} />
+    </Banner>
   );
 }
 
 function Digest({ missed }: { readonly missed: Missed }): ReactNode {
-  const parts: ReactNode[] = [];
+  const parts: ReactElement[] = [];
   const digest = missed.digest;
   const add = (value: number | undefined, words: string, to: string): void => {
     if (value) parts.push(<Link key={words} href={to}>{`${value} ${words}`}</Link>);
@@ -96,14 +88,14 @@ function Digest({ missed }: { readonly missed: Missed }): ReactNode {
   add(digest?.failures, digest?.failures === 1 ? "failure" : "failures", "/home");
   if (digest?.tool_calls) parts.push(<span key="calls">{plural(digest.tool_calls, "tool call")}</span>);
   return (
-    <p className="digest">
+    <>
       {elapsed(missed.until - missed.from)}.
       {parts.length > 0 && (
         <>
           {" "}
           Also:{" "}
           {parts.map((part, index) => (
-            <span key={index}>
+            <span key={part.key}>
               {index > 0 && ", "}
               {part}
             </span>
@@ -111,6 +103,6 @@ function Digest({ missed }: { readonly missed: Missed }): ReactNode {
           .
         </>
       )}
-    </p>
+    </>
   );
 }

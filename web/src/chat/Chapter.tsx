@@ -1,4 +1,5 @@
 /** Resets and summaries in the flow: what begins anew, what was handed over, what stands for what. */
+
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { undoReset } from "../api/endpoints";
@@ -8,10 +9,14 @@ import { summaryText } from "../log/sentences";
 import { byWhom, duration } from "../text";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
+import line from "../ui/line.module.css";
 import { MarkdownText } from "../ui/MarkdownText";
+import shared from "../ui/shared.module.css";
 import { Time } from "../ui/Time";
 import { toast, toastError } from "../ui/toasts";
 import { Why } from "../ui/Why";
+import styles from "./Chapter.module.css";
+import entry from "./Entry.module.css";
 
 export function undo(session: string): void {
   void undoReset(session).then(
@@ -32,14 +37,14 @@ export function ChapterDivider({
 }): ReactNode {
   return (
     <>
-      <span className="whip" />
-      <div className="chapter-head">
+      <span className={styles.whip} />
+      <div className={`${styles.head} ${item.undone ? styles.undone : ""}`}>
         <b>Chapter {item.chapter}</b>
         <span>{why(item)}</span>
         <Time at={item.at} />
-        {item.undone ? <span className="faint">undone</span> : <Why of="session" id={session} />}
+        {item.undone ? <span className={shared.faint}>undone</span> : <Why of="session" id={session} />}
         {undoable && (
-          <button type="button" className="text-link" onClick={() => undo(session)}>
+          <button type="button" className={styles.undo} onClick={() => undo(session)}>
             <Icon name="undo" />
             Undo
           </button>
@@ -72,14 +77,14 @@ function Handed({
   readonly rule?: boolean;
 }): ReactNode {
   return (
-    <p className="handed">
-      <span className="faint">{word}:</span>
+    <p className={styles.handed}>
+      <span className={shared.faint}>{word}:</span>
       {tasks.map((one) => (
         <span key={one.task}>
-          <Link className="mono" href={`/tasks/${one.task}`}>
+          <Link className={shared.mono} href={`/tasks/${one.task}`}>
             {one.title}
           </Link>
-          <span className="faint">
+          <span className={shared.faint}>
             {" "}
             {[rule ? one.rule : one.activity, duration(one.age_ms)].filter(Boolean).join(", ")}
           </span>
@@ -94,12 +99,12 @@ function Folded({ name, text }: { readonly name: string; readonly text: string }
   const [open, setOpen] = useState(false);
   return (
     <>
-      <button type="button" className="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
+      <button type="button" className={entry.fold} aria-expanded={open} onClick={() => setOpen(!open)}>
         <Icon name={open ? "down" : "right"} />
         {name}
       </button>
       {open && (
-        <div className="thinking !whitespace-normal prose" tabIndex={0}>
+        <div className={`${entry.folded} ${entry.prose} ${styles.note}`} tabIndex={0} data-folded>
           <MarkdownText text={text} live={false} />
         </div>
       )}
@@ -110,8 +115,8 @@ function Folded({ name, text }: { readonly name: string; readonly text: string }
 export function SummaryLine({ item, session }: { readonly item: SummaryItem; readonly session: string }): ReactNode {
   return (
     <>
-      <span className="knot small-knot" />
-      <p className="meta">
+      <span className={`${line.knot} ${entry.smallKnot}`} />
+      <p className={entry.meta}>
         {item.state === "running" && <Chip state={{ look: "working", icon: "working", word: "Compacting" }} />}
         {item.state === "failed" && <Chip state={{ look: "waiting", icon: "waiting", word: "No summary" }} />}
         {item.source === "digest" && <Chip state={{ look: "partial", icon: "partial", word: "Digest" }} />}

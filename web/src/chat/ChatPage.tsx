@@ -1,10 +1,13 @@
 /** Two panes: the list, and a conversation or the beginning of one. On a phone one at a time. */
+
 import { lazy, type ReactNode, Suspense } from "react";
 import { Link } from "wouter";
+import { buttonClass } from "../ui/Button";
 import { Empty, Loading } from "../ui/Empty";
 import { Banners } from "./Banner";
 import styles from "./ChatPage.module.css";
 import { Conversation } from "./Conversation";
+import pane from "./pane.module.css";
 import { useSessions } from "./queries";
 import { SessionList } from "./SessionList";
 
@@ -36,12 +39,12 @@ function Choose(): ReactNode {
   const { known } = useSessions(false);
   const none = known.state === "known" && known.value.length === 0;
   return (
-    <section className="conv" aria-label="Conversation">
+    <section className={pane.pane} aria-label="Conversation">
       <Banners />
       <Empty
         title={none ? "Begin with a session" : "Choose a session"}
         action={
-          <Link className="btn primary" href="/new">
+          <Link className={buttonClass({ primary: true })} href="/new">
             New session
           </Link>
         }

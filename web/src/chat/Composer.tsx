@@ -7,11 +7,15 @@ import { drop, load, save } from "../api/storage";
 import { useStore } from "../api/store";
 import type { QueueEdit } from "../api/types.gen";
 import { type QueuedInput, type SessionView, stateOf, type WaitItem } from "../log/model";
+import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
+import line from "../ui/line.module.css";
+import shared from "../ui/shared.module.css";
 import { Time } from "../ui/Time";
 import { toast, toastError } from "../ui/toasts";
 import styles from "./Composer.module.css";
+import entry from "./Entry.module.css";
 import { sendAnswer } from "./WaitCard";
 
 interface Editing {
@@ -118,7 +122,7 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
     unclear: `Message ${view.profile || "the agent"}`,
   }[meaning];
   return (
-    <div className="compose" data-keep-clear>
+    <div className={styles.composer} data-composer data-keep-clear>
       <Queue
         session={id}
         queue={view.queue}
@@ -129,16 +133,16 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
         }}
       />
       {worker && (
-        <p className="worker">
+        <p className={styles.worker} data-worker>
           <Icon name="card" />
-          <span className="grow">
+          <span className={shared.grow}>
             Run {view.run} of a card works here. What you say becomes a comment on the card, and the worker hears it at
             its next step.
           </span>
           <Link href={`/card/${view.card}`}>Open card</Link>
         </p>
       )}
-      <div className="box">
+      <div className={styles.box}>
         <textarea
           ref={area}
           rows={1}
@@ -149,56 +153,42 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
           onChange={(event) => setText(event.target.value)}
           onKeyDown={key}
         />
-        <div className="row">
-          <span className={`wide cut ${styles.hint} ${asked ? styles.asks : ""}`} role={asked ? "alert" : undefined}>
+        <div className={styles.buttons}>
+          <span
+            className={`${styles.hint} ${shared.cut} ${asked ? styles.asks : ""}`}
+            role={asked ? "alert" : undefined}
+          >
             {meaning === "unclear" && !text.trim() ? "An approval is open. Answer it above" : WORDS[meaning].hint}
           </span>
-          <span className="grow" />
+          <span className={shared.grow} />
           {running && !worker && (
-            <button
-              type="button"
-              className="btn danger"
-              aria-label="Stop the turn"
-              disabled={view.turn?.stopping}
-              onClick={stop}
-            >
+            <Button danger aria-label="Stop the turn" disabled={view.turn?.stopping} onClick={stop}>
               <Icon name="stop" />
               {view.turn?.stopping ? "Stopping" : "Stop"}
-            </button>
+            </Button>
           )}
           {meaning === "unclear" && text.trim() !== "" && (
-            <button type="button" className="btn" disabled={busy} onClick={refuse}>
+            <Button disabled={busy} onClick={refuse}>
               Refuse and say this
-            </button>
+            </Button>
           )}
           {meaning === "message" && running && !view.turn?.task && stateOf(view) === "running" && !text.trim() && (
-            <button type="button" className="btn" onClick={detach}>
+            <Button onClick={detach}>
               <Icon name="detach" />
               Detach
-            </button>
+            </Button>
           )}
           {meaning === "message" && !(running && !text.trim()) && (
-            <button
-              type="button"
-              className="btn"
-              disabled={!text.trim() || busy}
-              onClick={() => void background()}
-              aria-label="Run in background"
-            >
+            <Button disabled={!text.trim() || busy} onClick={() => void background()} aria-label="Run in background">
               <Icon name="detach" />
-              <span className="wide">Run in background</span>
-              <span className="phone">Background</span>
-            </button>
+              <span className={shared.notOnPhone}>Run in background</span>
+              <span className={shared.phoneOnly}>Background</span>
+            </Button>
           )}
-          <button
-            type="button"
-            className="btn primary"
-            disabled={!text.trim() || busy}
-            onClick={meaning === "unclear" ? queue : send}
-          >
+          <Button primary disabled={!text.trim() || busy} onClick={meaning === "unclear" ? queue : send}>
             <Icon name="send" />
             {WORDS[meaning].send}
-          </button>
+          </Button>
         </div>
       </div>
     </div>
@@ -226,14 +216,14 @@ function Queue({
     change(input, { place: Math.max(1, Math.min(queue.length, index + 1 + step)) });
   };
   return (
-    <div className="queue" role="list" aria-label="Queued messages">
+    <div className={styles.queue} role="list" aria-label="Queued messages">
       {queue.map(({ input, text, mode }, index) => (
-        <div key={input} className="qchip" role="listitem" onKeyDown={(event) => move(event, input, index)}>
+        <div key={input} className={styles.queued} role="listitem" onKeyDown={(event) => move(event, input, index)}>
           <Icon name="grip" />
-          <span className="pos">{index + 1}</span>
+          <span className={styles.place}>{index + 1}</span>
           {editing?.input === input ? (
             <form
-              className="grow flex gap-2"
+              className={styles.change}
               onSubmit={(event) => {
                 event.preventDefault();
                 if (editing.text.trim()) change(input, { text: editing.text });
@@ -252,39 +242,42 @@ function Queue({
                 value={editing.text}
                 onChange={(event) => onEdit({ input, text: event.target.value })}
               />
-              <button type="submit" className="btn small">
+              <Button type="submit" small>
                 Save
-              </button>
+              </Button>
             </form>
           ) : (
-            <span className="cut grow" title={text}>
+            <span className={`${shared.cut} ${shared.grow}`} title={text}>
               {text}
             </span>
           )}
           {mode === "queue" ? (
-            <button type="button" className="btn quiet small" onClick={() => change(input, { mode: "steer" })}>
+            <Button quiet small onClick={() => change(input, { mode: "steer" })}>
               <Icon name="steer" />
               Steer now
-            </button>
+            </Button>
           ) : (
-            <span className="faint">{mode === "steer" ? "joins next" : "interrupts"}</span>
+            <span className={shared.faint}>{mode === "steer" ? "joins next" : "interrupts"}</span>
           )}
-          <button
-            type="button"
-            className="btn quiet small icon wide"
+          <Button
+            quiet
+            small
+            icon
+            className={shared.notOnPhone}
             aria-label="Edit"
             onClick={() => onEdit({ input, text })}
           >
             <Icon name="edit" />
-          </button>
-          <button
-            type="button"
-            className="btn quiet small icon"
+          </Button>
+          <Button
+            quiet
+            small
+            icon
             aria-label="Remove"
             onClick={() => void removeQueued(session, input).catch(toastError)}
           >
             <Icon name="close" />
-          </button>
+          </Button>
         </div>
       ))}
     </div>
@@ -296,16 +289,16 @@ export function Outbox({ session }: { readonly session: string }): ReactNode {
   return useStore(outbox)
     .filter((message) => message.session === session)
     .map((message) => (
-      <article key={message.id} className="line entry outbox">
-        <span className="knot you" />
-        <div className="who">
+      <article key={message.id} className={`${line.line} ${entry.entry}`} data-kind="outbox">
+        <span className={`${line.knot} ${line.you}`} />
+        <div className={entry.who}>
           <b>You</b>
           <Time at={message.at} />
         </div>
-        <div className="say prose" dir="auto">
+        <div className={`${entry.said} ${entry.prose}`} dir="auto">
           {message.text}
         </div>
-        <p className="meta mt-1">
+        <p className={`${entry.meta} ${styles.sending}`}>
           {message.problem ? (
             <>
               <Chip state={{ look: "failed", icon: "failed", word: "Not taken" }} />

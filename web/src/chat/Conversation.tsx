@@ -10,11 +10,15 @@ import type { TaskView } from "../api/types.gen";
 import { placeOf, type SessionView, stateOf } from "../log/model";
 import { DrawerButton } from "../shell/TasksDrawer";
 import { moment } from "../text";
+import { Bar } from "../ui/Bar";
+import { Button, buttonClass } from "../ui/Button";
 import { visible } from "../ui/blocks";
 import { Chip } from "../ui/Chip";
 import { Empty, Loading } from "../ui/Empty";
 import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
+import line from "../ui/line.module.css";
+import shared from "../ui/shared.module.css";
 import { sessionState } from "../ui/states";
 import { toastError } from "../ui/toasts";
 import { AgentFacts } from "./AgentFacts";
@@ -23,10 +27,13 @@ import { Banners } from "./Banner";
 import { Composer, Outbox } from "./Composer";
 import styles from "./Conversation.module.css";
 import { type Acts, Entry, type FlowItem } from "./Entry";
+import entry from "./Entry.module.css";
 import { FindBar } from "./FindBar";
 import { Flow, type FlowHandle } from "./Flow";
+import flowStyles from "./Flow.module.css";
 import { InContext } from "./InContext";
 import { NextReset, ResetNotice } from "./NextReset";
+import pane from "./pane.module.css";
 import { useSessionTasks } from "./queries";
 import { SessionMenu } from "./SessionMenu";
 import { TasksOfCalls } from "./ToolCard";
@@ -42,22 +49,22 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
   const heard = useHeard();
   if (gone) {
     return (
-      <section className="conv" aria-label="Conversation">
-        <div className="bar">
+      <section className={pane.pane} aria-label="Conversation">
+        <Bar>
           <h1>Not here</h1>
-        </div>
+        </Bar>
         <Empty
           title="This session no longer exists"
           action={
-            <Link className="btn" href="/home">
+            <Link className={buttonClass()} href="/home">
               Go to Home
             </Link>
           }
         >
           {gone}
         </Empty>
-        <div className="flow">
-          <div className="flow-in">
+        <div className={flowStyles.flow}>
+          <div className={flowStyles.inner}>
             <Outbox session={id} />
           </div>
         </div>
@@ -66,13 +73,17 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
   }
   if (loaded) return <Open live={live} />;
   return (
-    <section className="conv" aria-label="Conversation">
-      <div className="bar">
-        <Link className="btn quiet icon phone" href="/s" aria-label="Back to chats">
+    <section className={pane.pane} aria-label="Conversation">
+      <Bar>
+        <Link
+          className={buttonClass({ quiet: true, icon: true }, shared.phoneOnly)}
+          href="/s"
+          aria-label="Back to chats"
+        >
           <Icon name="left" />
         </Link>
-      </div>
-      <div className="banners">
+      </Bar>
+      <div className={pane.banners}>
         <Banners />
       </div>
       {heard ? (
@@ -207,9 +218,9 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
   };
   const empty = view.items.length === 0 && view.queue.length === 0;
   return (
-    <section className="conv" aria-label="Conversation">
+    <section className={pane.pane} aria-label="Conversation">
       <ConversationBar view={view} title={title} />
-      <div className="banners">
+      <div className={pane.banners}>
         <Banners
           missed={away.shown ? missed : null}
           onJump={() => missed && jump(missed.first)}
@@ -228,7 +239,7 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
             </Empty>
           )}
           {view.turn?.suspended && (
-            <p className="line entry meta">
+            <p className={`${line.line} ${entry.entry} ${entry.meta}`}>
               <Chip state={sessionState("suspended", null)} />{" "}
               <span>It continues automatically when the gateway is back.</span>
             </p>
@@ -236,10 +247,10 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
         </Flow>
       </TasksOfCalls>
       {!atEnd && (
-        <button type="button" className="btn newer" onClick={() => flow.current?.toEnd()}>
+        <Button className={styles.newer} onClick={() => flow.current?.toEnd()}>
           <Icon name="down" />
           To the end
-        </button>
+        </Button>
       )}
       <Announcer live={live} missed={away.shown ? (missed?.messages ?? 0) : 0} />
       <Composer
@@ -258,17 +269,17 @@ function ConversationBar({ view, title }: { readonly view: SessionView; readonly
   const wait = view.items[view.wait ?? -1];
   const waits = stateOf(view) === "waiting" && wait?.kind === "wait" && wait.purpose !== "retry";
   return (
-    <div className="bar">
-      <Link className="btn quiet icon phone" href="/s" aria-label="Back to chats">
+    <Bar>
+      <Link className={buttonClass({ quiet: true, icon: true }, shared.phoneOnly)} href="/s" aria-label="Back to chats">
         <Icon name="left" />
       </Link>
-      <h1 className={`cut ${styles.title}`} dir="auto" data-least="96">
+      <h1 className={`${shared.cut} ${styles.title}`} dir="auto" data-least="96">
         {title}
       </h1>
-      <span className="wide">
+      <span className={shared.notOnPhone}>
         <Chip state={sessionState(stateOf(view), null)} {...(waits ? { word: "Waiting for you" } : {})} />
       </span>
-      <span className="grow" />
+      <span className={shared.grow} />
       <NextReset id={view.session} />
       <span className={styles.context}>
         <InContext view={view} />
@@ -278,14 +289,14 @@ function ConversationBar({ view, title }: { readonly view: SessionView; readonly
       </span>
       <DrawerButton />
       <SessionMenu view={view} />
-    </div>
+    </Bar>
   );
 }
 
 function Splice({ missed }: { readonly missed: Missed }): ReactNode {
   return (
-    <article className="line away splice" data-kind="splice">
-      <span className="knot cut-here">
+    <article className={`${line.line} ${line.away} ${styles.splice}`} data-kind="splice">
+      <span className={styles.spliceKnot}>
         <Icon name="splice" />
       </span>
       <div>
@@ -342,7 +353,7 @@ function Announcer({ live, missed }: { readonly live: LiveSession; readonly miss
   const first = useRef(last?.version ?? 0);
   const text = last?.kind === "step" && last.version > first.current ? last.text.slice(0, 200) : "";
   return (
-    <div className="sr" aria-live="polite">
+    <div className={shared.srOnly} aria-live="polite">
       {state === "running" ? `${view.profile} is working` : text}
       {missed > 0 ? ` ${missed} received while away` : ""}
     </div>

@@ -4,11 +4,14 @@ import type { TaskView } from "../api/types.gen";
 import type { EndItem, Item, PersonItem, StepItem } from "../log/model";
 import { noticeText } from "../log/sentences";
 import { byWhom, count, dollars, duration, stoppedBy } from "../text";
+import { Button } from "../ui/Button";
 import { visible } from "../ui/blocks";
-import { Chip } from "../ui/Chip";
+import { Chip, Mark } from "../ui/Chip";
 import { CopyButton } from "../ui/CopyButton";
 import { Icon } from "../ui/Icon";
+import line from "../ui/line.module.css";
 import { MarkdownText } from "../ui/MarkdownText";
+import shared from "../ui/shared.module.css";
 import { sessionState, taskState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
 import { Why } from "../ui/Why";
@@ -54,19 +57,20 @@ export interface EntryProps {
 export const Entry = memo(function Entry(props: EntryProps): ReactNode {
   const { item, away, marked } = props;
   const live = item.kind === "step" && item.live;
-  const undone = (item.kind === "chapter" || item.kind === "end") && item.undone;
   const classes = [
-    "line entry",
-    live && "live",
-    away && "away",
-    marked && "marked",
-    item.kind === "chapter" && "chapter",
-    undone && "undone",
+    line.line,
+    styles.entry,
+    live && line.live,
+    away && line.away,
+    marked && styles.marked,
+    item.kind === "chapter" && styles.chapter,
   ];
   return (
     <article
       className={classes.filter(Boolean).join(" ")}
       data-kind={item.kind}
+      data-away={away || undefined}
+      data-marked={marked || undefined}
       data-key={item.key}
       data-version={item.version}
       tabIndex={-1}
@@ -86,15 +90,15 @@ function Body(props: EntryProps): ReactNode {
     case "wait":
       return (
         <>
-          <span className="knot small-knot" />
+          <span className={`${line.knot} ${styles.smallKnot}`} />
           <WaitCard item={item} session={session} agent={props.agent} open={props.open} />
         </>
       );
     case "note":
       return (
         <>
-          <span className="knot small-knot" />
-          <p className="meta">
+          <span className={`${line.knot} ${styles.smallKnot}`} />
+          <p className={styles.meta}>
             <span dir="auto">{visible(item.text.split("\n", 1)[0] ?? "")}</span>
             {item.task && <Link href={`/tasks/${item.task}`}>Open task</Link>}
           </p>
@@ -103,8 +107,8 @@ function Body(props: EntryProps): ReactNode {
     case "notice":
       return (
         <>
-          <span className="knot small-knot" />
-          <p className="meta">
+          <span className={`${line.knot} ${styles.smallKnot}`} />
+          <p className={styles.meta}>
             <span>{visible(noticeText(item.event))}</span>
             <Time at={item.at} />
             {item.tone !== "plain" && <Why of="session" id={session} />}
@@ -129,12 +133,12 @@ function Person({ item, session, repeatable, acts }: EntryProps & { readonly ite
   const mine = byWhom(item.by) === "you";
   return (
     <>
-      <span className="knot you" />
-      <div className="who">
+      <span className={`${line.knot} ${line.you}`} />
+      <div className={styles.who}>
         <b>{mine ? "You" : item.by}</b>
         <Time at={item.at} />
-        {item.joined && <span className="faint">joined the turn</span>}
-        {item.withdrawnBy && <span className="faint">withdrawn by {byWhom(item.withdrawnBy)}</span>}
+        {item.joined && <span className={shared.faint}>joined the turn</span>}
+        {item.withdrawnBy && <span className={shared.faint}>withdrawn by {byWhom(item.withdrawnBy)}</span>}
         <span className={styles.acts}>
           <CopyButton text={item.text} name="Copy the message" />
           {repeatable && mine && turn > 0 && (
@@ -154,7 +158,7 @@ function Person({ item, session, repeatable, acts }: EntryProps & { readonly ite
           }}
         />
       ) : (
-        <div className={item.withdrawnBy ? "say prose faint" : "say prose"} dir="auto">
+        <div className={`${styles.said} ${styles.prose} ${item.withdrawnBy ? shared.faint : ""}`} dir="auto" data-text>
           {visible(item.text)}
         </div>
       )}
@@ -207,13 +211,15 @@ function EditAgain({
         }}
       />
       <div className={styles.editRow}>
-        <span className="faint grow">The model forgets this turn and what came after it. Effects on files stay.</span>
-        <button type="button" className="btn quiet" onClick={onCancel}>
+        <span className={`${shared.faint} ${shared.grow}`}>
+          The model forgets this turn and what came after it. Effects on files stay.
+        </span>
+        <Button quiet onClick={onCancel}>
           Cancel
-        </button>
-        <button type="submit" className="btn primary" disabled={busy || !words.trim()}>
+        </Button>
+        <Button type="submit" primary disabled={busy || !words.trim()}>
           Send again
-        </button>
+        </Button>
       </div>
     </form>
   );
@@ -229,9 +235,9 @@ function Act({
   readonly act: () => void;
 }): ReactNode {
   return (
-    <button type="button" className="btn quiet small icon" aria-label={name} title={name} onClick={act}>
+    <Button quiet small icon aria-label={name} title={name} onClick={act}>
       <Icon name={icon} />
-    </button>
+    </Button>
   );
 }
 
@@ -257,12 +263,12 @@ function Step({
   const silent = item.live && !item.text;
   return (
     <>
-      <span className="knot" />
-      <div className="who">
+      <span className={line.knot} />
+      <div className={styles.who}>
         <b>{item.who}</b>
         <Time at={item.at} />
         {item.thinking && (
-          <button type="button" className="fold" aria-expanded={thoughts} onClick={() => setThoughts(!thoughts)}>
+          <button type="button" className={styles.fold} aria-expanded={thoughts} onClick={() => setThoughts(!thoughts)}>
             <Icon name={thoughts ? "down" : "right"} />
             {thoughtWords(item)}
           </button>
@@ -277,25 +283,23 @@ function Step({
         )}
       </div>
       {thoughts && (
-        <div className="thinking" tabIndex={0} role="group" aria-label="Thoughts" dir="auto">
+        <div className={styles.folded} tabIndex={0} role="group" aria-label="Thoughts" dir="auto">
           {item.thinking}
         </div>
       )}
       {silent && (
-        <p className="dots">
-          <span className={`mark working ${styles.bare}`}>
-            <Icon name="working" />
-          </span>
+        <p className={styles.silent}>
+          <Mark state={{ look: "working", icon: "working", word: "Working" }} bare />
           <Since at={item.at} />
         </p>
       )}
       {item.text && (
-        <div className="prose">
+        <div className={styles.prose} data-text>
           <MarkdownText text={item.text} live={item.live} />
         </div>
       )}
       {item.cut && (
-        <p className="meta">
+        <p className={styles.meta}>
           <span>
             Cut: {stoppedBy(item.cut)}.{item.again && " The step was asked again."}
           </span>
@@ -303,7 +307,7 @@ function Step({
         </p>
       )}
       {item.problem && (
-        <p className="meta">
+        <p className={styles.meta}>
           <Chip state={{ look: "failed", icon: "failed", word: "Failed" }} />
           <span className={styles.strong}>{item.problem.message}</span>
           <span>{item.problem.hint ?? ""}</span>
@@ -318,12 +322,12 @@ function Step({
 function Background({ task }: { readonly task: TaskView }): ReactNode {
   return (
     <>
-      <span className="knot small-knot" />
-      <p className="meta">
+      <span className={`${line.knot} ${styles.smallKnot}`} />
+      <p className={styles.meta}>
         <Icon name={task.kind === "process" ? "terminal" : "agent"} />
         <span>In the background:</span>
         <span
-          className={`cut ${styles.title} ${task.kind === "process" ? "mono" : ""}`}
+          className={`${shared.cut} ${styles.command} ${task.kind === "process" ? shared.mono : ""}`}
           dir="auto"
           title={task.command}
         >
@@ -343,11 +347,11 @@ function End({ item, session, repeatable, acts }: EntryProps & { readonly item: 
   const tokens = item.tokensIn + item.tokensOut;
   return (
     <>
-      <span className="knot small-knot" />
-      <p className="meta">
+      <span className={`${line.knot} ${styles.smallKnot}`} />
+      <p className={styles.meta}>
         {item.outcome !== "done" && <Chip state={state} />}
         {item.outcome !== "done" && (
-          <span className="text-muted">{stoppedBy(item.problem?.message ?? item.reason)}</span>
+          <span className={shared.muted}>{stoppedBy(item.problem?.message ?? item.reason)}</span>
         )}
         <span>{duration(item.at - item.startedAt)}</span>
         {item.model && <span>{item.model}</span>}

@@ -1,9 +1,13 @@
 /** Ctrl F: the browser's own search sees only what is rendered, so this one searches the whole conversation. */
+
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { found } from "../log/find";
 import type { Item } from "../log/model";
+import { Button } from "../ui/Button";
 import { useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
+import shared from "../ui/shared.module.css";
+import styles from "./FindBar.module.css";
 
 export function FindBar({
   items,
@@ -48,15 +52,15 @@ export function FindBar({
     if (event.key === "Escape") {
       event.preventDefault();
       close();
-      document.querySelector<HTMLElement>(".compose textarea")?.focus();
+      document.querySelector<HTMLElement>("[data-composer] textarea")?.focus();
     } else if (event.key === "Enter") {
       event.preventDefault();
       go(event.shiftKey ? -1 : 1);
     }
   };
   return (
-    <div className="find" role="search" aria-label="Search in this conversation" onKeyDown={key}>
-      <div className="field grow">
+    <div className={styles.find} role="search" aria-label="Search in this conversation" onKeyDown={key}>
+      <div className={`${shared.field} ${shared.grow}`}>
         <Icon name="search" />
         <input
           ref={field}
@@ -71,33 +75,21 @@ export function FindBar({
           }}
         />
         {wanted && (
-          <span className="faint" role="status">
+          <span className={shared.faint} role="status">
             {hits.length === 0 ? "none" : at < 0 ? `${hits.length} found` : `${at + 1} of ${hits.length}`}
           </span>
         )}
       </div>
-      <button
-        type="button"
-        className="btn quiet icon"
-        aria-label="Previous match"
-        disabled={hits.length === 0}
-        onClick={() => go(-1)}
-      >
+      <Button quiet icon aria-label="Previous match" disabled={hits.length === 0} onClick={() => go(-1)}>
         <Icon name="left" />
-      </button>
-      <button
-        type="button"
-        className="btn quiet icon"
-        aria-label="Next match"
-        disabled={hits.length === 0}
-        onClick={() => go(1)}
-      >
+      </Button>
+      <Button quiet icon aria-label="Next match" disabled={hits.length === 0} onClick={() => go(1)}>
         <Icon name="right" />
-      </button>
-      <button type="button" className="btn quiet icon" aria-label="Close the search" onClick={close}>
+      </Button>
+      <Button quiet icon aria-label="Close the search" onClick={close}>
         <Icon name="close" />
-      </button>
-      <p className="faint">
+      </Button>
+      <p className={shared.faint}>
         Searches the whole conversation. The browser's own search (press Ctrl F again) covers only what is on the
         screen.
       </p>

@@ -98,7 +98,7 @@ export function Flow({
 
   return (
     <div
-      className="flow"
+      className={styles.flow}
       role="log"
       aria-label="Messages"
       aria-live="off"
@@ -107,7 +107,7 @@ export function Flow({
       onScroll={scrolled}
       id="conversation"
     >
-      <div className="flow-in" ref={inner}>
+      <div className={styles.inner} ref={inner}>
         <div style={{ height: above }} />
         {rows.map(({ index, key }) => {
           const item = items[index];

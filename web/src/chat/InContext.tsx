@@ -3,6 +3,7 @@ import { lazy, type ReactNode, Suspense, useState } from "react";
 import { call } from "../api/http";
 import type { SessionView } from "../log/model";
 import { count } from "../text";
+import styles from "./InContext.module.css";
 
 const SessionDialog = lazy(() => import("./SessionDialogs"));
 
@@ -30,7 +31,8 @@ export function InContext({ view }: { readonly view: SessionView }): ReactNode {
     <>
       <button
         type="button"
-        className={`context wide ${part > 0.8 ? "waiting" : ""}`}
+        className={`${styles.context} ${part > 0.8 ? styles.soon : ""}`}
+        data-context
         title={said}
         aria-haspopup="dialog"
         onClick={() => setOpen(true)}
@@ -38,7 +40,7 @@ export function InContext({ view }: { readonly view: SessionView }): ReactNode {
         {most > 0 && (
           <svg viewBox="0 0 32 6" aria-hidden="true">
             <rect width="32" height="6" rx="2" />
-            <rect className="used" width={32 * part} height="6" rx="2" />
+            <rect className={styles.used} width={32 * part} height="6" rx="2" />
           </svg>
         )}
         {most === 0 ? `${count(used)} tokens in context` : `${count(used)} of ${count(most)} in context`}

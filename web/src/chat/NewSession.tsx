@@ -1,4 +1,5 @@
 /** Before the first message: who answers, with which model, in which directory. */
+
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call, newId, Refused } from "../api/http";
@@ -7,12 +8,17 @@ import { drop, load, save } from "../api/storage";
 import type { DetectedModel, ProfileView } from "../api/types.gen";
 import { useProfiles } from "../settings/queries";
 import { DrawerButton } from "../shell/TasksDrawer";
+import { Bar } from "../ui/Bar";
+import { Button, buttonClass } from "../ui/Button";
 import { Empty } from "../ui/Empty";
 import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { Show } from "../ui/Known";
+import shared from "../ui/shared.module.css";
 import { Banners } from "./Banner";
+import composer from "./Composer.module.css";
 import styles from "./NewSession.module.css";
+import pane from "./pane.module.css";
 import { useModels, useSessions } from "./queries";
 
 const DEMO = "demo";
@@ -30,16 +36,20 @@ export default function NewSession(): ReactNode {
   const profiles = useProfiles();
   useTitle("New session");
   return (
-    <section className="conv" aria-label="Conversation">
-      <div className="bar">
-        <Link className="btn quiet icon phone" href="/s" aria-label="Back to chats">
+    <section className={pane.pane} aria-label="Conversation">
+      <Bar>
+        <Link
+          className={buttonClass({ quiet: true, icon: true }, shared.phoneOnly)}
+          href="/s"
+          aria-label="Back to chats"
+        >
           <Icon name="left" />
         </Link>
         <h1>New session</h1>
-        <span className="grow" />
+        <span className={shared.grow} />
         <DrawerButton />
-      </div>
-      <div className="banners">
+      </Bar>
+      <div className={pane.banners}>
         <Banners />
       </div>
       <Show known={profiles} rows={4}>
@@ -109,7 +119,7 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
           <label>
             Profile
             <select
-              className="input"
+              className={shared.input}
               value={profile.name}
               onChange={(event) => change({ profile: event.target.value, model: "" })}
             >
@@ -123,15 +133,15 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
           <Model profile={profile} value={choice.model} onChange={(model) => change({ model })} />
           <Directory profile={profile} home={home} value={choice.cwd} onChange={(cwd) => change({ cwd })} />
         </div>
-        <p className="faint">{rights(profile)}</p>
+        <p className={shared.faint}>{rights(profile)}</p>
         {problem && (
           <p role="alert" className={styles.problem}>
             {problem}
           </p>
         )}
       </div>
-      <div className="compose" data-keep-clear>
-        <div className="box">
+      <div className={composer.composer} data-keep-clear>
+        <div className={composer.box}>
           <textarea
             ref={area}
             rows={2}
@@ -142,13 +152,13 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
             onChange={(event) => setText(event.target.value)}
             onKeyDown={pressed}
           />
-          <div className="row">
-            <span className="faint wide cut text-12">Enter starts the session, Shift+Enter adds a line</span>
-            <span className="grow" />
-            <button type="button" className="btn primary" disabled={!text.trim() || busy} onClick={() => void start()}>
+          <div className={composer.buttons}>
+            <span className={`${composer.hint} ${shared.cut}`}>Enter starts the session, Shift+Enter adds a line</span>
+            <span className={shared.grow} />
+            <Button primary disabled={!text.trim() || busy} onClick={() => void start()}>
               <Icon name="send" />
               Start
-            </button>
+            </Button>
           </div>
         </div>
       </div>
@@ -199,7 +209,7 @@ function Model({
     <label>
       Model
       <input
-        className="input"
+        className={shared.input}
         list="models-found"
         value={value}
         placeholder={`${profile.model}, as in the profile`}
@@ -210,7 +220,9 @@ function Model({
           <option key={name} value={name} />
         ))}
       </datalist>
-      {models.state === "unknown" && <span className="faint">which there are is not known: {models.reason}</span>}
+      {models.state === "unknown" && (
+        <span className={shared.faint}>which there are is not known: {models.reason}</span>
+      )}
     </label>
   );
 }
@@ -232,7 +244,7 @@ function Directory({
     <label className={styles.wide}>
       Directory
       <input
-        className="input mono"
+        className={`${shared.input} ${shared.mono}`}
         dir="ltr"
         list="directories-used"
         value={profile.cwd || value}
@@ -245,7 +257,7 @@ function Directory({
           <option key={path} value={path} />
         ))}
       </datalist>
-      {profile.cwd !== "" && <span className="faint">the profile chooses it</span>}
+      {profile.cwd !== "" && <span className={shared.faint}>the profile chooses it</span>}
     </label>
   );
 }

@@ -1,13 +1,17 @@
 /** What the gateway expects of a session: when it is reset, what stands in the way, what was reset while nobody looked. */
+
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { load, save } from "../api/storage";
 import type { ResetOutlook } from "../api/types.gen";
 import { elapsed, moment } from "../text";
+import { Banner } from "../ui/Banner";
+import { Button } from "../ui/Button";
 import { useNow } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { Why } from "../ui/Why";
 import { undo } from "./Chapter";
+import styles from "./InContext.module.css";
 import { useOutlook } from "./queries";
 
 /** Beside the context: only when one comes. */
@@ -18,7 +22,7 @@ export function NextReset({ id }: { readonly id: string }): ReactNode {
   const words = resetWords(outlook, now);
   return (
     words && (
-      <span className={`context wide ${outlook.postponed ? "waiting" : ""}`}>
+      <span className={`${styles.context} ${outlook.postponed ? styles.soon : ""}`} data-context>
         <Icon name="clock" />
         <Why of="session" id={id} word={words} />
       </span>
@@ -44,41 +48,37 @@ export function ResetNotice({ id }: { readonly id: string }): ReactNode {
     save(`chapter.${id}`, chapter.version);
   };
   return (
-    <div className="banner reset idle" role="status">
-      <Icon name="clock" />
-      <div className="grow">
-        <p>
-          <strong>
-            Chapter {chapter.chapter} began{chapter.opened_at === null ? "" : ` at ${moment(chapter.opened_at)}`}:{" "}
-            {chapter.reason}.
-          </strong>
-        </p>
-        <p className="digest">
-          The model begins anew, nothing is deleted.
-          {outlook.running.length > 0 && (
-            <>
-              {" "}
-              Still running:{" "}
-              {outlook.running.map((one, at) => (
-                <span key={one.task}>
-                  {at > 0 && ", "}
-                  <Link href={`/tasks/${one.task}`}>{one.title}</Link>
-                </span>
-              ))}
-              .
-            </>
-          )}
-        </p>
-      </div>
-      <div className="row acts">
-        <button type="button" className="btn small" onClick={() => undo(id)}>
-          <Icon name="undo" />
-          Undo
-        </button>
-        <button type="button" className="btn quiet small icon" aria-label="Dismiss" onClick={dismiss}>
-          <Icon name="close" />
-        </button>
-      </div>
-    </div>
+    <Banner
+      kind="reset"
+      look="idle"
+      icon="clock"
+      title={`Chapter ${chapter.chapter} began${chapter.opened_at === null ? "" : ` at ${moment(chapter.opened_at)}`}: ${chapter.reason}.`}
+      actions={
+        <>
+          <Button small onClick={() => undo(id)}>
+            <Icon name="undo" />
+            Undo
+          </Button>
+          <Button quiet small icon aria-label="Dismiss" onClick={dismiss}>
+            <Icon name="close" />
+          </Button>
+        </>
+      }
+    >
+      The model begins anew, nothing is deleted.
+      {outlook.running.length > 0 && (
+        <>
+          {" "}
+          Still running:{" "}
+          {outlook.running.map((one, at) => (
+            <span key={one.task}>
+              {at > 0 && ", "}
+              <Link href={`/tasks/${one.task}`}>{one.title}</Link>
+            </span>
+          ))}
+          .
+        </>
+      )}
+    </Banner>
   );
 }

@@ -1,8 +1,10 @@
 /** What is done with all selected sessions at once: one command for each, and what was refused is said. */
+
 import { type ReactNode, useState } from "react";
 import { call, newId, Refused } from "../api/http";
 import type { SessionView } from "../api/types.gen";
 import { plural } from "../text";
+import { Button } from "../ui/Button";
 import { Confirm } from "../ui/Confirm";
 import { toast } from "../ui/toasts";
 import styles from "./SelectedActions.module.css";
@@ -49,18 +51,18 @@ export function SelectedActions({
   const hide: What = archived ? "restore" : "archive";
   return (
     <>
-      <button type="button" className="btn small" disabled={none} onClick={() => void act(hide)}>
+      <Button small disabled={none} onClick={() => void act(hide)}>
         {archived ? "Restore" : "Archive"} {resting.length}
-      </button>
-      <button type="button" className="btn small danger" disabled={none} onClick={() => setAsking("delete")}>
+      </Button>
+      <Button small danger disabled={none} onClick={() => setAsking("delete")}>
         Delete {resting.length}…
-      </button>
-      <button type="button" className="btn quiet small" disabled={busy} onClick={onAll}>
+      </Button>
+      <Button quiet small disabled={busy} onClick={onAll}>
         All loaded
-      </button>
-      <button type="button" className="btn quiet small" disabled={busy} onClick={onDone}>
+      </Button>
+      <Button quiet small disabled={busy} onClick={onDone}>
         Done
-      </button>
+      </Button>
       {sessions.length > resting.length && (
         <p className={styles.note}>{plural(sessions.length - resting.length, "session")} at work: stop first.</p>
       )}

@@ -1,4 +1,5 @@
 /** What is asked before a session is reset, archived, deleted or made shorter. What runs for it is shown first. */
+
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { call, newId } from "../api/http";
@@ -7,8 +8,11 @@ import type { ResetPolicy, RunningTaskView } from "../api/types.gen";
 import { count, duration, plural } from "../text";
 import { Confirm } from "../ui/Confirm";
 import { Loading } from "../ui/Empty";
+import form from "../ui/form.module.css";
+import shared from "../ui/shared.module.css";
 import { toast, toastError } from "../ui/toasts";
 import { useOutlook } from "./queries";
+import styles from "./SessionDialogs.module.css";
 
 interface Subject {
   readonly id: string;
@@ -112,17 +116,17 @@ function Ending({
       <p>{words.text}</p>
       {outlook.isLoading && <Loading rows={1} />}
       {open && (
-        <fieldset className="asks">
+        <fieldset className={form.group}>
           <legend>
             {plural(running.length, "task")} still {running.length === 1 ? "runs" : "run"} here
           </legend>
-          <ul className="still">
+          <ul className={form.list}>
             {running.map((one) => (
               <Still key={one.task} one={one} />
             ))}
           </ul>
           {(["keep", "stop"] as const).map((choice) => (
-            <label key={choice} className="row">
+            <label key={choice} className={form.check}>
               <input type="radio" name="fate" checked={fate === choice} onChange={() => setFate(choice)} />
               {words[choice]}
             </label>
@@ -130,7 +134,7 @@ function Ending({
         </fieldset>
       )}
       {what === "reset" && (
-        <label className="row asks">
+        <label className={`${form.check} ${form.group}`}>
           <input type="checkbox" checked={note} onChange={(event) => setNote(event.target.checked)} />
           First let the agent write a hand-over note for the new chapter
         </label>
@@ -142,10 +146,10 @@ function Ending({
 function Still({ one }: { readonly one: RunningTaskView }): ReactNode {
   return (
     <li>
-      <span className={`cut grow ${one.kind === "process" ? "mono" : ""}`} title={one.command}>
+      <span className={`${shared.cut} ${shared.grow} ${one.kind === "process" ? shared.mono : ""}`} title={one.command}>
         {one.title}
       </span>
-      <span className="faint" title={one.evidence}>
+      <span className={shared.faint} title={one.evidence}>
         {[one.activity || one.kind, duration(one.age_ms)].join(" · ")}
       </span>
     </li>
@@ -191,14 +195,14 @@ function Compact({ session, onClose }: { readonly session: Subject; readonly onC
       <p>
         A summary replaces the oldest turns in what the model sees. The conversation here stays complete and searchable.
       </p>
-      <dl className="pairs-2">
+      <dl className={styles.facts}>
         {facts.map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}
       </dl>
-      <div className="asks form">
+      <div className={`${form.group} ${form.form}`}>
         <label>
           What the summary must keep (optional)
           <textarea
-            className="input"
+            className={shared.input}
             rows={2}
             maxLength={4000}
             value={text}
@@ -276,22 +280,22 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
         <Loading rows={4} />
       ) : (
         <>
-          <dl className="held" aria-label="Current rules">
+          <dl className={styles.rules} aria-label="Current rules">
             {held.map(([name, word, value]) => (
               <div key={name}>
                 <dt>{word}</dt>
                 <dd>
-                  {value} <span className="faint">{from(name)}</span>
+                  {value} <span className={shared.faint}>{from(name)}</span>
                 </dd>
               </div>
             ))}
           </dl>
-          <fieldset className="asks form two">
+          <fieldset className={`${form.group} ${form.form} ${form.two}`}>
             <legend>For this session alone</legend>
             <label>
               Mode
               <select
-                className="input"
+                className={shared.input}
                 value={mode}
                 onChange={(event) =>
                   set({ mode: (event.target.value || null) as (ResetPolicy["mode"] & string) | null })
@@ -308,7 +312,7 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
               <label>
                 Idle minutes
                 <input
-                  className="input"
+                  className={shared.input}
                   type="number"
                   min={1}
                   max={10_000_000}
@@ -322,7 +326,7 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
               <label>
                 At hour
                 <input
-                  className="input"
+                  className={shared.input}
                   type="number"
                   min={0}
                   max={23}
@@ -337,7 +341,7 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
                 <label>
                   Postponed at most
                   <input
-                    className="input"
+                    className={shared.input}
                     value={policy.max_postpone ?? ""}
                     placeholder={duration(rules?.max_postpone_ms ?? 0).replaceAll(" ", "")}
                     onChange={(event) => set({ max_postpone: event.target.value.trim() || null })}
@@ -346,7 +350,7 @@ function Policy({ session, onClose }: { readonly session: Subject; readonly onCl
                 <label>
                   Running tasks
                   <select
-                    className="input"
+                    className={shared.input}
                     value={policy.on_live_process ?? ""}
                     onChange={(event) =>
                       set({
@@ -391,7 +395,7 @@ function Choice({
     <label>
       {word}
       <select
-        className="input"
+        className={shared.input}
         value={value === null ? "" : String(value)}
         onChange={(event) => onChange(event.target.value === "" ? null : event.target.value === "true")}
       >

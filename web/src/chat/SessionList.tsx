@@ -4,12 +4,15 @@ import { knownValue } from "../api/known";
 import { load, save } from "../api/storage";
 import type { SearchHit, SessionView } from "../api/types.gen";
 import { day } from "../text";
+import { Bar } from "../ui/Bar";
+import { Button } from "../ui/Button";
 import { Mark } from "../ui/Chip";
 import { Empty, Loading } from "../ui/Empty";
 import { useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, Unknown } from "../ui/Known";
-import { rowState } from "../ui/states";
+import shared from "../ui/shared.module.css";
+import { rowState, type State } from "../ui/states";
 import { Time } from "../ui/Time";
 import { useVirtualRows } from "../ui/virtualRows";
 import { newSession } from "./newSession";
@@ -90,23 +93,18 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
   const loaded = known.state === "known";
   return (
     <aside className={styles.list} aria-label="Sessions">
-      <div className={`bar ${styles.bar}`}>
+      <Bar className={styles.bar}>
         {current ? <h2 className={styles.name}>Chats</h2> : <h1>Chats</h1>}
         <AsOf known={known} />
-        <span className="grow" />
-        <button
-          type="button"
-          className="btn quiet small"
-          aria-pressed={selected !== null}
-          onClick={() => setSelected(selected ? null : new Set())}
-        >
+        <span className={shared.grow} />
+        <Button quiet small aria-pressed={selected !== null} onClick={() => setSelected(selected ? null : new Set())}>
           Select
-        </button>
-        <button type="button" className="btn quiet icon" aria-label="New session" onClick={() => newSession(go)}>
+        </Button>
+        <Button quiet icon aria-label="New session" onClick={() => newSession(go)}>
           <Icon name="plus" />
-        </button>
-      </div>
-      <div className={`field ${styles.search}`}>
+        </Button>
+      </Bar>
+      <div className={`${shared.field} ${styles.search}`}>
         <Icon name="search" />
         <input
           type="search"
@@ -116,10 +114,10 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
-        <span className="kbd wide">/</span>
+        <span className={`${shared.kbd} ${shared.notOnPhone}`}>/</span>
       </div>
       <Kinds kind={kind} onChoose={choose} />
-      <nav className={`scroll ${styles.scroll}`} aria-label="Sessions" ref={box} tabIndex={-1}>
+      <nav className={`${shared.scroll} ${styles.scroll}`} aria-label="Sessions" ref={box} tabIndex={-1}>
         {known.state === "loading" && lines.length === 0 && <Loading rows={8} />}
         {known.state === "unknown" && <Unknown reason={known.reason} />}
         {loaded && lines.length === 0 && (!wanted || found) && (
@@ -154,14 +152,9 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
       </nav>
       <div className={styles.foot}>
         {selected === null ? (
-          <button
-            type="button"
-            className="btn quiet small"
-            aria-pressed={archived}
-            onClick={() => setArchived(!archived)}
-          >
+          <Button quiet small aria-pressed={archived} onClick={() => setArchived(!archived)}>
             {archived ? "Back to the open ones" : "Archived"}
-          </button>
+          </Button>
         ) : (
           <SelectedActions
             sessions={rows.filter((row) => selected.has(row.id))}
@@ -193,9 +186,9 @@ function Kinds({ kind, onChoose }: { readonly kind: Kind; readonly onChoose: (ki
             {word}
             {count > 0 && (
               <b className={styles.unread}>
-                <span className="sr">, </span>
+                <span className={shared.srOnly}>, </span>
                 {count > 99 ? "99+" : count}
-                <span className="sr"> unread</span>
+                <span className={shared.srOnly}> unread</span>
               </b>
             )}
           </button>
@@ -219,11 +212,7 @@ function Nothing({
   if (archived)
     return <Empty title="Nothing is archived">An archived session is hidden from the list. Nothing is deleted.</Empty>;
   const [title, text] = EMPTY[kind];
-  const begin = (
-    <button type="button" className="btn" onClick={() => newSession(go)}>
-      New session
-    </button>
-  );
+  const begin = <Button onClick={() => newSession(go)}>New session</Button>;
   return (
     <Empty title={title} action={(kind === "mine" || kind === "") && begin}>
       {text}
@@ -263,20 +252,20 @@ const Row = memo(function Row({
   const body = (
     <>
       <Mark state={state} />
-      <span className={`${styles.title} cut`} dir="auto">
+      <span className={`${styles.title} ${shared.cut}`} dir="auto">
         {title}
       </span>
       <span className={styles.when}>
         <Time at={row.updated_at} />
       </span>
-      <span className={`${styles.sub} cut`} dir="auto">
+      <span className={`${styles.sub} ${shared.cut}`} dir="auto">
         {state.word}
         {preview ? `${row.state === "idle" ? " · " : ": "}${preview}` : ""}
       </span>
       {unread > 0 && (
         <span className={styles.unread}>
           {unread}
-          <span className="sr"> unread</span>
+          <span className={shared.srOnly}> unread</span>
         </span>
       )}
     </>
@@ -301,26 +290,27 @@ const Row = memo(function Row({
         {body}
       </Link>
       <span className={styles.menu}>
-        <SessionActions className="btn quiet small icon" session={row} />
+        <SessionActions small session={row} />
       </span>
     </div>
   );
 });
 
+const ASKED: State = { look: "idle", icon: "comment", word: "A message" };
+const ANSWERED: State = { look: "idle", icon: "agent", word: "An answer" };
+
 function Hit({ hit }: { readonly hit: SearchHit }): ReactNode {
   return (
     <div className={styles.holder} data-why={`session/${hit.session}`}>
       <Link className={styles.row} href={`/s/${hit.session}#${hit.version}`} data-row-link data-hit>
-        <span className="mark idle">
-          <Icon name={hit.role === "user" ? "comment" : "agent"} />
-        </span>
-        <span className={`${styles.title} cut`} dir="auto">
+        <Mark state={hit.role === "user" ? ASKED : ANSWERED} />
+        <span className={`${styles.title} ${shared.cut}`} dir="auto">
           {hit.title}
         </span>
         <span className={styles.when}>
           <Time at={hit.at} />
         </span>
-        <span className={`${styles.sub} cut`} dir="auto">
+        <span className={`${styles.sub} ${shared.cut}`} dir="auto">
           {hit.snippet}
         </span>
       </Link>

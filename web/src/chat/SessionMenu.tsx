@@ -5,6 +5,7 @@ import { call, Refused } from "../api/http";
 import type { SessionView } from "../log/model";
 import { Confirm } from "../ui/Confirm";
 import { Menu, type MenuEntry } from "../ui/Menu";
+import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
 import type { Asked } from "./SessionDialogs";
 
@@ -28,11 +29,11 @@ function archive(id: string, ask: () => void): void {
 export function SessionActions({
   session,
   extra = [],
-  className,
+  small = false,
 }: {
   readonly session: Named;
   readonly extra?: readonly MenuEntry[];
-  readonly className?: string;
+  readonly small?: boolean;
 }): ReactNode {
   const [asking, setAsking] = useState<"rename" | Asked | null>(null);
   const [title, setTitle] = useState(session.title);
@@ -74,7 +75,7 @@ export function SessionActions({
   };
   return (
     <>
-      <Menu name={`Session menu of ${session.title}`} entries={entries} {...(className ? { className } : {})} />
+      <Menu name={`Session menu of ${session.title}`} entries={entries} small={small} />
       {asking === "rename" && (
         <Confirm
           title="Rename the session"
@@ -85,7 +86,7 @@ export function SessionActions({
           onYes={rename}
         >
           <input
-            className="input w-full"
+            className={`${shared.input} ${shared.fullWidth}`}
             aria-label="Title"
             maxLength={200}
             value={title}

@@ -7,9 +7,11 @@ import type { CallView } from "../log/model";
 import { duration, plural } from "../text";
 import { AnsiText } from "../ui/AnsiText";
 import { styledLines } from "../ui/ansi";
+import { Button } from "../ui/Button";
 import { visible } from "../ui/blocks";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
+import shared from "../ui/shared.module.css";
 import { CALLS, type State, taskState } from "../ui/states";
 import { Since } from "../ui/Time";
 import { Why } from "../ui/Why";
@@ -114,7 +116,7 @@ const ToolCard = memo(function ToolCard({
     >
       <div className={styles.head}>
         <Chip state={CALLS[call.state] as State} />
-        <span className={`${styles.line} cut grow`} title={line}>
+        <span className={`${styles.line} ${shared.cut} ${shared.grow}`} title={line}>
           {line}
         </span>
         <span className={styles.took}>
@@ -125,16 +127,17 @@ const ToolCard = memo(function ToolCard({
         </span>
         {call.state === "started" && task && <Chip state={taskState(task)} />}
         {call.state === "unknown" && <Why of="session" id={session} />}
-        <button
-          type="button"
-          className="btn quiet small icon"
+        <Button
+          quiet
+          small
+          icon
           aria-expanded={open}
           disabled={!known}
           aria-label={`${open ? "Hide" : "Show"} details of ${call.tool}`}
           onClick={() => setOpen(!open)}
         >
           <Icon name={open ? "down" : "right"} />
-        </button>
+        </Button>
       </div>
       {open && <div className={styles.arguments}>{prettyArguments(call.arguments)}</div>}
       {call.state === "running" && task?.kind === "process" && <Tail task={task.id} />}
@@ -177,7 +180,7 @@ function Output({ call }: { readonly call: CallView }): ReactNode {
   return (
     <Lines text={shown.join("\n")} name={`Output of ${call.tool}`}>
       {lines.length > shown.length && (
-        <button type="button" className="why" onClick={() => setAll(true)}>
+        <button type="button" className={shared.linkButton} onClick={() => setAll(true)}>
           {plural(lines.length - shown.length, "line")} before
         </button>
       )}
@@ -222,7 +225,9 @@ function Footer({
   const changed = call.files.length > 0 ? `Changed: ${call.files.join(", ")}` : "";
   return (
     <div className={styles.foot}>
-      <span className="cut grow">{unknown ? "It may or may not have happened. It was not repeated." : changed}</span>
+      <span className={`${shared.cut} ${shared.grow}`}>
+        {unknown ? "It may or may not have happened. It was not repeated." : changed}
+      </span>
       {task && <Link href={`/tasks/${task}`}>Open task</Link>}
     </div>
   );

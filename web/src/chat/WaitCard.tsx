@@ -3,15 +3,18 @@ import { newId, call as send } from "../api/http";
 import type { ShownArgument } from "../api/types.gen";
 import type { WaitItem } from "../log/model";
 import { byWhom, moment } from "../text";
+import { Button } from "../ui/Button";
 import { visible } from "../ui/blocks";
 import { Chip } from "../ui/Chip";
 import { Diff } from "../ui/Diff";
 import { MarkdownText } from "../ui/MarkdownText";
+import shared from "../ui/shared.module.css";
 import { waitState } from "../ui/states";
 import { Time } from "../ui/Time";
 import { toast, toastError } from "../ui/toasts";
 import { Why } from "../ui/Why";
 import { type Agent, AgentFacts } from "./AgentFacts";
+import entry from "./Entry.module.css";
 import { callLine, prettyArguments } from "./ToolCard";
 import styles from "./WaitCard.module.css";
 
@@ -80,38 +83,27 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
           onChange={(event) => setWords(event.target.value)}
         />
         {choices.length > 0 && (
-          <button type="button" className="btn quiet" onClick={() => setWords(null)}>
+          <Button quiet onClick={() => setWords(null)}>
             Back
-          </button>
+          </Button>
         )}
-        <button type="submit" className="btn primary" disabled={busy !== "" || !words?.trim()}>
+        <Button type="submit" primary disabled={busy !== "" || !words?.trim()}>
           Answer
-        </button>
+        </Button>
       </form>
     );
   }
   return (
     <>
       {choices.map((choice) => (
-        <button
-          key={choice}
-          type="button"
-          className={`btn ${few ? "small" : ""}`}
-          disabled={busy !== ""}
-          onClick={() => void answer(choice)}
-        >
+        <Button key={choice} small={few} disabled={busy !== ""} onClick={() => void answer(choice)}>
           {answerWord(choice)}
-        </button>
+        </Button>
       ))}
       {wordy && (
-        <button
-          type="button"
-          className={`btn quiet ${few ? "small" : ""}`}
-          disabled={busy !== ""}
-          onClick={() => setWords("")}
-        >
+        <Button quiet small={few} disabled={busy !== ""} onClick={() => setWords("")}>
           In words
-        </button>
+        </Button>
       )}
     </>
   );
@@ -126,12 +118,12 @@ export function ShownArguments({ shown }: { readonly shown: readonly ShownArgume
         .filter((argument) => !argument.usual)
         .map((argument) => (
           <div key={argument.name} className={styles.argument}>
-            <span className="faint">{visible(argument.name)}</span>
+            <span className={shared.faint}>{visible(argument.name)}</span>
             <Shown argument={argument} />
           </div>
         ))}
       {usual.length > 0 && (
-        <p className={`faint ${styles.argument}`}>
+        <p className={`${shared.faint} ${styles.argument}`}>
           defaults: {usual.map((argument) => `${argument.name} ${argument.value || "empty"}`).join(", ")}
         </p>
       )}
@@ -168,9 +160,9 @@ function ShownCall({ item }: { readonly item: WaitItem }): ReactNode {
         </div>
       )}
       {item.call && cut && !all && (
-        <button type="button" className="btn quiet small" onClick={() => setAll(true)}>
+        <Button quiet small onClick={() => setAll(true)}>
           Show all of it
-        </button>
+        </Button>
       )}
     </>
   );
@@ -190,7 +182,7 @@ export const WaitCard = memo(function WaitCard({
   const state = waitState(item);
   if (item.purpose === "retry") {
     return (
-      <p className="meta">
+      <p className={entry.meta}>
         <Chip state={state} />
         <span>
           {item.reason}
@@ -207,12 +199,12 @@ export const WaitCard = memo(function WaitCard({
       <div className={styles.head}>
         <Chip state={state} word={approval ? "Approval" : "Waiting for you"} />
         {item.until !== null && (
-          <span className="faint">
+          <span className={shared.faint}>
             until {moment(item.until)}
             {item.otherwise ? `, then: ${answerWord(item.otherwise)}` : ""}
           </span>
         )}
-        <span className="grow" />
+        <span className={shared.grow} />
         <Why of="session" id={session} />
       </div>
       <div className={styles.question}>
@@ -221,7 +213,7 @@ export const WaitCard = memo(function WaitCard({
       {approval && <AgentFacts agent={agent} />}
       {approval && <ShownCall item={item} />}
       {approval && item.pattern && (
-        <p className={`faint ${styles.argument}`}>
+        <p className={`${shared.faint} ${styles.argument}`}>
           The rule: <code>{visible(item.pattern)}</code>
         </p>
       )}
@@ -236,7 +228,7 @@ export const WaitCard = memo(function WaitCard({
 function Answered({ item }: { readonly item: WaitItem }): ReactNode {
   const { answer } = item;
   return (
-    <p className="meta">
+    <p className={entry.meta}>
       <span dir="auto">{visible(item.reason)}</span>
       {answer ? (
         <span>

@@ -1,4 +1,5 @@
 /** The first minute: who answers and why, how to connect a model, and three things to try. Gone once a session exists. */
+
 import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 import { call } from "../api/http";
@@ -7,6 +8,7 @@ import { post } from "../api/outbox";
 import type { DetectedModel, ProfileView } from "../api/types.gen";
 import { useSessions } from "../chat/queries";
 import { useModels, useProfiles } from "../settings/queries";
+import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
 import styles from "./FirstSteps.module.css";
 
@@ -68,7 +70,7 @@ export function Welcome(): ReactNode {
   if (!agent) return null;
   const isDemo = agent.model === "demo";
   return (
-    <section className="panel" aria-label="First steps">
+    <section className={shared.panel} aria-label="First steps">
       <header>
         <h2>Begin here</h2>
       </header>
@@ -77,7 +79,7 @@ export function Welcome(): ReactNode {
           <strong>{isDemo ? "A script answers, no AI." : `${agent.model} answers.`}</strong> {reason(agent, detected)}
         </p>
         {isDemo && <Connect />}
-        <p className="muted">
+        <p className={shared.muted}>
           {agent.cwd ? (
             <>
               It works in <code>{agent.cwd}</code>.

@@ -5,7 +5,8 @@ import { useOverview, useStatus } from "../shell/queries";
 import { count, dollars, moment, size } from "../text";
 import { Chip } from "../ui/Chip";
 import { AsOf, Show } from "../ui/Known";
-import styles from "./home.module.css";
+import shared from "../ui/shared.module.css";
+import styles from "./HealthPanel.module.css";
 
 /** Dollars where the price is known, tokens anyhow. */
 export function spendWords({ cost, tokens, unpriced }: Spend): string {
@@ -19,11 +20,11 @@ export function HealthPanel(): ReactNode {
   const known = useStatus();
   const { spend, disk } = knownValue(useOverview()) ?? {};
   return (
-    <section className="panel" aria-label="Health">
+    <section className={shared.panel} aria-label="Health">
       <header>
         <h2>Health</h2>
         <AsOf known={known} />
-        <span className="grow" />
+        <span className={shared.grow} />
         {known.state === "known" && known.current && (
           <Chip
             state={

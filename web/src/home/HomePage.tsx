@@ -9,15 +9,18 @@ import { overlay } from "../shell/overlay";
 import { useInbox } from "../shell/queries";
 import { DrawerButton } from "../shell/TasksDrawer";
 import { useRunning } from "../tasks/queries";
+import { Bar } from "../ui/Bar";
+import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, asOfText, Show } from "../ui/Known";
+import shared from "../ui/shared.module.css";
 import { rowState, taskState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
 import { FirstSteps } from "./FirstSteps";
 import { HealthPanel } from "./HealthPanel";
-import styles from "./home.module.css";
+import styles from "./HomePage.module.css";
 import { LastDay } from "./LastDay";
 import { NeedsYou } from "./NeedsYou";
 import { SinceLastLook } from "./SinceLastLook";
@@ -48,24 +51,24 @@ export default function HomePage(): ReactNode {
   const running = useRunningNow();
   useTitle("Home");
   return (
-    <div className="page">
-      <div className="bar">
+    <div className={shared.page}>
+      <Bar>
         <h1>Home</h1>
         <span className={styles.facts}>
           {factsOf(mapKnown(bothKnown(running, inbox), ([now, needs]) => [total(now), needs.total] as const))}
         </span>
-        <span className="grow" />
-        <button type="button" className={`field ${styles.find}`} onClick={() => overlay.set("palette")}>
+        <span className={shared.grow} />
+        <button type="button" className={`${shared.field} ${styles.find}`} onClick={() => overlay.set("palette")}>
           <Icon name="search" />
-          <span className="grow text-left">Find anything</span>
-          <span className="kbd">Ctrl K</span>
+          <span className={styles.findText}>Find anything</span>
+          <span className={shared.kbd}>Ctrl K</span>
         </button>
         <DrawerButton />
-        <button type="button" className="btn primary" onClick={() => newSession(go)}>
+        <Button primary onClick={() => newSession(go)}>
           <Icon name="plus" />
           New session
-        </button>
-      </div>
+        </Button>
+      </Bar>
       <Banners />
       <section className={styles.columns} aria-label="Overview">
         <div className={styles.column}>
@@ -94,27 +97,27 @@ function factsOf(known: Known<readonly [number, number]>): string {
 
 function RunningNow({ running }: { readonly running: Known<Running> }): ReactNode {
   return (
-    <section className="panel" aria-label="Running now">
+    <section className={shared.panel} aria-label="Running now">
       <header>
         <h2>Running now</h2>
-        <span className="faint">{(running.state === "known" && total(running.value)) || ""}</span>
+        <span className={shared.faint}>{(running.state === "known" && total(running.value)) || ""}</span>
         <AsOf known={running} />
-        <span className="grow" />
+        <span className={shared.grow} />
         <Link href="/tasks">All tasks</Link>
       </header>
       <Show known={running}>
         {(now) =>
           total(now) === 0 ? (
-            <p className="muted">Nothing is running. Tasks keep running after you close this page.</p>
+            <p className={shared.muted}>Nothing is running. Tasks keep running after you close this page.</p>
           ) : (
             <>
               {now.sessions.map((row) => (
                 <div key={row.id} className={styles.now} data-why={`session/${row.id}`}>
                   <Chip state={rowState(row)} />
-                  <Link className="cut" href={`/s/${row.id}`}>
+                  <Link className={shared.cut} href={`/s/${row.id}`}>
                     {row.title || "New session"}
                   </Link>
-                  <span className="faint">
+                  <span className={shared.faint}>
                     <Time at={row.updated_at} />
                   </span>
                   <span className={styles.sub}>{row.preview.replaceAll(/\s+/g, " ")}</span>
@@ -123,10 +126,13 @@ function RunningNow({ running }: { readonly running: Known<Running> }): ReactNod
               {now.tasks.map((task) => (
                 <div key={task.id} className={styles.now} data-why={`task/${task.id}`}>
                   <Chip state={taskState(task)} />
-                  <Link className={`cut ${task.kind === "process" ? "mono" : ""}`} href={`/tasks/${task.id}`}>
+                  <Link
+                    className={`${shared.cut} ${task.kind === "process" ? shared.mono : ""}`}
+                    href={`/tasks/${task.id}`}
+                  >
                     {task.title}
                   </Link>
-                  <span className="faint">
+                  <span className={shared.faint}>
                     <Since at={task.started_at} />
                   </span>
                   <span className={styles.sub}>{task.activity_detail || task.kind}</span>

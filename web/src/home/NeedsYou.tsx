@@ -1,4 +1,5 @@
 /** The inbox: what waits for a person, and what can be done about it here. */
+
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call, newId } from "../api/http";
@@ -8,26 +9,28 @@ import { type Agent, AgentFacts } from "../chat/AgentFacts";
 import { useAtWork } from "../chat/queries";
 import { Answers, ShownArguments } from "../chat/WaitCard";
 import { moment } from "../text";
+import { Button, buttonClass } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { AsOf, Show } from "../ui/Known";
+import shared from "../ui/shared.module.css";
 import { entryState } from "../ui/states";
 import { toastError } from "../ui/toasts";
-import styles from "./home.module.css";
+import styles from "./request.module.css";
 
 export function NeedsYou({ inbox }: { readonly inbox: Known<Inbox> }): ReactNode {
   const sessions = knownValue(useAtWork()) ?? [];
   return (
-    <section className="panel" aria-label="Needs you">
+    <section className={shared.panel} aria-label="Needs you">
       <header>
         <h2>Needs you</h2>
-        <span className="faint">{(inbox.state === "known" && inbox.value.total) || ""}</span>
+        <span className={shared.faint}>{(inbox.state === "known" && inbox.value.total) || ""}</span>
         <AsOf known={inbox} />
       </header>
       <Show known={inbox} rows={1}>
         {({ entries, total, waits }) => (
           <>
             {total === 0 && (
-              <p className="muted">
+              <p className={shared.muted}>
                 Nothing needs you. Questions, approvals, failed turns and blocked cards are listed here.
               </p>
             )}
@@ -39,7 +42,7 @@ export function NeedsYou({ inbox }: { readonly inbox: Known<Inbox> }): ReactNode
                 agent={entry.kind === "approval" ? sessions.find((row) => row.id === entry.session) : undefined}
               />
             ))}
-            {entries.length < total && <p className="muted">{total - entries.length} more are not shown.</p>}
+            {entries.length < total && <p className={shared.muted}>{total - entries.length} more are not shown.</p>}
           </>
         )}
       </Show>
@@ -89,14 +92,14 @@ function Need({
         {wait ? (
           <Answers few wait={{ ...wait, wait: wait.id }} />
         ) : (
-          <Link className="btn small" href={entry.link}>
+          <Link className={buttonClass({ small: true })} href={entry.link}>
             {entry.kind === "blocked_card" ? "Answer" : "Open"}
           </Link>
         )}
         {entry.kind === "failed_turn" && (
-          <button type="button" className="btn quiet small" disabled={busy} onClick={dismiss}>
+          <Button quiet small disabled={busy} onClick={dismiss}>
             Dismiss
-          </button>
+          </Button>
         )}
       </span>
     </div>

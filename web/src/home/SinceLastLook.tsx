@@ -2,6 +2,7 @@
  * What ended since somebody last looked at this page, newest first. The mark stays where it was while one reads, and
  * moves on when one leaves the page.
  */
+
 import { type ReactNode, useEffect, useRef } from "react";
 import { Link } from "wouter";
 import { lookedAt, markLooked } from "../api/cursors";
@@ -12,15 +13,18 @@ import { useSessions } from "../chat/queries";
 import { howItEnded } from "../shell/TasksDrawer";
 import { useEnded, useTasks } from "../tasks/queries";
 import { moment } from "../text";
+import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { Empty } from "../ui/Empty";
 import { AsOf, Show } from "../ui/Known";
+import line from "../ui/line.module.css";
+import shared from "../ui/shared.module.css";
 import { rowState, taskState } from "../ui/states";
 import { Time } from "../ui/Time";
 import { toastError } from "../ui/toasts";
 import { Why } from "../ui/Why";
 import { isWorker } from "./HomePage";
-import styles from "./home.module.css";
+import styles from "./SinceLastLook.module.css";
 
 type Ended = { readonly at: number } & ({ readonly task: TaskView } | { readonly row: SessionView });
 
@@ -72,16 +76,16 @@ export function SinceLastLook(): ReactNode {
   const hasNew = ended.state === "known" && ended.value.some((one) => one.at > mark);
   useLook(hasNew);
   return (
-    <section className="panel" aria-label="Since you last looked">
+    <section className={shared.panel} aria-label="Since you last looked">
       <header>
         <h2>Since you last looked</h2>
-        <span className="faint">{moment(mark)}</span>
+        <span className={shared.faint}>{moment(mark)}</span>
         <AsOf known={ended} />
-        <span className="grow" />
+        <span className={shared.grow} />
         {hasNew && (
-          <button type="button" className="btn quiet small" onClick={() => void markLooked().catch(toastError)}>
+          <Button quiet small onClick={() => void markLooked().catch(toastError)}>
             Mark as seen
-          </button>
+          </Button>
         )}
       </header>
       <Show known={ended} rows={3}>
@@ -95,9 +99,9 @@ export function SinceLastLook(): ReactNode {
                 .map((one) => (
                   <Row key={idOf(one)} one={one} fresh />
                 ))}
-              <div className="line ev">
-                <span className="knot you" />
-                <span className="t">
+              <div className={`${line.line} ${styles.event}`}>
+                <span className={`${line.knot} ${styles.hereKnot} ${line.you}`} />
+                <span>
                   <b>You were here</b>
                 </span>
                 <time>{moment(mark)}</time>
@@ -121,12 +125,16 @@ function Row({ one, fresh }: { readonly one: Ended; readonly fresh: boolean }): 
   const state = "task" in one ? taskState(one.task) : rowState(one.row);
   const of = "task" in one ? "task" : "session";
   return (
-    <div className={`line ev ${fresh ? "away" : ""}`} data-why={`${of}/${idOf(one)}`}>
-      <span className="knot" />
-      <span className="t row">
+    <div
+      className={`${line.line} ${styles.event} ${fresh ? line.away : ""}`}
+      data-fresh={fresh || undefined}
+      data-why={`${of}/${idOf(one)}`}
+    >
+      <span className={`${line.knot} ${styles.knot}`} />
+      <span className={shared.row}>
         <Chip state={state} />
         <Link
-          className={`cut ${"task" in one && one.task.kind === "process" ? "mono" : ""}`}
+          className={`${shared.cut} ${"task" in one && one.task.kind === "process" ? shared.mono : ""}`}
           href={"task" in one ? `/tasks/${one.task.id}` : `/s/${one.row.id}`}
         >
           {"task" in one ? one.task.title : one.row.title || "New session"}
@@ -134,7 +142,7 @@ function Row({ one, fresh }: { readonly one: Ended; readonly fresh: boolean }): 
         {state.word !== "Done" && <Why of={of} id={idOf(one)} />}
       </span>
       <Time at={one.at} />
-      <span className="sub cut">
+      <span className={`${styles.detail} ${shared.cut}`}>
         {"task" in one ? howItEnded(one.task, false) : one.row.preview.replaceAll(/\s+/g, " ")}
       </span>
     </div>

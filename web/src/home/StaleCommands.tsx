@@ -1,4 +1,5 @@
 /** Commands that run on though nobody waits for them: each with its reason, and a word to end it. */
+
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call } from "../api/http";
@@ -7,13 +8,16 @@ import { queryClient } from "../api/queryClient";
 import type { TaskView } from "../api/types.gen";
 import { useStale } from "../tasks/queries";
 import { plural } from "../text";
+import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { Confirm } from "../ui/Confirm";
+import form from "../ui/form.module.css";
 import { Icon } from "../ui/Icon";
+import shared from "../ui/shared.module.css";
 import { STALE } from "../ui/states";
 import { Since } from "../ui/Time";
 import { toastError } from "../ui/toasts";
-import styles from "./home.module.css";
+import styles from "./request.module.css";
 
 export async function stopTasks(tasks: readonly TaskView[]): Promise<void> {
   const asked = await Promise.allSettled(tasks.map(({ id }) => call("POST /v1/tasks/{id}/stop", { path: { id } })));
@@ -27,36 +31,31 @@ export function StaleCommands(): ReactNode {
   const [asking, setAsking] = useState(false);
   if (stale.length === 0) return null;
   return (
-    <section className="panel" aria-label="Stale commands">
+    <section className={shared.panel} aria-label="Stale commands">
       <header>
         <h2>Stale commands</h2>
-        <span className="faint">{stale.length}</span>
-        <span className="grow" />
+        <span className={shared.faint}>{stale.length}</span>
+        <span className={shared.grow} />
         {stale.length > 1 && (
-          <button type="button" className="btn small" onClick={() => setAsking(true)}>
+          <Button small onClick={() => setAsking(true)}>
             Stop all {stale.length}
-          </button>
+          </Button>
         )}
       </header>
       {stale.map((task) => (
         <div key={task.id} className={styles.need} data-why={`task/${task.id}`}>
           <Chip state={STALE} />
-          <span className={`${styles.question} mono`}>
+          <span className={`${styles.question} ${shared.mono}`}>
             <Link href={`/tasks/${task.id}`}>{task.title}</Link>
           </span>
           <span className={styles.where}>
             {task.stale} · for <Since at={task.started_at} />
           </span>
           <span className={styles.answers}>
-            <button
-              type="button"
-              className="btn small"
-              aria-label={`Stop ${task.title}`}
-              onClick={() => void stopTasks([task])}
-            >
+            <Button small aria-label={`Stop ${task.title}`} onClick={() => void stopTasks([task])}>
               <Icon name="stop" />
               Stop
-            </button>
+            </Button>
           </span>
         </div>
       ))}
@@ -70,11 +69,11 @@ export function StaleCommands(): ReactNode {
             void stopTasks(stale);
           }}
         >
-          <ul className="still">
+          <ul className={form.list}>
             {stale.map((task) => (
               <li key={task.id}>
-                <span className="cut grow mono">{task.title}</span>
-                <span className="faint">{task.stale}</span>
+                <span className={`${shared.cut} ${shared.grow} ${shared.mono}`}>{task.title}</span>
+                <span className={shared.faint}>{task.stale}</span>
               </li>
             ))}
           </ul>

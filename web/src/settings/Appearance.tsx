@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { useStore } from "../api/store";
 import { letters, setLetters } from "../shell/keyboard";
 import { setTheme, type Theme, theme } from "../shell/theme";
+import shared from "../ui/shared.module.css";
 import styles from "./settings.module.css";
 
 const THEMES: readonly (readonly [Theme, string])[] = [
@@ -15,7 +16,7 @@ export function Appearance(): ReactNode {
   const chosen = useStore(theme);
   const single = useStore(letters);
   return (
-    <section className="panel" aria-label="Appearance">
+    <section className={shared.panel} aria-label="Appearance">
       <header>
         <h2>Appearance of this browser</h2>
       </header>
@@ -30,7 +31,7 @@ export function Appearance(): ReactNode {
       </fieldset>
       <label className={styles.entry}>
         <input type="checkbox" checked={single} onChange={(event) => setLetters(event.target.checked)} />
-        Single letters are keys (<span className="kbd">?</span> shows all of them)
+        Single letters are keys (<span className={shared.kbd}>?</span> shows all of them)
       </label>
     </section>
   );

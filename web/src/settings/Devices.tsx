@@ -1,4 +1,5 @@
 /** The browsers that are signed in, and how another one comes in. */
+
 import { type ReactNode, useRef, useState } from "react";
 import { isLoopback } from "../api/connection";
 import { logout, newCode, renameDevice, revoke } from "../api/endpoints";
@@ -6,15 +7,18 @@ import { signedOut } from "../api/http";
 import { queryClient } from "../api/queryClient";
 import type { DeviceView, SignInCode } from "../api/types.gen";
 import { clock } from "../text";
+import { Button } from "../ui/Button";
 import { Confirm } from "../ui/Confirm";
 import { Dialog } from "../ui/Dialog";
 import { AsOf, Show } from "../ui/Known";
 import { Menu } from "../ui/Menu";
+import shared from "../ui/shared.module.css";
 import { Time } from "../ui/Time";
 import { toastError } from "../ui/toasts";
+import styles from "./Devices.module.css";
 import { QrCode } from "./QrCode";
 import { useDevices } from "./queries";
-import styles from "./settings.module.css";
+import settings from "./settings.module.css";
 
 const refresh = (): void => void queryClient.invalidateQueries({ queryKey: ["devices"] });
 
@@ -22,14 +26,14 @@ export function Devices(): ReactNode {
   const known = useDevices();
   const [code, setCode] = useState<SignInCode | null>(null);
   return (
-    <section className="panel" aria-label="Devices">
+    <section className={shared.panel} aria-label="Devices">
       <header>
         <h2>Devices</h2>
         <AsOf known={known} />
-        <span className="grow" />
-        <button type="button" className="btn small" onClick={() => void newCode().then(setCode, toastError)}>
+        <span className={shared.grow} />
+        <Button small onClick={() => void newCode().then(setCode, toastError)}>
           Add a device…
-        </button>
+        </Button>
       </header>
       <Show known={known}>
         {({ devices }) =>
@@ -75,7 +79,7 @@ function AddDevice({ code, onClose }: { readonly code: SignInCode; readonly onCl
             Give it an address of its own, for example in your tailnet: set <code>public_urls</code> in{" "}
             <code>[gateway]</code> of config.toml and run <code>holdfast restart</code>. Then come back here.
           </p>
-          <p className="muted">
+          <p className={shared.muted}>
             For another browser on this machine, run <code>holdfast open</code>, or type this code there until{" "}
             {clock(code.expires_at)}: <code className={styles.code}>{code.code}</code>
           </p>
@@ -89,11 +93,11 @@ function Device({ device }: { readonly device: DeviceView }): ReactNode {
   const [asking, setAsking] = useState<"" | "rename" | "revoke">("");
   const close = (): void => setAsking("");
   return (
-    <div className={styles.entry}>
-      <div className="grow">
+    <div className={settings.entry}>
+      <div className={shared.grow}>
         <b>{device.name}</b>
-        {device.current && <span className="faint"> · this one</span>}
-        <div className="muted">
+        {device.current && <span className={shared.faint}> · this one</span>}
+        <div className={shared.muted}>
           {device.connected ? (
             "Looking at it now"
           ) : (
@@ -145,12 +149,10 @@ function Rename({ device, onClose }: { readonly device: DeviceView; readonly onC
       initialFocus={field}
       footer={
         <>
-          <button type="button" className="btn" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" form="rename-device" className="btn primary" disabled={!name.trim()}>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" form="rename-device" primary disabled={!name.trim()}>
             Rename
-          </button>
+          </Button>
         </>
       }
     >
@@ -161,11 +163,11 @@ function Rename({ device, onClose }: { readonly device: DeviceView; readonly onC
           save();
         }}
       >
-        <label className={styles.field}>
+        <label className={settings.field}>
           Name
           <input
             ref={field}
-            className="input"
+            className={shared.input}
             value={name}
             maxLength={80}
             onChange={(event) => setName(event.target.value)}

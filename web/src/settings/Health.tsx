@@ -4,10 +4,13 @@ import { call } from "../api/http";
 import { knownValue } from "../api/known";
 import { useStatus } from "../shell/queries";
 import { duration, plural } from "../text";
+import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { Loading } from "../ui/Empty";
+import shared from "../ui/shared.module.css";
 import type { State } from "../ui/states";
 import { Time } from "../ui/Time";
+import styles from "./Health.module.css";
 
 export const WELL: State = { look: "done", icon: "done", word: "All well" };
 const UNWELL: State = { look: "failed", icon: "failed", word: "Needs a hand" };
@@ -19,21 +22,21 @@ export function Health(): ReactNode {
   if (!status) return <Loading />;
   return (
     <>
-      <section className="panel" aria-label="Health">
+      <section className={shared.panel} aria-label="Health">
         <header>
           <h2>Health</h2>
-          <span className="grow" />
+          <span className={shared.grow} />
           <Chip state={status.writable ? WELL : { look: "failed", icon: "failed", word: "Read-only" }} />
         </header>
-        <dl className="pairs">
+        <dl className={shared.pairs}>
           <dt>Problem</dt>
           <dd>{status.problem || "none"}</dd>
           <dt>Up for</dt>
           <dd>{duration(status.uptime_ms)}</dd>
           <dt>Home</dt>
-          <dd className="mono">{status.home}</dd>
+          <dd className={shared.mono}>{status.home}</dd>
           <dt>Address</dt>
-          <dd className="mono">{status.url}</dd>
+          <dd className={shared.mono}>{status.url}</dd>
           <dt>Sessions</dt>
           <dd>
             {status.sessions} and {status.archived} archived
@@ -46,24 +49,24 @@ export function Health(): ReactNode {
           <dd>{plural(status.tasks, "task")}</dd>
         </dl>
       </section>
-      <section className="panel" aria-label="Doctor">
+      <section className={shared.panel} aria-label="Doctor">
         <header>
           <h2>What the doctor finds</h2>
           {found.data && (
-            <span className="faint wide">
+            <span className={`${shared.faint} ${shared.notOnPhone}`}>
               <Time at={found.data.at} />
             </span>
           )}
-          <span className="grow" />
+          <span className={shared.grow} />
           {found.data && <Chip state={found.data.ok ? WELL : UNWELL} />}
-          <button type="button" className="btn small" disabled={found.isFetching} onClick={() => void found.refetch()}>
+          <Button small disabled={found.isFetching} onClick={() => void found.refetch()}>
             {found.isFetching ? "Looking" : "Look again"}
-          </button>
+          </Button>
         </header>
         {found.isLoading && <Loading rows={4} />}
-        {found.isError && <p className="muted">{found.error.message}</p>}
+        {found.isError && <p className={shared.muted}>{found.error.message}</p>}
         {found.data?.findings.map((one) => (
-          <div key={one.name} className="finding">
+          <div key={one.name} className={styles.finding}>
             <Chip
               state={
                 one.ok
@@ -72,12 +75,12 @@ export function Health(): ReactNode {
               }
             />
             <b>{one.name}</b>
-            <span className="muted">{one.detail}</span>
-            {one.hint && <span className="hint">{one.hint}</span>}
+            <span className={`${shared.muted} ${styles.detail}`}>{one.detail}</span>
+            {one.hint && <span className={styles.hint}>{one.hint}</span>}
           </div>
         ))}
-        <p className="faint">
-          It changes nothing. In a terminal: <code className="select-all">holdfast doctor</code>
+        <p className={shared.faint}>
+          It changes nothing. In a terminal: <code className={styles.command}>holdfast doctor</code>
         </p>
       </section>
     </>

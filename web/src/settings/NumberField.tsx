@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useState } from "react";
+import shared from "../ui/shared.module.css";
 import styles from "./settings.module.css";
 
 /** A number that is saved when one leaves the field or presses Enter; what does not fit is not saved. */
@@ -28,7 +29,7 @@ export function NumberField({
     <label className={styles.field}>
       {label}
       <input
-        className="input"
+        className={shared.input}
         inputMode="numeric"
         value={text}
         aria-invalid={!fits}

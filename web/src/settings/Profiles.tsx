@@ -1,8 +1,10 @@
 /** The profiles, which of them new sessions get, and the models that were found. */
+
 import type { ReactNode } from "react";
 import type { ProfileView } from "../api/types.gen";
 import { plural } from "../text";
 import { AsOf, Show } from "../ui/Known";
+import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
 import { changeSettings, useModels, useProfiles } from "./queries";
 import { Saved, useSaved } from "./Saved";
@@ -14,11 +16,11 @@ export function Profiles(): ReactNode {
   const [saved, save] = useSaved();
   return (
     <>
-      <section className="panel" aria-label="Profiles">
+      <section className={shared.panel} aria-label="Profiles">
         <header>
           <h2>Profiles</h2>
           <AsOf known={profiles} />
-          <span className="grow" />
+          <span className={shared.grow} />
           <Saved at={saved} />
         </header>
         <Show known={profiles}>
@@ -42,11 +44,11 @@ export function Profiles(): ReactNode {
             </>
           )}
         </Show>
-        <p className="faint">
+        <p className={shared.faint}>
           A new profile: <code>holdfast profiles add NAME --model PROVIDER:MODEL</code>. Keys are never shown here.
         </p>
       </section>
-      <section className="panel" aria-label="Models">
+      <section className={shared.panel} aria-label="Models">
         <header>
           <h2>Detected models</h2>
           <AsOf known={models} />
@@ -54,17 +56,17 @@ export function Profiles(): ReactNode {
         <Show known={models}>
           {({ detected }) =>
             detected.length === 0 ? (
-              <p className="muted">
+              <p className={shared.muted}>
                 No model was found. Set <code>ANTHROPIC_API_KEY</code>, <code>OPENAI_API_KEY</code> or{" "}
                 <code>OPENROUTER_API_KEY</code> and run <code>holdfast restart</code>, or start a local model server.
               </p>
             ) : (
               detected.map((found) => (
                 <div key={found.provider} className={styles.entry}>
-                  <div className="grow">
+                  <div className={shared.grow}>
                     <b>{found.provider}</b>
-                    <div className="muted">{found.how}</div>
-                    <div className="faint">{found.models.slice(0, 12).join(", ")}</div>
+                    <div className={shared.muted}>{found.how}</div>
+                    <div className={shared.faint}>{found.models.slice(0, 12).join(", ")}</div>
                   </div>
                 </div>
               ))
@@ -80,9 +82,9 @@ function Choice({ profile, onChoose }: { readonly profile: ProfileView; readonly
   return (
     <label className={styles.entry}>
       <input type="radio" name="default-profile" checked={profile.default} onChange={onChoose} />
-      <span className="grow">
+      <span className={shared.grow}>
         <b>{profile.name}</b>
-        <span className="muted">
+        <span className={shared.muted}>
           {" "}
           · {profile.model === "demo" ? "demo, a script" : profile.model} ·{" "}
           {plural(Object.keys(profile.tools).length, "tool rule")} · {originWords(profile.origin)}

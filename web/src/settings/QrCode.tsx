@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { encode } from "uqr";
-import styles from "./settings.module.css";
+import styles from "./QrCode.module.css";
 
 /** Dark on light in both themes, because cameras expect that. */
 export function QrCode({ text }: { readonly text: string }): ReactNode {

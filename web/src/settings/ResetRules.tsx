@@ -1,7 +1,9 @@
 /** When sessions begin a new chapter by themselves. Profiles and sessions may say otherwise. */
+
 import type { ReactNode } from "react";
 import type { ResetChoice, ResetView } from "../api/types.gen";
 import { AsOf, Show } from "../ui/Known";
+import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
 import { NumberField } from "./NumberField";
 import { changeSettings, useSettings } from "./queries";
@@ -23,24 +25,24 @@ export function ResetRules(): ReactNode {
     void save(changeSettings({ session_reset })).catch(toastError);
   };
   return (
-    <section className="panel" aria-label="Reset of sessions">
+    <section className={shared.panel} aria-label="Reset of sessions">
       <header>
         <h2>Reset</h2>
         <AsOf known={known} />
-        <span className="grow" />
+        <span className={shared.grow} />
         <Saved at={saved} />
       </header>
       <Show known={known}>
         {({ session_reset: rules }) => (
           <div className={styles.form}>
-            <p className="muted">
+            <p className={shared.muted}>
               A reset begins a new chapter of a session with an empty context. Nothing is deleted, and what runs is
               handed over.
             </p>
             <label className={styles.field}>
               Sessions are reset
               <select
-                className="input"
+                className={shared.input}
                 value={rules.mode}
                 onChange={(event) => change({ ...rules, mode: event.target.value })}
               >

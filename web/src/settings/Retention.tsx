@@ -1,16 +1,20 @@
 /** What is deleted by itself: the rules, what they would take now, and the word to do it now. */
+
 import { type ReactNode, useState } from "react";
 import { call } from "../api/http";
 import { queryClient } from "../api/queryClient";
 import type { RetentionChoice, RetentionView } from "../api/types.gen";
 import { plural, size } from "../text";
+import { Button } from "../ui/Button";
 import { Confirm } from "../ui/Confirm";
 import { AsOf, Show } from "../ui/Known";
+import shared from "../ui/shared.module.css";
 import { toast, toastError } from "../ui/toasts";
 import { NumberField } from "./NumberField";
 import { changeSettings, useRetention, useSettings } from "./queries";
+import styles from "./Retention.module.css";
 import { Saved, useSaved } from "./Saved";
-import styles from "./settings.module.css";
+import common from "./settings.module.css";
 
 const FIELDS: readonly (readonly [keyof RetentionChoice, string, string])[] = [
   ["tasks_days", "Delete ended tasks after days", "0 keeps them."],
@@ -39,17 +43,17 @@ export function Retention(): ReactNode {
   const [saved, save] = useSaved();
   const change = (retention: RetentionChoice): void => void save(changeSettings({ retention })).catch(toastError);
   return (
-    <div className={styles.sections} role="group" aria-label="Retention">
-      <section className="panel" aria-label="Retention rules">
+    <div className={common.sections} role="group" aria-label="Retention">
+      <section className={shared.panel} aria-label="Retention rules">
         <header>
           <h2>Retention</h2>
           <AsOf known={settings} />
-          <span className="grow" />
+          <span className={shared.grow} />
           <Saved at={saved} />
         </header>
         <Show known={settings} rows={5}>
           {({ retention, path }) => (
-            <div className={styles.form}>
+            <div className={common.form}>
               {FIELDS.map(([name, label, hint]) => (
                 <NumberField
                   key={name}
@@ -61,7 +65,7 @@ export function Retention(): ReactNode {
                   onSave={(value) => change({ ...retention, [name]: value })}
                 />
               ))}
-              <p className="faint">
+              <p className={shared.faint}>
                 Written into <code>{path}</code>. Pinned ones and what runs stay. The rules are applied every hour.
               </p>
             </div>
@@ -91,7 +95,7 @@ function Effect(): ReactNode {
     }, toastError);
   };
   return (
-    <section className="panel" aria-label="Apply the rules">
+    <section className={shared.panel} aria-label="Apply the rules">
       <header>
         <h2>What the rules take now</h2>
         <AsOf known={known} />
@@ -111,14 +115,9 @@ function Effect(): ReactNode {
               </Taken>
             ))}
             <p>
-              <button
-                type="button"
-                className="btn danger"
-                disabled={going(found) === ""}
-                onClick={() => setAsking(true)}
-              >
+              <Button danger disabled={going(found) === ""} onClick={() => setAsking(true)}>
                 Prune now…
-              </button>
+              </Button>
             </p>
             {asking && (
               <Confirm
@@ -157,7 +156,7 @@ function Taken({
       </summary>
       <ul>
         {children.map((one) => (
-          <li key={one.id} className="cut">
+          <li key={one.id} className={shared.cut}>
             {one.title}
           </li>
         ))}

@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from "react";
+import shared from "../ui/shared.module.css";
 
 /** What was saved last, until something else is. */
 export function useSaved(): readonly [number, (saving: Promise<void>) => Promise<void>] {
@@ -14,7 +15,7 @@ export function useSaved(): readonly [number, (saving: Promise<void>) => Promise
 
 export function Saved({ at }: { readonly at: number }): ReactNode {
   return (
-    <span role="status" className="faint">
+    <span role="status" className={shared.faint}>
       {at > 0 && <span key={at}>Saved</span>}
     </span>
   );

@@ -10,15 +10,18 @@ import { useStore } from "../api/store";
 import { Banners } from "../chat/Banner";
 import { useStatus } from "../shell/queries";
 import { DrawerButton } from "../shell/TasksDrawer";
+import { Bar } from "../ui/Bar";
 import { Empty } from "../ui/Empty";
 import { useTitle } from "../ui/hooks";
+import shared from "../ui/shared.module.css";
 import { Appearance } from "./Appearance";
 import { Devices } from "./Devices";
 import { Health } from "./Health";
 import { Profiles } from "./Profiles";
 import { ResetRules } from "./ResetRules";
 import { Retention } from "./Retention";
-import styles from "./settings.module.css";
+import styles from "./SettingsPage.module.css";
+import settings from "./settings.module.css";
 
 const SECTIONS = [
   ["devices", "Devices"],
@@ -40,12 +43,12 @@ export default function Settings(): ReactNode {
     sections.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" }); // on a phone they are a row
   }, [section]);
   return (
-    <div className="page">
-      <div className="bar">
+    <div className={shared.page}>
+      <Bar>
         <h1>Settings</h1>
-        <span className="grow" />
+        <span className={shared.grow} />
         <DrawerButton />
-      </div>
+      </Bar>
       <Banners />
       <div className={styles.page}>
         <nav className={styles.sectionList} aria-label="Sections" ref={sections}>
@@ -76,27 +79,27 @@ export default function Settings(): ReactNode {
 function Notifications(): ReactNode {
   const [on, setOn] = useState(wantsNotifications);
   return (
-    <section className="panel" aria-label="Notifications">
+    <section className={shared.panel} aria-label="Notifications">
       <header>
         <h2>Notifications on this device</h2>
       </header>
       {canNotify() ? (
-        <label className={styles.entry}>
+        <label className={settings.entry}>
           <input
             type="checkbox"
             checked={on}
             onChange={(event) => void setNotifications(event.target.checked).then(setOn)}
           />
-          <span className="grow">
+          <span className={shared.grow}>
             Notify me when a task or a turn ends, a question waits, a card needs me or is done, a rule resets a session,
             or commands are stale
           </span>
         </label>
       ) : (
-        <p className="muted">This browser cannot show notifications here.</p>
+        <p className={shared.muted}>This browser cannot show notifications here.</p>
       )}
       {!isKept() && (
-        <p className="muted">
+        <p className={shared.muted}>
           This browser stores nothing: drafts, unsent messages and this choice are lost when the tab is closed.
         </p>
       )}
@@ -109,17 +112,17 @@ function About(): ReactNode {
   const known = useQuery({ queryKey: ["build"], queryFn: build, staleTime: 0 });
   const newer = useStore(newerBuild);
   return (
-    <section className="panel" aria-label="About">
+    <section className={shared.panel} aria-label="About">
       <header>
         <h2>Holdfast</h2>
       </header>
-      <dl className="pairs">
+      <dl className={shared.pairs}>
         <dt>Version</dt>
         <dd>{status?.version ?? "unknown"}</dd>
         <dt>Dashboard</dt>
-        <dd className="mono">
+        <dd className={shared.mono}>
           {known.data?.build || "unknown"}
-          {newer && <span className="muted"> · this page is {thisBuild}, of an older build</span>}
+          {newer && <span className={shared.muted}> · this page is {thisBuild}, of an older build</span>}
         </dd>
         <dt>Process</dt>
         <dd>{status?.pid ?? "unknown"}</dd>

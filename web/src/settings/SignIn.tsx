@@ -1,8 +1,10 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { login } from "../api/endpoints";
 import { Refused } from "../api/http";
+import { Button } from "../ui/Button";
 import { useTitle } from "../ui/hooks";
 import { Logo } from "../ui/Icon";
+import shared from "../ui/shared.module.css";
 import styles from "./SignIn.module.css";
 
 export function SignIn({ problem, onDone }: { readonly problem: string; readonly onDone: () => void }): ReactNode {
@@ -25,7 +27,7 @@ export function SignIn({ problem, onDone }: { readonly problem: string; readonly
   return (
     <main className={styles.page}>
       <form
-        className={`panel ${styles.form}`}
+        className={`${shared.panel} ${styles.form}`}
         onSubmit={(event) => {
           event.preventDefault();
           void send();
@@ -40,14 +42,14 @@ export function SignIn({ problem, onDone }: { readonly problem: string; readonly
             {said}
           </p>
         )}
-        <p className="muted">
+        <p className={shared.muted}>
           Run <code>holdfast open</code> on the machine where the gateway runs. It opens this page with a one-time code,
           or prints one for another device.
         </p>
         <label className={styles.field}>
           One-time code
           <input
-            className="input"
+            className={shared.input}
             value={code}
             onChange={(event) => setCode(event.target.value)}
             autoComplete="one-time-code"
@@ -55,9 +57,9 @@ export function SignIn({ problem, onDone }: { readonly problem: string; readonly
             ref={field}
           />
         </label>
-        <button type="submit" className="btn primary" disabled={busy || !code.trim()}>
+        <Button type="submit" primary disabled={busy || !code.trim()}>
           Sign in
-        </button>
+        </Button>
       </form>
     </main>
   );

@@ -1,7 +1,10 @@
 /** `?`: all keys. */
+
 import type { ReactNode } from "react";
 import { useStore } from "../api/store";
+import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
+import shared from "../ui/shared.module.css";
 import styles from "./KeyboardHelp.module.css";
 import { letters, setLetters } from "./keyboard";
 
@@ -62,13 +65,11 @@ export default function KeyboardHelp({ onClose }: { readonly onClose: () => void
       onClose={onClose}
       footer={
         <>
-          <label className="row grow">
+          <label className={`${shared.row} ${shared.grow}`}>
             <input type="checkbox" checked={single} onChange={(event) => setLetters(event.target.checked)} />
             Single letters work
           </label>
-          <button type="button" className="btn" onClick={onClose}>
-            Done
-          </button>
+          <Button onClick={onClose}>Done</Button>
         </>
       }
     >
@@ -78,7 +79,7 @@ export default function KeyboardHelp({ onClose }: { readonly onClose: () => void
           <dl className={styles.keys}>
             {keys.map(([key, what]) => [
               <dt key={key}>
-                <span className="kbd">{key}</span>
+                <span className={shared.kbd}>{key}</span>
               </dt>,
               <dd key={what}>{what}</dd>,
             ])}

@@ -1,8 +1,11 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { Banners } from "../chat/Banner";
+import { Bar } from "../ui/Bar";
+import { Button, buttonClass } from "../ui/Button";
 import { Empty } from "../ui/Empty";
 import { useTitle } from "../ui/hooks";
+import shared from "../ui/shared.module.css";
 import { overlay } from "./overlay";
 import { DrawerButton } from "./TasksDrawer";
 
@@ -10,21 +13,19 @@ import { DrawerButton } from "./TasksDrawer";
 export function NotFound(): ReactNode {
   useTitle("No such page");
   return (
-    <div className="page">
-      <div className="bar">
+    <div className={shared.page}>
+      <Bar>
         <h1>No such page</h1>
-        <span className="grow" />
+        <span className={shared.grow} />
         <DrawerButton />
-      </div>
+      </Bar>
       <Banners />
       <Empty
         title="There is no page at this address"
         action={
-          <span className="row">
-            <button type="button" className="btn" onClick={() => overlay.set("palette")}>
-              Find anything
-            </button>
-            <Link className="btn primary" href="/home">
+          <span className={shared.row}>
+            <Button onClick={() => overlay.set("palette")}>Find anything</Button>
+            <Link className={buttonClass({ primary: true })} href="/home">
               Go to Home
             </Link>
           </span>

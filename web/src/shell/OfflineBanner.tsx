@@ -1,12 +1,14 @@
 /** What it means that the gateway is not heard: said only as far as it is known. */
+
 import type { ReactNode } from "react";
 import { toGatewayTime } from "../api/clock";
 import { type OfflineCause, offlineCause, retryNow } from "../api/connection";
 import { outbox } from "../api/outbox";
 import { useStore } from "../api/store";
 import { clock, plural } from "../text";
+import { Banner } from "../ui/Banner";
+import { Button } from "../ui/Button";
 import { useNow } from "../ui/hooks";
-import { Icon } from "../ui/Icon";
 
 const MEANING: Readonly<Record<OfflineCause, (since: string) => readonly [string, ReactNode]>> = {
   device: (since) => [`This device is offline since ${since}. The work goes on.`, ""],
@@ -35,26 +37,23 @@ export function OfflineBanner({ since, next }: { readonly since: number; readonl
   const left = Math.ceil((toGatewayTime(next) - useNow()) / 1000);
   const [title, meaning] = MEANING[cause](clock(toGatewayTime(since)));
   return (
-    <div className="banner offline waiting warm" role="alert">
-      <Icon name="offline" />
-      <div className="grow">
-        <p>
-          <strong>{title}</strong>
-        </p>
-        <p className="digest">
-          {meaning}
-          {unsent > 0
-            ? `${plural(unsent, "message")} ${unsent === 1 ? "waits" : "wait"} here and`
-            : "Messages wait here and"}{" "}
-          {unsent === 1 ? "is" : "are"} sent once.{" "}
-          <span aria-hidden="true">{left > 0 ? `Next try in ${left} s.` : "Trying now."}</span>
-        </p>
-      </div>
-      <div className="row acts">
-        <button type="button" className="btn small" onClick={retryNow}>
+    <Banner
+      kind="offline"
+      look="waiting"
+      icon="offline"
+      title={title}
+      actions={
+        <Button small onClick={retryNow}>
           Try now
-        </button>
-      </div>
-    </div>
+        </Button>
+      }
+    >
+      {meaning}
+      {unsent > 0
+        ? `${plural(unsent, "message")} ${unsent === 1 ? "waits" : "wait"} here and`
+        : "Messages wait here and"}{" "}
+      {unsent === 1 ? "is" : "are"} sent once.{" "}
+      <span aria-hidden="true">{left > 0 ? `Next try in ${left} s.` : "Trying now."}</span>
+    </Banner>
   );
 }

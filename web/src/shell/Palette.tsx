@@ -1,4 +1,5 @@
 /** Ctrl K: find or do anything. */
+
 import { Autocomplete } from "@base-ui/react/autocomplete";
 import { Dialog } from "@base-ui/react/dialog";
 import { type ReactNode, useState } from "react";
@@ -11,6 +12,7 @@ import { useTasks } from "../tasks/queries";
 import { cardLabel, cardPath } from "../text";
 import { useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
+import shared from "../ui/shared.module.css";
 import { taskIcon } from "../ui/states";
 import { overlay } from "./overlay";
 import styles from "./Palette.module.css";
@@ -101,7 +103,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
             }}
             itemToStringValue={(offer: Offer) => offer.word}
           >
-            <div className="field">
+            <div className={shared.field}>
               <Icon name="search" />
               <Autocomplete.Input
                 aria-label="Find or do anything"

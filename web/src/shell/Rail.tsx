@@ -1,4 +1,5 @@
 /** The pages, what needs somebody on each, the theme, and the connection in words. */
+
 import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { connection } from "../api/connection";
@@ -8,6 +9,7 @@ import { useStore } from "../api/store";
 import { useUnread } from "../chat/queries";
 import { useMedia } from "../ui/hooks";
 import { Icon, Logo } from "../ui/Icon";
+import shared from "../ui/shared.module.css";
 import { useInbox } from "./queries";
 import styles from "./Rail.module.css";
 import { switchTheme } from "./theme";
@@ -58,7 +60,7 @@ export function Rail(): ReactNode {
         <Icon name="theme" />
         <span>Theme</span>
       </button>
-      <span className={`conn ${styles.connection}`} role="status">
+      <span className={styles.connection} data-connection role="status">
         <i className={`${styles.dot} ${state === "live" || state === "connecting" ? "" : styles[state]}`} />
         {WORDS[state]}
       </span>
@@ -87,9 +89,9 @@ function Entry({
       <span>{word}</span>
       {count > 0 && (
         <b className={styles.count}>
-          <span className="sr">, </span>
+          <span className={shared.srOnly}>, </span>
           {count > 99 ? "99+" : count}
-          <span className="sr"> {what}</span>
+          <span className={shared.srOnly}> {what}</span>
         </b>
       )}
     </Link>

@@ -1,4 +1,5 @@
 /** The background tasks drawer: on every page, its state kept. */
+
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { lookedAt, markLooked } from "../api/cursors";
@@ -9,10 +10,14 @@ import type { Inbox, TaskCount, TaskView } from "../api/types.gen";
 import { useEnded, useRunning, useTasks } from "../tasks/queries";
 import { stoppedBy } from "../tasks/taskWords";
 import { moment, plural, size } from "../text";
+import { Bar } from "../ui/Bar";
+import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { Empty } from "../ui/Empty";
 import { Icon } from "../ui/Icon";
 import { AsOf, Show } from "../ui/Known";
+import { Segmented } from "../ui/Segmented";
+import shared from "../ui/shared.module.css";
 import { entryState, STALE, taskIcon, taskState } from "../ui/states";
 import { Since } from "../ui/Time";
 import { toastError } from "../ui/toasts";
@@ -33,9 +38,8 @@ export function DrawerButton(): ReactNode {
   const open = useStore(drawer);
   const running = knownValue(useRunning())?.length;
   return (
-    <button
-      type="button"
-      className="btn quiet"
+    <Button
+      quiet
       data-drawer-button
       aria-expanded={open}
       aria-label={running === undefined ? "Background tasks" : `Background tasks, ${running} running`}
@@ -43,7 +47,7 @@ export function DrawerButton(): ReactNode {
     >
       <Icon name="tasks" />
       {running || ""}
-    </button>
+    </Button>
   );
 }
 
@@ -64,23 +68,18 @@ export function Drawer(): ReactNode {
   }, []);
   const fits = (task: TaskView): boolean => !kind || task.kind === kind;
   return (
-    <aside className={`drawer ${styles.drawer}`} aria-label="Background tasks">
-      <div className="bar">
+    <aside className={styles.drawer} data-drawer aria-label="Background tasks">
+      <Bar>
         <h2 className={styles.title} ref={title} tabIndex={-1}>
           Background tasks
         </h2>
-        <span className="grow" />
-        <button
-          type="button"
-          className="btn quiet icon"
-          aria-label="Close the panel"
-          onClick={() => toggleDrawer(false)}
-        >
+        <span className={shared.grow} />
+        <Button quiet icon aria-label="Close the panel" onClick={() => toggleDrawer(false)}>
           <Icon name="close" />
-        </button>
-      </div>
+        </Button>
+      </Bar>
       <div className={styles.kinds}>
-        <div className="seg small" role="group" aria-label="Kind">
+        <Segmented name="Kind" small>
           {[
             ["", "All"],
             ["process", "Processes"],
@@ -91,9 +90,9 @@ export function Drawer(): ReactNode {
               {word}
             </button>
           ))}
-        </div>
+        </Segmented>
       </div>
-      <div className="scroll">
+      <div className={shared.scroll}>
         <Show known={shown} rows={5}>
           {([[live, late], [rows, inbox]]) => (
             <Groups
@@ -106,7 +105,7 @@ export function Drawer(): ReactNode {
         </Show>
       </div>
       <footer className={styles.footer}>
-        <span className="grow cut">
+        <span className={`${shared.grow} ${shared.cut}`}>
           {overview.state === "known" ? archiveWords(overview.value.tasks) : ""} <AsOf known={overview} />
         </span>
         <Link href="/tasks">All tasks</Link>
@@ -153,7 +152,7 @@ function Groups({
               <Chip state={entryState(entry)} />
               <span className={styles.info}>
                 <Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} />
-                <span className="cut">
+                <span className={shared.cut}>
                   {entry.title || "New session"} · since {moment(entry.since)}
                 </span>
               </span>
@@ -167,7 +166,7 @@ function Groups({
         tasks={fresh}
         place={place}
         action={
-          <button type="button" className="text-link" onClick={() => void markLooked().catch(toastError)}>
+          <button type="button" className={shared.link} onClick={() => void markLooked().catch(toastError)}>
             Mark as seen
           </button>
         }
@@ -213,13 +212,13 @@ function Row({ task, current }: { readonly task: TaskView; readonly current: boo
       href={`/tasks/${task.id}`}
     >
       <span className={`${styles.name} ${task.kind === "process" ? "" : styles.said}`}>{task.title}</span>
-      <span className="row">
+      <span className={shared.row}>
         {task.stale && <Chip state={STALE} />}
         <Chip state={taskState(task)} />
       </span>
       <span className={styles.info}>
         <Icon name={taskIcon(task)} />
-        <span className="cut">
+        <span className={shared.cut}>
           {task.state === "running" ? (
             <>
               <Since at={task.started_at} />

@@ -68,7 +68,7 @@ function act(key: string, go: (to: string) => void): boolean {
       newSession(go);
       return true;
     case "m":
-      document.querySelector<HTMLElement>(".banner.online button")?.click();
+      document.querySelector<HTMLElement>('[data-banner="away"] button')?.click();
       return true;
     case "/":
       document.querySelector<HTMLElement>("[data-search]")?.focus();

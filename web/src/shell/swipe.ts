@@ -31,8 +31,8 @@ export function useSwipe(): void {
         began = null;
         return;
       }
-      const bar = at.closest(".bar") !== null;
-      const from = at.closest(".drawer")
+      const bar = at.closest("[data-bar]") !== null;
+      const from = at.closest("[data-drawer]")
         ? bar
           ? "drawer bar"
           : "drawer"

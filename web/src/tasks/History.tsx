@@ -1,9 +1,13 @@
 /** A task's history on the line, from its own events. */
+
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { call } from "../api/http";
 import type { LogRecord, TaskView } from "../api/types.gen";
 import { history } from "../log/history";
+import line from "../ui/line.module.css";
+import { lookClass } from "../ui/looks";
+import shared from "../ui/shared.module.css";
 import { taskState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
 import styles from "./History.module.css";
@@ -25,31 +29,31 @@ export function History({ task }: { readonly task: TaskView }): ReactNode {
   return (
     <section>
       <h2>History</h2>
-      {events.isError && <p className="muted">{events.error.message}</p>}
+      {events.isError && <p className={shared.muted}>{events.error.message}</p>}
       <ol className={styles.steps} aria-label="History">
         {steps.map((step, index) => {
           const last = !running && index === steps.length - 1;
           return (
-            <li key={step.version} className={`line ${index === 0 ? "first" : ""} ${last ? "last" : ""}`}>
+            <li key={step.version} className={`${line.line} ${index === 0 ? line.first : ""} ${last ? line.last : ""}`}>
               <span
-                className={`knot ${styles.knot} ${step.look === "end" ? `${styles.end} ${taskState(task).look}` : ""}`}
+                className={`${line.knot} ${styles.knot} ${step.look === "end" ? `${styles.end} ${lookClass(taskState(task).look)}` : ""}`}
               />
               {step.text}{" "}
-              <span className="faint">
+              <span className={shared.faint}>
                 <Time at={step.at} />
               </span>
               {step.more && (
                 <>
                   <br />
-                  <span className="muted">{step.more}</span>
+                  <span className={shared.muted}>{step.more}</span>
                 </>
               )}
             </li>
           );
         })}
         {running && (
-          <li className="line last live">
-            <span className={`knot ${styles.knot}`} />
+          <li className={`${line.line} ${line.last} ${line.live}`}>
+            <span className={`${line.knot} ${styles.knot}`} />
             Has run for <Since at={task.started_at} />
           </li>
         )}

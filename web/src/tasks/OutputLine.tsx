@@ -3,6 +3,7 @@ import { size } from "../text";
 import { AnsiText } from "../ui/AnsiText";
 import { hasOverwritten, plainText } from "../ui/ansi";
 import { Icon } from "../ui/Icon";
+import shared from "../ui/shared.module.css";
 import { Why } from "../ui/Why";
 import styles from "./OutputView.module.css";
 import type { GapRow, LineRow, OutputRow } from "./outputRows";
@@ -101,7 +102,7 @@ export function GapBand({ gap, task }: { readonly gap: GapRow; readonly task: st
           bytes {gap.offset.toLocaleString("en")}–{(gap.offset + gap.bytes - 1).toLocaleString("en")} dropped (
           {size(gap.bytes)})
         </b>{" "}
-        <span className="muted">The beginning and the end are kept, at their original offsets.</span>
+        <span className={shared.muted}>The beginning and the end are kept, at their original offsets.</span>
       </span>
       <Why of="task" id={task} />
     </div>

@@ -2,9 +2,12 @@ import { type KeyboardEvent, type ReactNode, useEffect, useEffectEvent, useMemo,
 import { load, save } from "../api/storage";
 import type { TaskView } from "../api/types.gen";
 import { size } from "../text";
+import { Button } from "../ui/Button";
 import { Empty, Loading } from "../ui/Empty";
 import { useMedia, useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
+import { Segmented } from "../ui/Segmented";
+import shared from "../ui/shared.module.css";
 import { useVirtualRows } from "../ui/virtualRows";
 import { GapBand, LineView } from "./OutputLine";
 import styles from "./OutputView.module.css";
@@ -141,12 +144,12 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
             step(1);
           }}
         >
-          <label className={`field ${styles.field}`}>
+          <label className={`${shared.field} ${styles.field}`}>
             <Icon name="search" />
             <input
               type="search"
               data-search
-              className="mono"
+              className={shared.mono}
               placeholder="Search the output"
               aria-label="Search the output"
               maxLength={200}
@@ -162,26 +165,21 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
               {text !== "" && countWords(search, current, text !== wanted)}
             </span>
           </label>
-          <button
-            type="button"
-            className="btn quiet icon"
+          <Button
+            quiet
+            icon
             aria-label="Previous match"
             disabled={search.matches.length === 0}
             onClick={() => step(-1)}
           >
             <Icon name="left" />
-          </button>
-          <button
-            type="submit"
-            className="btn quiet icon"
-            aria-label="Next match"
-            disabled={search.matches.length === 0}
-          >
+          </Button>
+          <Button type="submit" quiet icon aria-label="Next match" disabled={search.matches.length === 0}>
             <Icon name="right" />
-          </button>
+          </Button>
         </form>
         <span className={styles.size}>{sizeWords(task, output.size)}</span>
-        <div className="seg" role="group" aria-label="How lines are shown">
+        <Segmented name="How lines are shown">
           <button type="button" aria-pressed={wraps} onClick={toggleWrap}>
             Wrap
           </button>
@@ -193,8 +191,8 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
           >
             Lines
           </button>
-        </div>
-        <div className="seg" role="group" aria-label="Position">
+        </Segmented>
+        <Segmented name="Position">
           <button type="button" onClick={() => goTo("start")}>
             Start
           </button>
@@ -206,7 +204,7 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
           <button type="button" onClick={() => goTo("end")} aria-pressed={follow}>
             {output.running ? "Follow" : "End"}
           </button>
-        </div>
+        </Segmented>
       </div>
       {text !== "" && search.dropped && <DroppedNote gap={search.dropped} />}
       <div
@@ -255,10 +253,10 @@ export function OutputView({ task }: { readonly task: TaskView }): ReactNode {
         </div>
       </div>
       {!follow && output.running && (
-        <button type="button" className={`btn ${styles.newer}`} onClick={() => goTo("end")}>
+        <Button className={styles.newer} onClick={() => goTo("end")}>
           New output
           <Icon name="down" />
-        </button>
+        </Button>
       )}
     </section>
   );

@@ -5,6 +5,7 @@ import { queryClient } from "../api/queryClient";
 import type { PruneResult, PruneTasks } from "../api/types.gen";
 import { plural, size } from "../text";
 import { Confirm } from "../ui/Confirm";
+import shared from "../ui/shared.module.css";
 import { toast, toastError } from "../ui/toasts";
 import styles from "./Prune.module.css";
 
@@ -46,7 +47,7 @@ export function Prune({ onClose }: { readonly onClose: () => void }): ReactNode 
         <label>
           Older than, days
           <input
-            className="input"
+            className={shared.input}
             type="number"
             min={0}
             value={days}
@@ -55,7 +56,7 @@ export function Prune({ onClose }: { readonly onClose: () => void }): ReactNode 
         </label>
         <label>
           State
-          <select className="input" value={state} onChange={(event) => setState(event.target.value)}>
+          <select className={shared.input} value={state} onChange={(event) => setState(event.target.value)}>
             <option value="">any</option>
             <option>done</option>
             <option>failed</option>
@@ -68,7 +69,7 @@ export function Prune({ onClose }: { readonly onClose: () => void }): ReactNode 
       {found && found.count > 0 && (
         <ul className={styles.list} aria-label="What will be deleted">
           {found.tasks.slice(0, LISTED).map((task) => (
-            <li key={task.id} className="cut">
+            <li key={task.id} className={shared.cut}>
               {task.title}
             </li>
           ))}

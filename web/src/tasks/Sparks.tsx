@@ -1,7 +1,9 @@
 /** What a command took of the machine while somebody looked: each bar is one measurement of the gateway. */
+
 import { type ReactNode, useEffect, useState } from "react";
 import type { TaskView } from "../api/types.gen";
 import { size } from "../text";
+import shared from "../ui/shared.module.css";
 import styles from "./Sparks.module.css";
 
 const MOST = 36;
@@ -38,7 +40,7 @@ export function Sparks({ task, at }: { readonly task: TaskView; readonly at: num
         <Spark name="Memory" values={seen.map((one) => one.memory)} least={0} now={size(last.memory)} />
         <Spark name="Output" values={wrote} least={1024} now={size(last.output)} />
       </div>
-      <p className="faint">Measured every few seconds while this page is open.</p>
+      <p className={shared.faint}>Measured every few seconds while this page is open.</p>
     </section>
   );
 }

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { knownValue } from "../api/known";
 import { plural } from "../text";
+import { buttonClass } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { useStale } from "./queries";
 import styles from "./StaleNote.module.css";
@@ -17,7 +18,7 @@ export function StaleNote(): ReactNode {
         {plural(stale.length, "command")} {stale.length === 1 ? "runs" : "run"} on though nobody waits for{" "}
         {stale.length === 1 ? "it" : "them"}.
       </span>
-      <Link className="btn small" href="/home">
+      <Link className={buttonClass({ small: true })} href="/home">
         Look at {stale.length === 1 ? "it" : "them"}
       </Link>
     </div>

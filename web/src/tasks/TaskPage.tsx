@@ -7,12 +7,15 @@ import { Banners } from "../chat/Banner";
 import { Conversation } from "../chat/Conversation";
 import { DrawerButton } from "../shell/TasksDrawer";
 import { size } from "../text";
+import { Bar } from "../ui/Bar";
+import { Button, buttonClass } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { Empty } from "../ui/Empty";
 import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, Show } from "../ui/Known";
 import { Menu } from "../ui/Menu";
+import shared from "../ui/shared.module.css";
 import { STALE, taskState } from "../ui/states";
 import { Tabs } from "../ui/Tabs";
 import { Why } from "../ui/Why";
@@ -30,17 +33,17 @@ export default function TaskPage({ id }: { readonly id: string }): ReactNode {
   useTitle(known.state === "known" ? known.value.title : "Task");
   if (known.state === "known") return <Detail known={known} task={known.value} at={query.dataUpdatedAt} />;
   return (
-    <div className="page">
-      <div className="bar">
+    <div className={shared.page}>
+      <Bar>
         <Back />
         <h1>Task</h1>
-      </div>
+      </Bar>
       <Banners />
       {query.error instanceof Refused ? (
         <Empty
           title="There is no such task"
           action={
-            <Link className="btn" href="/tasks">
+            <Link className={buttonClass()} href="/tasks">
               All tasks
             </Link>
           }
@@ -55,7 +58,7 @@ export default function TaskPage({ id }: { readonly id: string }): ReactNode {
 }
 
 const Back = (): ReactNode => (
-  <Link className="btn quiet icon" href="/tasks" aria-label="Back to tasks">
+  <Link className={buttonClass({ quiet: true, icon: true })} href="/tasks" aria-label="Back to tasks">
     <Icon name="left" />
   </Link>
 );
@@ -71,8 +74,8 @@ function Detail({
 }): ReactNode {
   const [tab, setTab] = useState<"transcript" | "output">(task.worker ? "transcript" : "output");
   return (
-    <div className="page">
-      <Bar known={known} task={task} />
+    <div className={shared.page}>
+      <TaskBar known={known} task={task} />
       <Banners />
       <div className={styles.split}>
         {task.kind === "process" ? (
@@ -94,13 +97,16 @@ function Detail({
   );
 }
 
-function Bar({ known, task }: { readonly known: Known<TaskView>; readonly task: TaskView }): ReactNode {
+function TaskBar({ known, task }: { readonly known: Known<TaskView>; readonly task: TaskView }): ReactNode {
   const actions = useTaskActions(task);
   const words = task.state === "running" ? task.activity_detail : endWords(task);
   return (
-    <div className={`bar ${styles.bar}`}>
+    <Bar className={styles.bar}>
       <Back />
-      <h1 className={`cut ${styles.title} ${task.kind === "process" ? "mono" : ""}`} title={task.command}>
+      <h1
+        className={`${shared.cut} ${styles.title} ${task.kind === "process" ? styles.commandTitle : ""}`}
+        title={task.command}
+      >
         {task.title}
       </h1>
       <Chip state={taskState(task)} />
@@ -109,44 +115,44 @@ function Bar({ known, task }: { readonly known: Known<TaskView>; readonly task: 
       <span className={styles.words}>{words}</span>
       <span className={styles.room} />
       <span className={styles.roomy}>
-        <button type="button" className="btn quiet" aria-pressed={task.pinned} onClick={actions.pin}>
+        <Button quiet aria-pressed={task.pinned} onClick={actions.pin}>
           <Icon name="pin" />
           {task.pinned ? "Unpin" : "Pin"}
-        </button>
-        <button type="button" className="btn quiet" onClick={actions.copyLink}>
+        </Button>
+        <Button quiet onClick={actions.copyLink}>
           <Icon name="link" />
           Copy link
-        </button>
+        </Button>
         {hasOutput(task) && (
-          <button type="button" className="btn" onClick={actions.save}>
+          <Button onClick={actions.save}>
             <Icon name="download" />
             Download {size(task.output_bytes - task.dropped_bytes)}
-          </button>
+          </Button>
         )}
         {canKill(task) && (
-          <button type="button" className="btn danger" onClick={actions.askToKill}>
+          <Button danger onClick={actions.askToKill}>
             Kill
-          </button>
+          </Button>
         )}
       </span>
       {canStop(task) && (
-        <button type="button" className={`btn danger ${styles.stop}`} onClick={actions.stop}>
+        <Button danger className={styles.stop} onClick={actions.stop}>
           <Icon name="stop" />
           Stop
-        </button>
+        </Button>
       )}
       {canRerun(task) && (
-        <button type="button" className={`btn primary ${styles.rerun}`} onClick={actions.rerun}>
+        <Button primary className={styles.rerun} onClick={actions.rerun}>
           <Icon name="refresh" />
           Run again
-        </button>
+        </Button>
       )}
       <span className={styles.narrow}>
         <Menu name="Task menu" entries={actions.entries} />
       </span>
       <DrawerButton />
       {actions.question}
-    </div>
+    </Bar>
   );
 }
 
@@ -163,7 +169,7 @@ function About({ task, at }: { readonly task: TaskView; readonly at: number }): 
             <Chip state={STALE} /> {task.stale}. Nobody waits for it any more; it goes on until somebody stops it.
           </p>
         )}
-        {task.evidence && <p className="muted">{task.evidence}</p>}
+        {task.evidence && <p className={shared.muted}>{task.evidence}</p>}
         <p>
           <Why of="task" id={task.id} word={ended ? "Show the evidence" : "Why?"} />
         </p>
@@ -187,8 +193,8 @@ function Changes({ files, ended }: { readonly files: readonly string[] | null; r
   return (
     <section>
       <h2>Changed files {files?.length || ""}</h2>
-      {files === null && <p className="muted">Not known. It is known of what runs in a git repository.</p>}
-      {files?.length === 0 && <p className="muted">None.</p>}
+      {files === null && <p className={shared.muted}>Not known. It is known of what runs in a git repository.</p>}
+      {files?.length === 0 && <p className={shared.muted}>None.</p>}
       {shown.length > 0 && (
         <ul className={styles.files}>
           {shown.map((file) => (
@@ -197,7 +203,7 @@ function Changes({ files, ended }: { readonly files: readonly string[] | null; r
         </ul>
       )}
       {rest > 0 && (
-        <button type="button" className="text-link" onClick={() => setAll(true)}>
+        <button type="button" className={shared.link} onClick={() => setAll(true)}>
           {rest} more
         </button>
       )}
@@ -212,7 +218,7 @@ function Facts({ task }: { readonly task: TaskView }): ReactNode {
       <h2>Facts</h2>
       <dl className={styles.facts}>
         <Fact name="Task">
-          <span className="mono">{task.id}</span>
+          <span className={shared.mono}>{task.id}</span>
         </Fact>
         <Fact name="From">
           <StartedBy task={task} />
@@ -223,7 +229,7 @@ function Facts({ task }: { readonly task: TaskView }): ReactNode {
           </div>
         </Fact>
         <Fact name="Directory">
-          <span className="mono">{task.cwd}</span>
+          <span className={shared.mono}>{task.cwd}</span>
         </Fact>
         {!agent && <Fact name="Process">{task.pid ?? "unknown"}</Fact>}
         {task.ports.length > 0 && <Fact name="Ports">{task.ports.join(", ")}</Fact>}

@@ -7,10 +7,14 @@ import { Banners } from "../chat/Banner";
 import { useOverview } from "../shell/queries";
 import { archiveWords, DrawerButton } from "../shell/TasksDrawer";
 import { plural } from "../text";
+import { Bar } from "../ui/Bar";
+import { Button } from "../ui/Button";
 import { Empty, Loading } from "../ui/Empty";
 import { useSettled, useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, Unknown } from "../ui/Known";
+import { Segmented } from "../ui/Segmented";
+import shared from "../ui/shared.module.css";
 import { toast, toastError } from "../ui/toasts";
 import { Prune } from "./Prune";
 import { useTasks } from "./queries";
@@ -55,21 +59,19 @@ export default function TasksPage(): ReactNode {
     return () => document.removeEventListener("keydown", key, true);
   }, [chosenCount]);
   return (
-    <div className="page">
-      <div className="bar">
+    <div className={shared.page}>
+      <Bar>
         <h1>Tasks</h1>
-        <span className={`faint ${styles.totals}`}>
+        <span className={`${shared.faint} ${styles.totals}`}>
           <Totals known={overview} />
         </span>
-        <span className="grow" />
-        <button type="button" className="btn" onClick={() => setPruning(true)}>
-          Prune…
-        </button>
+        <span className={shared.grow} />
+        <Button onClick={() => setPruning(true)}>Prune…</Button>
         <DrawerButton />
-      </div>
+      </Bar>
       <Banners />
       <div className={styles.filters}>
-        <div className={`seg ${styles.states}`} role="group" aria-label="State">
+        <Segmented name="State" className={styles.states}>
           <button type="button" aria-pressed={!state} onClick={() => setState("")}>
             All
           </button>
@@ -79,15 +81,15 @@ export default function TasksPage(): ReactNode {
               {name.slice(1)} {countOf(overview, name)}
             </button>
           ))}
-        </div>
-        <div className="seg" role="group" aria-label="Kind">
+        </Segmented>
+        <Segmented name="Kind">
           {KINDS.map(([name, word]) => (
             <button key={word} type="button" aria-pressed={kind === name} onClick={() => setKind(name)}>
               {word}
             </button>
           ))}
-        </div>
-        <label className={`field ${styles.search}`}>
+        </Segmented>
+        <label className={`${shared.field} ${styles.search}`}>
           <Icon name="search" />
           <input
             type="search"
@@ -97,7 +99,7 @@ export default function TasksPage(): ReactNode {
             value={text}
             onChange={(event) => setText(event.target.value)}
           />
-          <span className="kbd wide">/</span>
+          <span className={`${shared.kbd} ${shared.notOnPhone}`}>/</span>
         </label>
       </div>
       {chosen.size > 0 && (
@@ -180,45 +182,33 @@ function Selection({ tasks, onDone }: { readonly tasks: readonly TaskView[]; rea
   };
   return (
     <div className={styles.selection} role="region" aria-label="Chosen tasks">
-      <span className="grow">{tasks.length} chosen</span>
+      <span className={shared.grow}>{tasks.length} chosen</span>
       {running.length > 0 && (
-        <button
-          type="button"
-          className="btn small danger"
-          onClick={() => act(running, "asked to stop", (task) => stopTask(task))}
-        >
+        <Button small danger onClick={() => act(running, "asked to stop", (task) => stopTask(task))}>
           <Icon name="stop" />
           Stop {running.length}
-        </button>
+        </Button>
       )}
       {ended.length > 0 && (
-        <button type="button" className="btn small" onClick={() => act(ended, "started again", rerunTask)}>
+        <Button small onClick={() => act(ended, "started again", rerunTask)}>
           <Icon name="refresh" />
           Run {ended.length} again
-        </button>
+        </Button>
       )}
       {unpinned.length > 0 && (
-        <button
-          type="button"
-          className="btn small"
-          onClick={() => act(unpinned, "pinned", (task) => pinTask(task, true))}
-        >
+        <Button small onClick={() => act(unpinned, "pinned", (task) => pinTask(task, true))}>
           <Icon name="pin" />
           Pin {unpinned.length}
-        </button>
+        </Button>
       )}
       {pinned.length > 0 && (
-        <button
-          type="button"
-          className="btn small"
-          onClick={() => act(pinned, "unpinned", (task) => pinTask(task, false))}
-        >
+        <Button small onClick={() => act(pinned, "unpinned", (task) => pinTask(task, false))}>
           Unpin {pinned.length}
-        </button>
+        </Button>
       )}
-      <button type="button" className="btn small quiet icon" aria-label="Choose none" onClick={onDone}>
+      <Button small quiet icon aria-label="Choose none" onClick={onDone}>
         <Icon name="close" />
-      </button>
+      </Button>
     </div>
   );
 }

@@ -1,4 +1,5 @@
 /** The table of tasks. Where there is no room, columns give way in order of importance; a phone has two lines a task. */
+
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo } from "react";
 import { Link, useLocation } from "wouter";
 import { knownValue } from "../api/known";
@@ -7,6 +8,7 @@ import type { OutputHit, TaskView } from "../api/types.gen";
 import { day, size } from "../text";
 import { Chip } from "../ui/Chip";
 import { Menu } from "../ui/Menu";
+import shared from "../ui/shared.module.css";
 import { STALE, taskState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
 import { useVirtualRows } from "../ui/virtualRows";
@@ -87,7 +89,7 @@ export function TasksTable({
             <th className={styles.exit}>Exit</th>
             <th className={styles.output}>Output</th>
             <th className={styles.menu}>
-              <span className="sr">Actions</span>
+              <span className={shared.srOnly}>Actions</span>
             </th>
           </tr>
         </thead>
@@ -210,7 +212,7 @@ function TaskRow({
       <td className={styles.name}>
         <Link
           data-row-link
-          className={`task ${styles.link} ${task.kind === "process" ? "mono" : ""}`}
+          className={`${styles.link} ${task.kind === "process" ? styles.command : ""}`}
           href={`/tasks/${task.id}`}
           title={task.stale ? `${task.command}\nStale: ${task.stale}` : task.command}
         >
@@ -237,7 +239,7 @@ function TaskRow({
       </td>
       <td className={styles.output}>{task.output_bytes > 0 ? size(task.output_bytes) : "–"}</td>
       <td className={styles.menu}>
-        <Menu name={`Actions for ${task.title}`} entries={actions.entries} className="btn quiet small icon" />
+        <Menu name={`Actions for ${task.title}`} entries={actions.entries} small />
         {actions.question}
       </td>
     </tr>
@@ -250,15 +252,15 @@ function HitRow({ hit, place }: { readonly hit: OutputHit; readonly place: Place
     <tr data-why={`task/${hit.task}`} {...place}>
       <td className={styles.check} />
       <td className={styles.state}>
-        <span className="muted">in the output</span>
+        <span className={shared.muted}>in the output</span>
       </td>
       <td className={styles.name}>
-        <Link data-row-link className={`task mono ${styles.link}`} href={`/tasks/${hit.task}`}>
+        <Link data-row-link className={`${styles.link} ${styles.command}`} href={`/tasks/${hit.task}`}>
           {hit.title}
         </Link>
-        <span className={`mono ${styles.facts}`}>{hit.snippet}</span>
+        <span className={`${shared.mono} ${styles.facts}`}>{hit.snippet}</span>
       </td>
-      <td className={`mono ${styles.snippet}`}>{hit.snippet}</td>
+      <td className={`${shared.mono} ${styles.snippet}`}>{hit.snippet}</td>
       <td className={styles.menu} />
     </tr>
   );

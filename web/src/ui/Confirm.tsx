@@ -1,4 +1,5 @@
 import { type ReactNode, useRef } from "react";
+import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 
 /** Only for what stops or deletes; the button repeats the verb. */
@@ -27,12 +28,12 @@ export function Confirm({
       {...(danger && { initialFocus: cancel })}
       footer={
         <>
-          <button type="button" className="btn" ref={cancel} onClick={onNo}>
+          <Button ref={cancel} onClick={onNo}>
             Cancel
-          </button>
-          <button type="button" className={`btn ${danger ? "danger" : "primary"}`} disabled={disabled} onClick={onYes}>
+          </Button>
+          <Button danger={danger} primary={!danger} disabled={disabled} onClick={onYes}>
             {verb}
-          </button>
+          </Button>
         </>
       }
     >

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useState } from "react";
+import { Button } from "./Button";
 import { Icon } from "./Icon";
 
 /** Copies a text, and says that it did. */
@@ -19,14 +20,8 @@ export function CopyButton({
   }, [copied]);
   const copy = (): void => void navigator.clipboard?.writeText(text).then(() => setCopied(true));
   return (
-    <button
-      type="button"
-      className="btn quiet small icon"
-      aria-label={copied ? "Copied" : name}
-      title={copied ? "Copied" : name}
-      onClick={copy}
-    >
+    <Button quiet small icon aria-label={copied ? "Copied" : name} title={copied ? "Copied" : name} onClick={copy}>
       <Icon name={copied ? "done" : icon} />
-    </button>
+    </Button>
   );
 }

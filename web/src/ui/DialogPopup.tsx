@@ -1,6 +1,8 @@
 /** What `Dialog` shows once it is loaded. */
+
 import { Dialog as Base } from "@base-ui/react/dialog";
 import type { ReactNode, RefObject } from "react";
+import { buttonClass } from "./Button";
 import styles from "./Dialog.module.css";
 import { Icon } from "./Icon";
 
@@ -27,7 +29,7 @@ export default function DialogPopup({
         <Base.Popup className={`${styles.popup} ${wide ? styles.wide : ""}`} {...(initialFocus && { initialFocus })}>
           <div className={styles.head}>
             <Base.Title className={styles.title}>{title}</Base.Title>
-            <Base.Close className="btn quiet small icon" aria-label="Close">
+            <Base.Close className={buttonClass({ quiet: true, small: true, icon: true })} aria-label="Close">
               <Icon name="close" />
             </Base.Close>
           </div>

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import styles from "./Empty.module.css";
 import { Logo } from "./Icon";
 
 export function Empty({
@@ -11,18 +12,18 @@ export function Empty({
   readonly action?: ReactNode;
 }): ReactNode {
   return (
-    <div className="empty">
+    <div className={styles.empty}>
       <Logo stone={false} />
       <strong>{title}</strong>
       <p>{children}</p>
-      {action}
+      {action && <div className={styles.action}>{action}</div>}
     </div>
   );
 }
 
 export function Loading({ rows = 5 }: { readonly rows?: number }): ReactNode {
   return (
-    <div className="loading" aria-hidden="true">
+    <div className={styles.loading} data-loading aria-hidden="true">
       {Array.from({ length: rows }, (_, row) => row).map((row) => (
         <i key={row} />
       ))}

@@ -1,4 +1,5 @@
 import { Component, type ReactNode } from "react";
+import { Button } from "./Button";
 import { Empty } from "./Empty";
 
 /** A part of the page could not be loaded or drawn: say so, and leave the rest standing. */
@@ -21,11 +22,7 @@ export class ErrorBoundary extends Component<
     return (
       <Empty
         title="This page cannot be shown right now"
-        action={
-          <button type="button" className="btn" onClick={() => window.location.reload()}>
-            Reload
-          </button>
-        }
+        action={<Button onClick={() => window.location.reload()}>Reload</Button>}
       >
         Agents and commands keep running. Nothing that was sent is lost.
       </Empty>

@@ -8,13 +8,13 @@ export function putIcons(): void {
   icons.setAttribute("width", "0");
   icons.setAttribute("height", "0");
   icons.setAttribute("aria-hidden", "true");
-  icons.setAttribute("class", "absolute");
+  icons.style.position = "absolute";
   document.body.prepend(icons);
 }
 
 export function Icon({ name }: { readonly name: string }): ReactNode {
   return (
-    <svg className="i" aria-hidden="true">
+    <svg className={styles.icon} aria-hidden="true">
       <use href={`#i-${name}`} />
     </svg>
   );

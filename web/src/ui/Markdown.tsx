@@ -1,4 +1,5 @@
 /** Markdown as text: no raw HTML, no remote images, links that open elsewhere and know nothing of this page. */
+
 import { isValidElement, memo, type ReactNode, useState } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
@@ -6,6 +7,7 @@ import { size } from "../text";
 import { blocks, isolated } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
 import styles from "./Markdown.module.css";
+import shared from "./shared.module.css";
 
 const plugins = [remarkGfm];
 const LONG = 100_000;
@@ -70,7 +72,7 @@ function Plain({ text }: { readonly text: string }): ReactNode {
         {whole ? text : text.slice(0, LONG)}
       </p>
       {!whole && (
-        <button type="button" className="why" onClick={() => setWhole(true)}>
+        <button type="button" className={shared.linkButton} onClick={() => setWhole(true)}>
           show the rest, {size(text.length)} in all
         </button>
       )}

@@ -8,6 +8,7 @@ import {
   useRef,
   useState,
 } from "react";
+import { Button } from "./Button";
 import { Icon } from "./Icon";
 import { lazyPart } from "./lazyPart";
 import type { FirstFocus, MenuEntry } from "./MenuPopup";
@@ -20,13 +21,13 @@ export function Menu({
   name,
   entries,
   icon = "more",
-  className = "btn quiet icon",
+  small = false,
   trigger,
 }: {
   readonly name: string;
   readonly entries: readonly MenuEntry[];
   readonly icon?: string;
-  readonly className?: string;
+  readonly small?: boolean;
   /** A button of one's own instead of the icon. */
   readonly trigger?: ReactElement<Record<string, unknown>>;
 }): ReactNode {
@@ -48,9 +49,9 @@ export function Menu({
       {trigger ? (
         cloneElement(trigger, props)
       ) : (
-        <button type="button" className={className} aria-label={name} {...props}>
+        <Button quiet small={small} icon aria-label={name} {...props}>
           <Icon name={icon} />
-        </button>
+        </Button>
       )}
       {open && <Popup name={name} entries={entries} button={button} focus={open} onClose={() => setOpen(null)} />}
     </>

@@ -1,5 +1,6 @@
 import { Popover } from "@base-ui/react/popover";
 import type { ReactNode, RefObject } from "react";
+import { buttonClass } from "./Button";
 import { Icon } from "./Icon";
 import styles from "./Popover.module.css";
 
@@ -32,7 +33,7 @@ export default function PopoverPopup({
           <Popover.Popup className={styles.popup} finalFocus={button}>
             <div className={styles.head}>
               <Popover.Title className={styles.title}>{title}</Popover.Title>
-              <Popover.Close className="btn quiet small icon" aria-label="Close">
+              <Popover.Close className={buttonClass({ quiet: true, small: true, icon: true })} aria-label="Close">
                 <Icon name="close" />
               </Popover.Close>
             </div>

@@ -2,8 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { call } from "../api/http";
 import type { Subject } from "../shell/overlay";
+import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 import { Popover } from "./Popover";
+import shared from "./shared.module.css";
 import { Time } from "./Time";
 import styles from "./Why.module.css";
 
@@ -22,7 +24,7 @@ function Answer({ of, id }: Subject): ReactNode {
     queryFn: () => call(ROUTES[of], { path: { id } }),
   });
   if (why.isError) return <p>This cannot be asked right now: {why.error.message}</p>;
-  if (!why.data) return <p className="muted">Asking the gateway…</p>;
+  if (!why.data) return <p className={shared.muted}>Asking the gateway…</p>;
   const { sentences } = why.data;
   const [first, ...rest] = sentences;
   if (!first) return <p>There is nothing to say about it.</p>;
@@ -42,16 +44,16 @@ function Answer({ of, id }: Subject): ReactNode {
         </dl>
       )}
       <footer className={styles.footer}>
-        <span className="faint grow">
+        <span className={`${shared.faint} ${shared.grow}`}>
           {first.stream.split("/")[0]} event {first.version}
         </span>
-        <button
-          type="button"
-          className="btn quiet small"
+        <Button
+          quiet
+          small
           onClick={() => void navigator.clipboard?.writeText(sentences.map((one) => one.text).join("\n"))}
         >
           Copy as text
-        </button>
+        </Button>
       </footer>
     </>
   );
@@ -62,7 +64,7 @@ export function Why({ of, id, word = "Why?" }: Subject & { readonly word?: strin
     <Popover
       title="Why"
       trigger={
-        <button type="button" className="why" data-why={`${of}/${id}`}>
+        <button type="button" className={shared.linkButton} data-why={`${of}/${id}`}>
           {word}
         </button>
       }

@@ -1,8 +1,11 @@
 /** Toasts: at most three, the newest lowest. Never the only place where something is said. */
+
 import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { Store, useStore } from "../api/store";
+import { Button, buttonClass } from "./Button";
 import { Icon } from "./Icon";
+import { lookClass } from "./looks";
 import styles from "./toasts.module.css";
 
 interface Toast {
@@ -119,7 +122,8 @@ export function Toasts(): ReactNode {
         // biome-ignore lint/a11y/noStaticElementInteractions: pointing at it only holds it, which the focus does too
         <div
           key={one.id}
-          className={`toast ${styles.toast} ${one.look}`}
+          data-toast
+          className={`${styles.toast} ${lookClass(one.look)}`}
           onPointerEnter={() => hold(one.id)}
           onPointerLeave={() => leave(one.id, one.stays)}
           onFocus={() => hold(one.id)}
@@ -131,13 +135,13 @@ export function Toasts(): ReactNode {
             {one.text && <p>{one.text}</p>}
           </div>
           {one.to && (
-            <Link className="btn small" href={one.to} onClick={() => close(one.id)}>
+            <Link className={buttonClass({ small: true })} href={one.to} onClick={() => close(one.id)}>
               Open
             </Link>
           )}
-          <button type="button" className="btn quiet small icon" aria-label="Close" onClick={() => close(one.id)}>
+          <Button quiet small icon aria-label="Close" onClick={() => close(one.id)}>
             <Icon name="close" />
-          </button>
+          </Button>
         </div>
       ))}
     </div>
