@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.checks import check_keyboard, check_layout, layout_faults
+from tests.web.board import new_board, new_card, status
+from tests.web.checks import check_axe, check_keyboard, check_layout, layout_faults, set_drawer
 from tests.web.seat import SECTIONS, Seat
 
 STATED = re.compile(r"\b0 running|Nothing is running|Nothing needs you|\b0 tasks|Nothing has ended")
@@ -195,3 +196,33 @@ def test_unknown_pages_and_the_palette(guest: Seat) -> None:
     assert len(names) == len(set(names))
     page.keyboard.press("Escape")
     expect(find).to_have_count(0)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_on_home_with_all_that_can_need_somebody(
+    browser: Browser, gateway: GatewayProcess, theme: str
+) -> None:
+    config = gateway.home / "config.toml"
+    before = config.read_text()
+    config.write_text(before + '[profiles.gone]\nmodel = "demo"\n')
+    board = new_board(gateway, "stuck", paused=True)
+    new_card(gateway, board, "nobody can start it", profile="gone")
+    config.write_text(before)
+    gateway.command("POST", f"/v1/boards/{board}/resume", {})
+    blocked = new_card(gateway, "default", "it asks", 'call block {"reason": "Which one?", "kind": "needs_input"}')
+    gateway.command("POST", "/v1/sessions", {"text": 'call question {"text": "Both?", "choices": ["yes", "no"]}'})
+    gateway.command("POST", "/v1/sessions", {"text": "sh echo waits", "profile": "careful"})
+    gateway.until_rest(gateway.create("fail"))
+    wanted = {"question", "approval", "failed_turn", "card_not_startable"}
+    with Seat(browser, gateway, color_scheme=theme) as seat:
+        seat.until(lambda: wanted <= {entry["kind"] for entry in gateway.get("/v1/inbox")["entries"]}, "all need you")
+        seat.until(lambda: status(gateway, blocked) != "ready", "it was started")
+        seat.open("/home")
+        needs = seat.page.get_by_role("region", name="Needs you")
+        expect(needs).to_contain_text("nobody can start it")
+        expect(needs.get_by_role("button", name="Allow once")).to_be_visible()
+        expect(seat.page.get_by_role("region", name="Health")).to_contain_text(re.compile(r"\w"))
+        set_drawer(seat.page, is_open=True)
+        faults = check_axe(seat.page)
+        set_drawer(seat.page, is_open=False)
+        assert faults + check_axe(seat.page) == []
