@@ -217,13 +217,41 @@ def test_a_new_session_is_asked_for_profile_model_and_directory(guest: Seat) -> 
     session = guest.gateway.session(guest.page.url.rsplit("/", 1)[1].partition("#")[0])
     assert (session["profile"], session["cwd"]) == ("careful", str(work))
     about = guest.page.get_by_role("region", name="Conversation")
-    for fact in ("careful", "demo", work.name):
+    for fact in ("careful", "demo", "asks first", work.name):
         expect(about).to_contain_text(fact)
     guest.open("/new")
     guest.page.get_by_label("Directory").fill("/nowhere/at/all")
     guest.send("say hello")
     expect(guest.page.get_by_role("alert")).to_contain_text("/nowhere/at/all")
     expect(guest.page.get_by_label("Message", exact=True)).to_have_value("say hello")  # nothing is lost
+
+
+def test_the_agent_of_a_session_is_shown_and_changed(guest: Seat) -> None:
+    guest.begin("careful")
+    page = guest.page
+    page.get_by_role("button", name=re.compile("careful.*asks first")).click()
+    dialog = page.get_by_role("dialog", name="Agent of this session")
+    expect(dialog).to_contain_text("asks before: terminal")
+    expect(dialog).to_contain_text(str(guest.gateway.session(guest.session)["cwd"]))
+    change = dialog.get_by_role("button", name="Change the agent")
+    expect(change).to_be_disabled()
+    dialog.get_by_label("Model").fill("nobody:knows-it")
+    change.click()
+    expect(dialog.get_by_role("alert")).to_contain_text("nobody")  # and nothing was changed
+    assert guest.events("AgentChosen") == []
+    dialog.get_by_label("Profile").select_option("demo")
+    expect(dialog).to_contain_text("Allowed without asking: terminal")
+    assert check_axe(page) == []
+    change.click()
+    expect(dialog).to_have_count(0)
+    (chosen,) = guest.events("AgentChosen")
+    assert (chosen["profile"], chosen["model"]) == ("demo", "")
+    guest.send("sh echo without a question")
+    guest.finished(1)
+    page.set_viewport_size({"width": 390, "height": 844})  # here the bar has no room for it
+    page.get_by_role("button", name=re.compile("^Session menu")).last.click()
+    page.get_by_role("menuitem", name="Agent…").click()
+    expect(dialog.get_by_label("Profile")).to_have_value("demo")
 
 
 def test_what_happened_while_away_stands_below_the_splice(browser: Browser, shared: GatewayProcess) -> None:

@@ -17,8 +17,18 @@ export const shortPath = (path: string): string => {
   return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
 };
 
-export function AgentFacts({ agent, short = false }: { readonly agent: Agent; readonly short?: boolean }): ReactNode {
-  const who = [agent.profile, agent.model].filter((word, at, all) => word && all.indexOf(word) === at).join(" · ");
+export function AgentFacts({
+  agent,
+  short = false,
+  permission = "",
+}: {
+  readonly agent: Agent;
+  readonly short?: boolean;
+  /** Whether it asks before it acts. */
+  readonly permission?: string;
+}): ReactNode {
+  const words = [agent.profile, agent.model, permission];
+  const who = words.filter((word, at, all) => word && all.indexOf(word) === at).join(" · ");
   return (
     <span className={`${styles.facts} ${short ? styles.short : ""}`}>
       <span className={styles.fact} title={`Profile ${agent.profile}, model ${agent.model || "of the profile"}`}>

@@ -21,6 +21,7 @@ import line from "../ui/line.module.css";
 import shared from "../ui/shared.module.css";
 import { sessionState } from "../ui/states";
 import { toastError } from "../ui/toasts";
+import { AgentButton } from "./AgentButton";
 import { AgentFacts } from "./AgentFacts";
 import { type Missed, spliceIndex, useAway } from "./away";
 import { Banners } from "./Banner";
@@ -285,7 +286,7 @@ function ConversationBar({ view, title }: { readonly view: SessionView; readonly
         <InContext view={view} />
       </span>
       <span className={styles.facts}>
-        <AgentFacts agent={view} short />
+        <AgentButton view={view} />
       </span>
       <DrawerButton />
       <SessionMenu view={view} />

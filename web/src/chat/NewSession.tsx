@@ -3,9 +3,8 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call, newId, Refused } from "../api/http";
-import { knownValue } from "../api/known";
 import { drop, load, save } from "../api/storage";
-import type { DetectedModel, ProfileView } from "../api/types.gen";
+import type { ProfileView } from "../api/types.gen";
 import { useProfiles } from "../settings/queries";
 import { DrawerButton } from "../shell/TasksDrawer";
 import { Bar } from "../ui/Bar";
@@ -15,11 +14,13 @@ import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { Show } from "../ui/Known";
 import shared from "../ui/shared.module.css";
+import { ModelField } from "./agentFields";
 import { Banners } from "./Banner";
 import composer from "./Composer.module.css";
 import styles from "./NewSession.module.css";
 import pane from "./pane.module.css";
-import { useModels, useSessions } from "./queries";
+import { permissionWords } from "./permissions";
+import { useSessions } from "./queries";
 
 const DEMO = "demo";
 
@@ -130,10 +131,10 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
               ))}
             </select>
           </label>
-          <Model profile={profile} value={choice.model} onChange={(model) => change({ model })} />
+          <ModelField profile={profile} value={choice.model} onChange={(model) => change({ model })} />
           <Directory profile={profile} home={home} value={choice.cwd} onChange={(cwd) => change({ cwd })} />
         </div>
-        <p className={shared.faint}>{rights(profile)}</p>
+        <p className={shared.faint}>{permissionWords(profile)}</p>
         {problem && (
           <p role="alert" className={styles.problem}>
             {problem}
@@ -191,42 +192,6 @@ function Who({ profile }: { readonly profile: ProfileView }): ReactNode {
   );
 }
 
-const nameOf = (found: DetectedModel, model: string): string => `${found.provider}:${model}`;
-
-function Model({
-  profile,
-  value,
-  onChange,
-}: {
-  readonly profile: ProfileView;
-  readonly value: string;
-  readonly onChange: (model: string) => void;
-}): ReactNode {
-  const models = useModels();
-  const found = knownValue(models)?.detected ?? []; // suggestions; every other name can be typed too
-  const names = found.flatMap((one) => one.models.map((model) => nameOf(one, model)));
-  return (
-    <label>
-      Model
-      <input
-        className={shared.input}
-        list="models-found"
-        value={value}
-        placeholder={`${profile.model}, as in the profile`}
-        onChange={(event) => onChange(event.target.value)}
-      />
-      <datalist id="models-found">
-        {names.map((name) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
-      {models.state === "unknown" && (
-        <span className={shared.faint}>which there are is not known: {models.reason}</span>
-      )}
-    </label>
-  );
-}
-
 function Directory({
   profile,
   home,
@@ -260,19 +225,4 @@ function Directory({
       {profile.cwd !== "" && <span className={shared.faint}>the profile chooses it</span>}
     </label>
   );
-}
-
-/** What it may do without asking, as far as the profile says. */
-function rights(profile: ProfileView): string {
-  const of = (policy: string): string =>
-    Object.entries(profile.tools)
-      .filter(([, value]) => value === policy)
-      .map(([name]) => name)
-      .join(", ");
-  const parts = [
-    of("ask") && `asks before: ${of("ask")}`,
-    of("allow") && `allowed: ${of("allow").replace(/^\*$/, "everything")}`,
-    of("deny") && `refused: ${of("deny")}`,
-  ].filter(Boolean);
-  return parts.length === 0 ? "It asks before commands and changes." : `Tools ${parts.join("; ")}.`;
 }

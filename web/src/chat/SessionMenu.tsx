@@ -7,6 +7,7 @@ import { Confirm } from "../ui/Confirm";
 import { Menu, type MenuEntry } from "../ui/Menu";
 import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
+import { AgentDialog } from "./AgentButton";
 import type { Asked } from "./SessionDialogs";
 
 const SessionDialog = lazy(() => import("./SessionDialogs"));
@@ -106,23 +107,28 @@ export function SessionActions({
 
 export function SessionMenu({ view }: { readonly view: SessionView }): ReactNode {
   const [, go] = useLocation();
+  const [choosing, setChoosing] = useState(false);
   const path = { id: view.session };
   return (
-    <SessionActions
-      session={{ id: view.session, title: view.title, archived: view.archived, pinned: view.pinned }}
-      extra={[
-        {
-          word: "Fork",
-          icon: "fork",
-          act: () =>
-            void call("POST /v1/sessions/{id}/fork", { path }).then(({ session }) => go(`/s/${session}`), toastError),
-        },
-        {
-          word: "Undo the last turn",
-          icon: "undo",
-          act: () => void call("POST /v1/sessions/{id}/undo", { path }).catch(toastError),
-        },
-      ]}
-    />
+    <>
+      <SessionActions
+        session={{ id: view.session, title: view.title, archived: view.archived, pinned: view.pinned }}
+        extra={[
+          { word: "Agent…", icon: "agent", act: () => setChoosing(true) },
+          {
+            word: "Fork",
+            icon: "fork",
+            act: () =>
+              void call("POST /v1/sessions/{id}/fork", { path }).then(({ session }) => go(`/s/${session}`), toastError),
+          },
+          {
+            word: "Undo the last turn",
+            icon: "undo",
+            act: () => void call("POST /v1/sessions/{id}/undo", { path }).catch(toastError),
+          },
+        ]}
+      />
+      {choosing && <AgentDialog session={view.session} agent={view} onClose={() => setChoosing(false)} />}
+    </>
   );
 }

@@ -1,0 +1,123 @@
+/** Who answers in a session from now on: its profile, and with it what is asked for, and its model. */
+import { type ReactNode, useState } from "react";
+import { Link } from "wouter";
+import { call, newId } from "../api/http";
+import { knownValue } from "../api/known";
+import type { ProfileView } from "../api/types.gen";
+import { useProfiles } from "../settings/queries";
+import { Confirm } from "../ui/Confirm";
+import { AsOf, Show } from "../ui/Known";
+import shared from "../ui/shared.module.css";
+import styles from "./AgentDialog.module.css";
+import type { Agent } from "./AgentFacts";
+import { ModelField } from "./agentFields";
+import { permissionWords } from "./permissions";
+
+export default function AgentDialog({
+  session,
+  agent,
+  onClose,
+}: {
+  readonly session: string;
+  readonly agent: Agent;
+  readonly onClose: () => void;
+}): ReactNode {
+  const profiles = useProfiles();
+  const [name, setName] = useState(agent.profile);
+  const [typed, setTyped] = useState<string | null>(null);
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const usual = knownValue(profiles)?.profiles.find((one) => one.name === name);
+  const own = name === agent.profile && usual?.model !== agent.model ? agent.model : "";
+  const model = (typed ?? own).trim();
+  const changed = name !== agent.profile || model !== own;
+  const change = async (): Promise<void> => {
+    setBusy(true);
+    const body = { model, ...(name === agent.profile ? {} : { profile: name }) };
+    try {
+      await call("POST /v1/sessions/{id}/agent", { path: { id: session }, body, key: newId() });
+      onClose();
+    } catch (error) {
+      setBusy(false);
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  };
+  return (
+    <Confirm
+      title="Agent of this session"
+      verb="Change the agent"
+      danger={false}
+      disabled={!changed || busy}
+      onNo={onClose}
+      onYes={() => void change()}
+    >
+      <AsOf known={profiles} />
+      <Show known={profiles} rows={3}>
+        {({ profiles: all }) => (
+          <div className={styles.fields}>
+            <label>
+              Profile
+              <select
+                className={shared.input}
+                value={name}
+                onChange={(event) => {
+                  setName(event.target.value);
+                  setTyped(null);
+                  setProblem("");
+                }}
+              >
+                {!all.some((one) => one.name === agent.profile) && (
+                  <option value={agent.profile}>{agent.profile}, which no longer exists</option>
+                )}
+                {all.map((one) => (
+                  <option key={one.name} value={one.name}>
+                    {one.name} ({one.model})
+                  </option>
+                ))}
+              </select>
+            </label>
+            {usual && (
+              <ModelField
+                profile={usual}
+                value={typed ?? own}
+                onChange={(next) => {
+                  setTyped(next);
+                  setProblem("");
+                }}
+              />
+            )}
+            {problem && (
+              <p role="alert" className={styles.problem}>
+                {problem}
+              </p>
+            )}
+            {usual && <Permissions profile={usual} />}
+            <div>
+              <h3>Directory</h3>
+              <p className={styles.path} dir="ltr">
+                {agent.cwd}
+              </p>
+              <p className={shared.faint}>A session keeps its directory.</p>
+            </div>
+          </div>
+        )}
+      </Show>
+    </Confirm>
+  );
+}
+
+function Permissions({ profile }: { readonly profile: ProfileView }): ReactNode {
+  return (
+    <div>
+      <h3>Permissions</h3>
+      <p>{permissionWords(profile)}</p>
+      <p className={shared.faint}>
+        Sandbox for its commands: {profile.sandbox}. The rules belong to the profile:{" "}
+        <Link className={styles.link} href="/settings/profiles">
+          Settings, Profiles
+        </Link>
+        .
+      </p>
+    </div>
+  );
+}
