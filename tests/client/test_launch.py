@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import threading
 from pathlib import Path
 
 import pytest
@@ -38,19 +37,17 @@ def test_a_gateway_that_is_still_starting_is_left_to_it(alone: CommandLine) -> N
     """The first start of a new version may migrate the home for minutes."""
     frozen: list[int] = []
 
-    def freeze() -> None:
-        while not frozen:
-            with contextlib.suppress(OSError, ValueError):
-                pid = int((alone.home / "run" / "lock").read_text())
-                os.kill(pid, signal.SIGSTOP)
-                frozen.append(pid)
+    class Freezing(Client):
+        def healthy(self) -> None:
+            while not frozen:
+                with contextlib.suppress(OSError, ValueError):
+                    pid = int((alone.home / "run" / "lock").read_text())
+                    os.kill(pid, signal.SIGSTOP)
+                    frozen.append(pid)
 
-    freezing = threading.Thread(target=freeze)
-    freezing.start()
+    with pytest.raises(StartFailed, match=r"is still starting after 1 s"):
+        start(Freezing(alone.home), seconds=1.0)
     client = Client(alone.home)
-    with pytest.raises(StartFailed, match=r"is still starting after 5 s"):
-        start(client, seconds=5.0)
-    freezing.join()
     assert gateways_of(alone.home) == frozen
     os.kill(frozen[0], signal.SIGCONT)
     assert client.start_gateway().pid == frozen[0]

@@ -92,7 +92,7 @@ def test_many_friends_may_come_at_once(gateway: GatewayProcess) -> None:
 
 
 def test_a_silent_connection_is_cut_and_one_that_showed_its_credential_is_not(tmp_path: Path) -> None:
-    with a_gateway(tmp_path / "home", seconds=0.5) as gateway, ExitStack() as stack:
+    with a_gateway(tmp_path / "home", seconds=5.0) as gateway, ExitStack() as stack:
         gateway.start()
         friend, silent, slow, public = strangers(gateway, stack, 4)
         friend.sendall(status(gateway))

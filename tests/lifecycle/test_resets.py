@@ -21,6 +21,7 @@ from holdfast.store.contract import Append, Appended, CommandKey, Write
 from tests.actors import person
 from tests.domain.chapters import check_context
 from tests.domain.history import check_ended
+from tests.eventually import PATIENCE
 from tests.lifecycle.house import House
 from tests.runtime.rig import ID, kinds, only
 from tests.store.rebuilt import check_projections
@@ -33,7 +34,7 @@ ROUNDS = 12
 async def house(tmp_path: Path) -> AsyncIterator[House]:
     house = await House(tmp_path).start()
     try:
-        async with asyncio.timeout(100):
+        async with asyncio.timeout(PATIENCE):
             await house.create("say hello")
             await house.rest()
             yield house

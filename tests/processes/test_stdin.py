@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from holdfast.domain.errors import Conflict, NotFound, Rejected
-from tests.eventually import eventually
+from tests.eventually import PATIENCE, eventually
 from tests.processes.house import House, code, fresh
 from tests.zygote import Zygote
 
@@ -56,7 +56,7 @@ async def test_a_reader_that_does_not_read(house: House) -> None:
 
 async def test_a_long_message_goes_through_while_it_is_read(house: House) -> None:
     running = await house.start("wc -c", stdin="pipe")
-    assert await house.supervisor.write(running.id, b"x" * 5_000_000, within=30) == 5_000_000
+    assert await house.supervisor.write(running.id, b"x" * 5_000_000, within=PATIENCE) == 5_000_000
     house.supervisor.close_stdin(running.id)
     await house.supervisor.wait(running.id)
     assert house.everything(running.id) == b"5000000\n"
