@@ -21,6 +21,7 @@ from holdfast.domain.text import shorten, without_markdown
         ("| version | p95 |\n| --- | ---: |\n| 4.11 | 236 ms |", "version p95 4.11 236 ms"),
         ("~~old~~ new", "old new"),
         ("***both***", "both"),
+        ("It is **fixed**. Use *this*.", "It is fixed. Use this."),
     ],
 )
 def test_the_signs_of_markdown_go(written: str, read: str) -> None:

@@ -10,7 +10,7 @@ RULE = re.compile(r"^ *(?:\|? *:?-{3,}:? *(?:\|[ :|-]*)?|[*_=]{3,})$", re.MULTIL
 LINE_MARK = re.compile(r"^ *(?:#{1,6} +|> ?|[-*+] +(?:\[[ xX]\] +)?)", re.MULTILINE)
 LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*(?: \"[^\"\n]*\")?\)")
 CODE = re.compile(r"(`{1,3})(?! )([^`\n]+)(?<! )\1")
-EMPHASIS = re.compile(r"(?<![\w/*\\])(\*{1,3}|~~)(?=[^\s*])([^*~\n]+?)(?<=\S)\1(?![\w.*])")
+EMPHASIS = re.compile(r"(?<![\w/*\\])(\*{1,3}|~~)(?=[^\s*])([^*~\n]+?)(?<=\S)\1(?![\w*]|\.\w)")
 CELLS = re.compile(r"^ *\|(.*)\| *$", re.MULTILINE)
 
 
