@@ -15,6 +15,7 @@ from holdfast.timings import USUAL, StoreTimings
 from tests.memory import MEMORY
 from tests.store.conformance import StoreContract
 from tests.store.conformance_board import BoardContract
+from tests.store.conformance_outbox import OutboxContract
 from tests.store.conformance_rows import RowsContract
 from tests.store.conformance_work import WorkContract
 
@@ -62,3 +63,6 @@ class TestSqliteWork(WorkContract): ...
 
 
 class TestSqliteRows(RowsContract): ...
+
+
+class TestSqliteOutbox(OutboxContract): ...

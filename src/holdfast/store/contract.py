@@ -17,6 +17,7 @@ from holdfast.domain.errors import Conflict, Rejected, VersionConflict
 from holdfast.domain.events import AnyEvent, Record
 from holdfast.periodic import FollowerState
 from holdfast.store.device_store import DeviceStore
+from holdfast.store.outbox_store import OutboxStore
 from holdfast.store.reads import CardReads, Fetch, ProjectionReads
 from holdfast.store.rows import PartialText
 
@@ -161,6 +162,7 @@ class Store(ProjectionReads, ABC):
     """Append, read, follow, claim. What is read of the projections is the same for every engine (`reads.py`)."""
 
     devices: DeviceStore
+    outbox: OutboxStore
     cards: CardReads
 
     def __init__(self, fetch: Fetch) -> None:
@@ -210,6 +212,13 @@ class Store(ProjectionReads, ABC):
     @abstractmethod
     async def read_all(self, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
         """Stored bytes of the whole log, by seq, up to about `size` of them."""
+
+    @abstractmethod
+    async def load_kinds(self, kinds: frozenset[str], *, after: int, limit: int) -> tuple[list[Record], int]:
+        """Decoded records of the whole log with these kinds of events, by seq, and up to which seq these are all.
+
+        A damaged one is left out.
+        """
 
     @abstractmethod
     async def load(self, stream: str, *, after: int) -> list[Record]:

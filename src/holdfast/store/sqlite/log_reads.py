@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 
@@ -49,6 +50,15 @@ def read_log(
     if not page.lines and not skipped:
         _check_cursor("the log", after, db.execute(queries()["last_seq"]).fetchone()[0])
     return page
+
+
+def load_kinds(db: sqlite3.Connection, kinds: frozenset[str], *, after: int, limit: int) -> tuple[list[Record], int]:
+    """Decoded records of the whole log with these kinds of events, and up to which seq these are all."""
+    end = int(db.execute(queries()["last_seq"]).fetchone()[0])
+    parameters = {"kinds": json.dumps(sorted(kinds)), "after": after, "upto": end, "limit": limit}
+    page = checked(db, "read_kinds", parameters, skipped=[])
+    records = decode_many(page.lines)
+    return records, records[-1].seq if page.more and records else end
 
 
 def _check_cursor(what: str, after: int, end: int) -> None:

@@ -33,7 +33,7 @@ from holdfast.store.rows import PartialText
 from holdfast.store.sqlite.connections import connect_impatient_writer, connect_reader, explained
 from holdfast.store.sqlite.devices import SqliteDevices
 from holdfast.store.sqlite.fetch import SqliteFetch
-from holdfast.store.sqlite.log_reads import load_stream, read_log, read_stream
+from holdfast.store.sqlite.log_reads import load_kinds, load_stream, read_log, read_stream
 from holdfast.store.sqlite.migrate import prepare
 from holdfast.store.sqlite.operations import (
     do_append,
@@ -43,6 +43,7 @@ from holdfast.store.sqlite.operations import (
     stored_command,
     weight,
 )
+from holdfast.store.sqlite.outbox import SqliteOutbox
 from holdfast.store.sqlite.readers import Readers
 from holdfast.store.sqlite.search import SearchIndex
 from holdfast.store.sqlite.writer import Writer
@@ -72,6 +73,7 @@ class SqliteStore(Store):
                 lambda: connect_impatient_writer(path), self._subscriptions, asyncio.get_running_loop(), timings
             )
             self.devices = SqliteDevices(self.writer, fetch)
+            self.outbox = SqliteOutbox(self.writer, fetch)
             self._followed = connect_reader(path)
             self._index = SearchIndex(path.with_name("search.db"), self._read_log, self._subscriptions, timings)
 
@@ -101,6 +103,9 @@ class SqliteStore(Store):
 
     async def read_all(self, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
         return await self._readers.read(lambda db: read_log(db, after=after, limit=limit, size=size))
+
+    async def load_kinds(self, kinds: frozenset[str], *, after: int, limit: int) -> tuple[list[Record], int]:
+        return await self._readers.read(lambda db: load_kinds(db, kinds, after=after, limit=limit))
 
     async def load(self, stream: str, *, after: int) -> list[Record]:
         if self.writer.is_head(stream, after):

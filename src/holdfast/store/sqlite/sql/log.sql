@@ -28,6 +28,10 @@ WHERE s.stream = :stream AND s.number >= :after / 16 AND e.version > :after ORDE
 -- Stored bytes of the whole log after a seq.
 SELECT data, crc FROM events WHERE seq > :after ORDER BY seq LIMIT :limit;
 
+-- name: read_kinds
+-- Stored bytes of some kinds of events in the whole log after a seq.
+SELECT data, crc FROM events WHERE seq > :after AND seq <= :upto AND kind IN :kinds ORDER BY seq LIMIT :limit;
+
 -- name: deleted_at
 -- When a stream was deleted, if it was.
 SELECT at FROM deleted WHERE stream = :stream;

@@ -1,0 +1,150 @@
+"""The outbox: what is to be told to whom, and what became of it. An engine adds the writes.
+
+Beside the log and not in it: what happened is in the log, and a delivery only says that somebody was told. `position`
+is how far the log was looked through; it moves in the transaction that adds the deliveries, so nothing is forgotten
+and nothing is added twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from holdfast.store.reads import Fetch
+
+DeliveryState = Literal["pending", "sending", "sent", "unsure", "failed", "dropped"]
+"""`unsure`: a crash came between the sending and its record, where sending again could tell it twice."""
+
+
+class DeliveryRow(msgspec.Struct, frozen=True, gc=False):
+    """A notice for one destination."""
+
+    id: str
+    destination: str
+    matter: str
+    """What it is about: a newer notice about the same matter replaces an older one that was not sent."""
+    kind: str
+    seq: int
+    """The event in the log that it tells of."""
+    at: int
+    stream: str
+    title: str
+    summary: str
+    detail: str
+    link: str
+    when_absent: bool
+    """Only if nobody looks at it."""
+    due_at: int
+    state: DeliveryState = "pending"
+    attempts: int = 0
+    changed_at: int = 0
+    error: str = ""
+    """Why it failed, was dropped or is tried again."""
+    settled: str = ""
+    """How its matter was settled meanwhile."""
+    receipt: str = ""
+    """What the destination calls it, where it can be changed later."""
+
+
+class SettledMatter(msgspec.Struct, frozen=True, gc=False):
+    """A matter that needs nobody any longer."""
+
+    matter: str
+    seq: int
+    at: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxPlan:
+    """What one look at the log comes to, in the order of the log."""
+
+    position: int
+    steps: tuple[DeliveryRow | SettledMatter, ...] = ()
+
+
+ASKING = frozenset({"question", "approval", "blocked"})
+"""Kinds of notices that ask for something: whoever was told is also told that it is settled."""
+
+
+def delivery_id(destination: str, matter: str, seq: int, kind: str) -> str:
+    """Return the id of a delivery: the same however often it is planned, and no use to anybody who reads it."""
+    return hashlib.sha256("\0".join((destination, matter, str(seq), kind)).encode()).hexdigest()[:32]
+
+
+def settled_delivery(settled: SettledMatter, told: DeliveryRow) -> DeliveryRow:
+    """Return what a destination gets when a matter is settled of which it was told."""
+    return DeliveryRow(
+        id=delivery_id(told.destination, settled.matter, settled.seq, "settled"),
+        destination=told.destination,
+        matter=settled.matter,
+        kind="settled",
+        seq=settled.seq,
+        at=settled.at,
+        stream=told.stream,
+        title=told.title,
+        summary=settled.how,
+        detail="",
+        link=told.link,
+        when_absent=False,
+        due_at=settled.at,
+    )
+
+
+class OutboxStore(ABC):
+    """Deliveries, and how far the log was looked through for them."""
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+
+    @abstractmethod
+    async def begin(self, *, at: int) -> int:
+        """Return the position; where there is none, begin at the end of the log. Then take up what a crash left:
+        a delivery that was being sent becomes pending again.
+        """
+
+    @abstractmethod
+    async def plan(self, plan: OutboxPlan) -> None:
+        """Settle matters, add deliveries and move the position, in one transaction.
+
+        A pending delivery about a matter that is settled, or that a newer one is about, is dropped. Where a settled
+        matter was told, the destination gets a delivery of kind `settled`.
+        """
+
+    @abstractmethod
+    async def mark(self, delivery: DeliveryRow) -> None:
+        """Record what became of a delivery. One that would be tried again is dropped if its matter is settled."""
+
+    @abstractmethod
+    async def collapse(self, into: DeliveryRow, *, reason: str) -> None:
+        """Drop all pending deliveries of a destination up to `into`, which replaces them."""
+
+    @abstractmethod
+    async def prune(self, *, before: int) -> None:
+        """Delete deliveries that ended before this moment."""
+
+    async def due(self, *, at: int, horizon: int) -> list[DeliveryRow]:
+        """Pending deliveries whose time has come, oldest first; and those beyond `horizon`: the clock was set back."""
+        return await self._fetch.rows("due_deliveries", DeliveryRow, at=at, horizon=horizon)
+
+    async def next_due(self, *, after: int) -> int | None:
+        """When the next pending delivery is due, of those that are not due yet."""
+        ((at,),) = await self._fetch.values("next_due_delivery", after=after)
+        return None if at is None else int(at)
+
+    async def pending(self, destination: str) -> list[DeliveryRow]:
+        """What waits to be sent to a destination, oldest first."""
+        return await self._fetch.rows("pending_deliveries", DeliveryRow, destination=destination)
+
+    async def told(self, destination: str, matter: str) -> DeliveryRow | None:
+        """The last delivery about a matter that the destination got, or perhaps got."""
+        found = await self._fetch.rows("told_delivery", DeliveryRow, destination=destination, matter=matter)
+        return found[0] if found else None
+
+    async def history(self, *, limit: int, destination: str = "") -> list[DeliveryRow]:
+        """The latest deliveries, newest first."""
+        return await self._fetch.rows("list_deliveries", DeliveryRow, limit=limit, destination=destination)

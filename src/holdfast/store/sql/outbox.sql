@@ -1,0 +1,74 @@
+-- The outbox: deliveries of notices (notify/), and how far the log was looked through for them.
+
+-- name: outbox_position
+-- How far the log was looked through; no row before the first destination was set up.
+SELECT value FROM counters WHERE name = 'outbox_position';
+
+-- name: set_outbox_position
+-- It was looked through up to here.
+INSERT INTO counters (name, value) VALUES ('outbox_position', :position)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: return_deliveries
+-- A gateway ended while it sent these.
+UPDATE deliveries SET state = 'pending', changed_at = :at, error = 'the gateway ended while it was being sent'
+WHERE state = 'sending';
+
+-- name: add_delivery
+-- Something to tell; what was planned before is not planned again.
+INSERT INTO deliveries (id, destination, matter, kind, seq, at, stream, title, summary, detail, link, when_absent,
+    due_at, changed_at)
+VALUES (:id, :destination, :matter, :kind, :seq, :at, :stream, :title, :summary, :detail, :link, :when_absent,
+    :due_at, :at)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: replace_older_deliveries
+-- A newer notice about the same matter takes their place.
+UPDATE deliveries SET state = 'dropped', changed_at = :at, error = 'replaced by a newer notice'
+WHERE matter = :matter AND destination = :destination AND seq < :seq AND state = 'pending';
+
+-- name: settle_deliveries
+-- Its matter needs nobody any longer: what was not sent is dropped.
+UPDATE deliveries SET settled = :how, changed_at = :at,
+    error = CASE WHEN state = 'pending' THEN 'settled before it was sent: ' || :how ELSE error END,
+    state = CASE WHEN state = 'pending' THEN 'dropped' ELSE state END
+WHERE matter = :matter AND seq < :seq AND settled = '' AND kind <> 'settled'
+RETURNING *;
+
+-- name: mark_delivery
+-- What became of it; with a settled matter it is not tried again.
+UPDATE deliveries SET attempts = :attempts, due_at = :due_at, changed_at = :changed_at, receipt = :receipt,
+    state = CASE WHEN :state = 'pending' AND settled <> '' THEN 'dropped' ELSE :state END,
+    error = CASE WHEN :state = 'pending' AND settled <> '' THEN 'settled before it was sent: ' || settled ELSE :error END
+WHERE id = :id;
+
+-- name: collapse_deliveries
+-- One notice takes the place of many.
+UPDATE deliveries SET state = 'dropped', changed_at = :at, error = :reason
+WHERE destination = :destination AND state = 'pending' AND seq <= :seq;
+
+-- name: prune_deliveries
+-- Those that ended long ago.
+DELETE FROM deliveries WHERE at < :before AND state NOT IN ('pending', 'sending');
+
+-- name: due_deliveries
+-- Pending ones whose time has come; also those too far ahead, whose time was set by a clock that was wrong.
+SELECT * FROM deliveries WHERE state = 'pending' AND (due_at <= :at OR due_at > :horizon) ORDER BY seq, id LIMIT 500;
+
+-- name: next_due_delivery
+-- When something is due again.
+SELECT MIN(due_at) AS due_at FROM deliveries WHERE state = 'pending' AND due_at > :after;
+
+-- name: pending_deliveries
+-- What waits for one destination, oldest first.
+SELECT * FROM deliveries WHERE destination = :destination AND state = 'pending' ORDER BY seq, id;
+
+-- name: told_delivery
+-- The last one about a matter that reached a destination, or may have.
+SELECT * FROM deliveries WHERE matter = :matter AND destination = :destination AND state IN ('sent', 'unsure')
+    AND kind <> 'settled' ORDER BY seq DESC LIMIT 1;
+
+-- name: list_deliveries
+-- The latest ones, newest first.
+SELECT * FROM deliveries WHERE (:destination = '' OR destination = :destination)
+ORDER BY at DESC, seq DESC, id LIMIT :limit;
