@@ -461,6 +461,26 @@ export interface DeleteSession {
   readonly running?: "keep" | "stop" | null;
 }
 
+export interface DeliveryList {
+  readonly deliveries: DeliveryView[];
+}
+
+export interface DeliveryView {
+  readonly id: string;
+  readonly destination: string;
+  readonly kind: string;
+  readonly at: number;
+  readonly title: string;
+  readonly summary: string;
+  readonly link: string;
+  readonly state: string;
+  readonly attempts: number;
+  readonly due_at: number;
+  readonly changed_at: number;
+  readonly reason: string;
+  readonly settled: string;
+}
+
 export interface Delta {
   readonly turn: number;
   readonly step: number;
@@ -468,6 +488,20 @@ export interface Delta {
   readonly text: string;
   readonly thinking_offset: number;
   readonly thinking: string;
+}
+
+export interface DestinationList {
+  readonly destinations: DestinationView[];
+}
+
+export interface DestinationView {
+  readonly name: string;
+  readonly on: string[];
+  readonly only_when_nobody_looks: boolean;
+  readonly details: boolean;
+  readonly home_channel: boolean;
+  readonly pending: number;
+  readonly problem: string;
 }
 
 export interface DetachTurn {
@@ -691,6 +725,14 @@ export interface LogIn {
 export interface LoggedIn {
   readonly device: string;
   readonly name: string;
+}
+
+export interface Looked {
+  readonly for_ms: number;
+}
+
+export interface Looking {
+  readonly streams: string[];
 }
 
 export interface MessageItem {
@@ -1716,6 +1758,17 @@ export interface TaskView {
   readonly memory: number | null;
 }
 
+export interface TestNotice {
+  readonly destination: string;
+}
+
+export interface TestResult {
+  readonly destination: string;
+  readonly sent: boolean;
+  readonly problem: string;
+  readonly hint?: string;
+}
+
 export interface ToolCallFinished {
   readonly kind: "ToolCallFinished";
   readonly turn: number;
@@ -2024,7 +2077,11 @@ export interface Routes {
   readonly "POST /v1/login": { readonly takes: LogIn; readonly gives: LoggedIn };
   readonly "POST /v1/logout": { readonly takes: undefined; readonly gives: LoggedIn };
   readonly "POST /v1/looked": { readonly takes: undefined; readonly gives: Reviewed };
+  readonly "POST /v1/looking": { readonly takes: Looking; readonly gives: Looked };
   readonly "GET /v1/models": { readonly takes: undefined; readonly gives: ModelList };
+  readonly "GET /v1/notify": { readonly takes: undefined; readonly gives: DestinationList };
+  readonly "GET /v1/notify/log": { readonly takes: undefined; readonly gives: DeliveryList };
+  readonly "POST /v1/notify/test": { readonly takes: TestNotice; readonly gives: TestResult };
   readonly "GET /v1/overview": { readonly takes: undefined; readonly gives: Overview };
   readonly "GET /v1/profiles": { readonly takes: undefined; readonly gives: ProfileList };
   readonly "POST /v1/restart": { readonly takes: Restart; readonly gives: ShuttingDown };

@@ -4,6 +4,7 @@ import { type ReactNode, useCallback, useEffect, useRef, useState } from "react"
 import { Link, useLocation } from "wouter";
 import { call } from "../api/http";
 import type { Known } from "../api/known";
+import { useLooking } from "../api/looking";
 import { queryClient } from "../api/queryClient";
 import type { CardDetail } from "../api/types.gen";
 import { cardLabel, count, dollars } from "../text";
@@ -106,6 +107,7 @@ function Open({
   const { card } = detail;
   const [tab, setTab] = useState<Tab>("activity");
   const title = useRef<HTMLHeadingElement>(null);
+  useLooking(`card/${card.id}`);
   useEffect(() => title.current?.focus({ preventScroll: true }), []);
   return (
     <>

@@ -5,6 +5,7 @@ import { leaveSession, markSeen } from "../api/cursors";
 import { call, newId } from "../api/http";
 import { knownValue, useHeard } from "../api/known";
 import { type LiveSession, liveSession } from "../api/liveSession";
+import { useLooking } from "../api/looking";
 import { useStore } from "../api/store";
 import type { TaskView } from "../api/types.gen";
 import { placeOf, type SessionView, stateOf } from "../log/model";
@@ -151,6 +152,7 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
     document.addEventListener("visibilitychange", mark);
     return () => document.removeEventListener("visibilitychange", mark);
   }, [away.ready, atEnd, connected, live.id, view.version]);
+  useLooking(`session/${live.id}`);
   // When this session was last looked at: "while away" begins there.
   const looking = away.ready && connected;
   useEffect(() => {

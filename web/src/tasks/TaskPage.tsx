@@ -2,6 +2,7 @@ import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { Refused } from "../api/http";
 import type { Known } from "../api/known";
+import { useLooking } from "../api/looking";
 import type { TaskView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { Conversation } from "../chat/Conversation";
@@ -30,6 +31,7 @@ import { useTaskActions } from "./useTaskActions";
 
 export default function TaskPage({ id }: { readonly id: string }): ReactNode {
   const { known, query } = useTask(id);
+  useLooking(`task/${id}`);
   useTitle(known.state === "known" ? known.value.title : "Task");
   if (known.state === "known") return <Detail known={known} task={known.value} at={query.dataUpdatedAt} />;
   return (

@@ -1,0 +1,22 @@
+/** A visible page says what it shows, so that nobody is notified of what they see. */
+import { useEffect } from "react";
+import { call } from "./http";
+
+const EVERY_MS = 10_000; // it counts for 30 s
+
+/** Somebody looks at a session, a task or a card for as long as the component is there and the page is visible. */
+export function useLooking(stream: string): void {
+  useEffect(() => {
+    const tell = (): void => {
+      if (document.visibilityState !== "visible") return;
+      void call("POST /v1/looking", { body: { streams: [stream] } }).catch(() => undefined); // offline: nobody is told
+    };
+    tell();
+    const timer = setInterval(tell, EVERY_MS);
+    document.addEventListener("visibilitychange", tell);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", tell);
+    };
+  }, [stream]);
+}
