@@ -177,6 +177,7 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
         warming = asyncio.create_task(gateway.models.warm_up())
         await asyncio.wait({serving, asyncio.create_task(shutdown.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _shut_down(gateway, serving)
+        await gateway.notify.stop()
         await gateway.retention.stop()
         await gateway.stale_report.stop()
         await gateway.exporter.stop()
@@ -216,6 +217,7 @@ async def _recover(gateway: Gateway) -> None:
     await gateway.runner.start()
     gateway.reset_scheduler.start()
     await gateway.dispatcher.start()
+    await gateway.notify.start()
     gateway.recovered.set()
 
 

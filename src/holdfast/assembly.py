@@ -25,6 +25,8 @@ from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.lifecycle.stale_report import StaleReport
 from holdfast.models.registry import ModelRegistry
+from holdfast.notify.service import Notifications
+from holdfast.periodic import FollowerState
 from holdfast.processes.supervisor import Supervisor
 from holdfast.profiles import WORKSPACES, Profiles
 from holdfast.runtime.agents import Agents
@@ -92,7 +94,7 @@ def assemble(
     )
     streams, pruning = Streams(store, streaming, timings.gateway), Pruning(store, work.tasks.supervisor, clock)
     exporter = TaskFileExporter(store, sessions=work.sessions, changes=work.tasks.task_log.changes, profiles=profiles)
-    followers = [runner.state, work.tasks.state, exporter.state, *work.dispatcher.states, store.search_state]
+    followers = [runner.state, *work.states, exporter.state, store.search_state]
     return Gateway(
         store=store,
         sessions=work.sessions,
@@ -113,6 +115,7 @@ def assemble(
         cards=work.cards,
         dispatcher=work.dispatcher,
         profiles=profiles,
+        notify=work.notify,
         models=models,
         agents=agents,
         sandbox=work.sandbox,
@@ -157,10 +160,16 @@ class _Work:
         )
         root = home.path / WORKSPACES
         self.cards = Cards(store, sessions=sessions, running=self.running, clock=clock, root=root)
+        self.notify = Notifications(store, profiles, clock)
         timer = RunTimer(machine.monotonic)
         self.dispatcher = Dispatcher(
             store, cards=self.cards, sessions=sessions, profiles=profiles, clock=clock, timer=timer
         )
+
+    @property
+    def states(self) -> list[FollowerState]:
+        """How those of them are doing that follow the log."""
+        return [self.tasks.state, *self.dispatcher.states, *self.notify.states]
 
     def agents(self, models: ModelRegistry) -> Agents:
         """Return the agents of the profiles, with every tool that there is."""

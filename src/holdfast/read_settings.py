@@ -156,6 +156,7 @@ def _check_names(file: _ConfigText, settings: Settings) -> None:
     """Names that lead nowhere are found now and not in the middle of a turn."""
     _check_urls(file, settings.gateway.public_urls)
     _check_variables(file, settings)
+    _check_notify(file, settings)
     for where, rules in [
         (["session_reset"], settings.session_reset),
         *((["profiles", name, "session_reset"], one.session_reset) for name, one in settings.profiles.items()),
@@ -188,6 +189,8 @@ def _check_variables(file: _ConfigText, settings: Settings) -> None:
     """Refuse a key in the place of a variable's name; the message does not repeat it."""
     named = [(["providers", name, "api_key_env"], [one.api_key_env]) for name, one in settings.providers.items()]
     named += [(["mcp", name, "bearer_env"], [one.bearer_env]) for name, one in settings.mcp.items()]
+    webhooks = settings.notify.webhooks.items()
+    named += [(["notify", "webhooks", name, "secret_env"], [one.secret_env]) for name, one in webhooks]
     named += [(["mcp", name, "env"], one.env) for name, one in settings.mcp.items()]
     for keys, names in named:
         if not all(map(_is_variable, filter(None, names))):
@@ -243,6 +246,26 @@ def _is_origin(url: str) -> bool:
     return len(host) <= 253 and all(len(part) <= 63 and part == part.strip("-") for part in host.split("."))
 
 
+def _check_notify(file: _ConfigText, settings: Settings) -> None:
+    notify = settings.notify
+    for name, webhook in notify.webhooks.items():
+        scheme, _, rest = webhook.url.partition("://")
+        if scheme not in {"http", "https"} or not rest.strip("/"):
+            raise file.wrong(["notify", "webhooks", name, "url"], f"is {webhook.url!r}; write https://HOST/PATH.")
+        if scheme == "http" and not webhook.allow_private:
+            raise file.wrong(
+                ["notify", "webhooks", name, "url"],
+                "begins with http://, which others can read on the way; write https://, or allow_private = true if it "
+                "is on this machine or in a private network.",
+            )
+        if webhook.style == "ntfy" and not rest.partition("/")[2].strip("/"):
+            raise file.wrong(["notify", "webhooks", name, "url"], "needs the topic, like https://ntfy.sh/TOPIC.")
+    known = [f"webhooks.{name}" for name in notify.webhooks]
+    if notify.home_channel and notify.home_channel not in known:
+        there = ", ".join(known) or "none; add [notify.webhooks.NAME]"
+        raise file.wrong(["notify", "home_channel"], f"is {notify.home_channel!r}; there is: {there}.")
+
+
 def _check_compaction(file: _ConfigText, settings: Settings) -> None:
     rules = settings.compaction
     if rules.summary_model and (problem := _no_model(rules.summary_model, settings)):
@@ -266,18 +289,30 @@ def _no_model(name: str, settings: Settings) -> str:
 
 def _keys_of(where: str, raw: dict[str, Any]) -> list[str]:
     """`$.profiles[...].model` names no profile: find the one that is wrong."""
+    keys: list[str] = []
+    table: Any = raw
+    shape: Any = Settings
+    for name, index in re.findall(r"\.(\w+)|\[(\.\.\.|\d+)\]", where):
+        if index == "..." and is_dataclass(inner := get_args(shape)[-1]):
+            keys.append(next(key for key, part in table.items() if not _fits(part, inner)))
+            shape = inner
+        elif name and isinstance(shape, type):
+            keys.append(name)
+            shape = _hints(shape)[name]
+        else:
+            break
+        table = table[keys[-1]]
+    return keys
+
+
+def _fits(part: Any, shape: Any) -> bool:
     import msgspec
 
-    flat = [name or index for name, index in re.findall(r"\.(\w+)|\[(\.\.\.|\d+)\]", where)]
-    if "..." not in flat:
-        return flat
-    shape = get_args(_hints(Settings)[flat[0]])[1]
-    for name, table in raw[flat[0]].items():
-        try:
-            msgspec.convert(table, shape, strict=True)
-        except msgspec.ValidationError:
-            return [flat[0], name, *(key for key in flat[2:] if key != "...")]
-    return flat
+    try:
+        msgspec.convert(part, shape, strict=True)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _allowed(where: list[str], raw: dict[str, Any]) -> str:

@@ -180,6 +180,42 @@ class McpSettings:
         return {"Authorization": f"Bearer {token}"} if token is not None else {}
 
 
+NoticeName = Literal[
+    "question", "approval", "blocked", "done", "failed", "stalled", "reset", "stale", "upgrade", "disk_full"
+]
+USUAL_NOTICES: tuple[NoticeName, ...] = ("question", "approval", "blocked", "done", "failed", "stalled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    """[notify.webhooks.NAME]"""
+
+    url: str = ""
+    """Where notices are posted to: https://…, or with allow_private http://… too."""
+    style: Literal["standard", "slack", "discord", "ntfy"] = "standard"
+    """The form of the message: that of Standard Webhooks, or what one of these services expects."""
+    secret_env: str = ""
+    """The variable that holds the secret (whsec_…) with which messages are signed."""
+    allow_private: bool = False
+    """Whether the address may be this machine or in a private network."""
+    on: list[NoticeName] = field(default_factory=lambda: list(USUAL_NOTICES))
+    """What is told."""
+    only_when_nobody_looks: bool = True
+    """Only if for 30 s no visible page and no attached terminal showed what it is about."""
+    details: bool = False
+    """Whether a message has more than the title: the question, the reason, the last words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifySettings:
+    """[notify]"""
+
+    home_channel: str = ""
+    """Where the gateway itself reports, like "webhooks.mine": resets, commands that are no longer needed, upgrades, a
+    full disk."""
+    webhooks: dict[str, WebhookSettings] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileSettings:
     """[profiles.NAME]"""
@@ -235,13 +271,16 @@ class Settings:
     agents: AgentsSettings = field(default_factory=AgentsSettings)
     providers: dict[str, ProviderSettings] = field(default_factory=dict)
     mcp: dict[str, McpSettings] = field(default_factory=dict)
+    notify: NotifySettings = field(default_factory=NotifySettings)
     profiles: dict[str, ProfileSettings] = field(default_factory=dict)
 
     @property
     def key_names(self) -> set[str]:
         """The variables that hold keys for sure: no command inherits them."""
-        providers = {provider.api_key_env for provider in self.providers.values()}
-        return {name for name in (*providers, *(server.bearer_env for server in self.mcp.values())) if name}
+        providers = (provider.api_key_env for provider in self.providers.values())
+        servers = (server.bearer_env for server in self.mcp.values())
+        webhooks = (webhook.secret_env for webhook in self.notify.webhooks.values())
+        return {name for name in (*providers, *servers, *webhooks) if name}
 
     @property
     def secret_names(self) -> set[str]:

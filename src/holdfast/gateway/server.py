@@ -24,6 +24,7 @@ from holdfast.gateway.routes import (
     chapters,
     devices,
     events,
+    notify,
     sessions,
     settings,
     system,
@@ -39,7 +40,8 @@ BACKLOG = 2048
 SEND_BYTES = 64 * 1024
 """Size of the kernel's send buffer for one client; the kernel doubles it. By default it grows to megabytes."""
 PARTS = tuple(
-    module.routes for module in (events, sessions, chapters, cards, tasks, waits, devices, settings, admin, system)
+    module.routes
+    for module in (events, sessions, chapters, cards, tasks, waits, devices, notify, settings, admin, system)
 )
 """All routes; the first that matches a path is used."""
 

@@ -24,6 +24,7 @@ from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.lifecycle.stale_report import StaleReport
 from holdfast.models.registry import ModelRegistry
+from holdfast.notify.service import Notifications
 from holdfast.periodic import FollowerState
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
@@ -100,6 +101,7 @@ class Gateway:
     retention: Retention
     stale_report: StaleReport
     profiles: Profiles
+    notify: Notifications
     models: ModelRegistry
     agents: Agents
     sandbox: SandboxBuilder

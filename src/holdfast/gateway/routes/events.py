@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from holdfast.domain.errors import HoldfastError, Rejected, Unauthorized
-from holdfast.domain.events import Record, task_stream
+from holdfast.domain.events import Record, session_stream, task_stream
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import QueryShape, find_session, parse_query, session_of, task_of
 from holdfast.gateway.responses import response_to
@@ -79,12 +79,19 @@ async def _events(gateway: Gateway, session: str | None, request: Request, query
         await gateway.streams.page(session, after=after, limit=1)  # an error here can still be a status code
         follower = follower_of(request)
         frames = gateway.streams.follow(session, after=after, connection=follower.connection)
-        return EventStream(gateway.streams, frames, follower)
+        return EventStream(gateway.streams, frames, follower, _looking(gateway, session, follower))
     page = await gateway.streams.page(session, after=after, limit=query.limit)
     cursor = after
     if page.lines:
         cursor = seq_of(page.lines[-1]) if session is None else after + len(page.lines)
     return _page(page, cursor)
+
+
+def _looking(gateway: Gateway, session: str | None, follower: Follower) -> AbstractContextManager[None]:
+    """Whoever follows a session with the owner's token, as a terminal does, looks at it all the time."""
+    if session is None or follower.device:
+        return nullcontext()
+    return gateway.notify.presence.attached(session_stream(session))
 
 
 def _page(page: Page, cursor: int) -> Response:
@@ -96,8 +103,15 @@ def _page(page: Page, cursor: int) -> Response:
 class EventStream(Response):
     """Server-sent events, several in one write if there are many."""
 
-    def __init__(self, streams: Streams, frames: AsyncGenerator[Frame, None], follower: Follower) -> None:
+    def __init__(
+        self,
+        streams: Streams,
+        frames: AsyncGenerator[Frame, None],
+        follower: Follower,
+        looking: AbstractContextManager[None],
+    ) -> None:
         super().__init__(media_type=EVENT_STREAM)
+        self._looking = looking
         self._streams = streams
         self._frames = frames
         self._follower = follower
@@ -119,7 +133,8 @@ class EventStream(Response):
                 pass
 
         try:
-            await self._streams.serve(self._frames, piece, gone(), follower=self._follower)
+            with self._looking:
+                await self._streams.serve(self._frames, piece, gone(), follower=self._follower)
         except HoldfastError as error:
             end = bytes(response_to(error).body)
             await send({"type": "http.response.body", "body": b"event: end\ndata: %b\n\n" % end, "more_body": True})
@@ -162,7 +177,8 @@ async def _socket(socket: WebSocket, gateway: Gateway, session: str | None, afte
 
     follower = follower_of(socket)
     frames = gateway.streams.follow(session, after=after, connection=follower.connection)
-    await gateway.streams.serve(frames, message, gone(), follower=follower)
+    with _looking(gateway, session, follower):
+        await gateway.streams.serve(frames, message, gone(), follower=follower)
     if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
         await socket.close(RESTART, "the gateway is shutting down; reconnect with your cursor")
 

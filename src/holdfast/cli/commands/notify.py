@@ -1,0 +1,90 @@
+"""`holdfast notify`: where notifications go, a test, and what was sent."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.context import Cli
+from holdfast.cli.errors import FAILED, CliError
+from holdfast.cli.groups import NounGroup
+from holdfast.cli.hints import program
+from holdfast.cli.screen import Column, ago, clean, one_line, table
+from holdfast.cli.values import TEXT
+from holdfast.schemas.notify import DeliveryList, DeliveryView, DestinationList, DestinationView, TestResult
+
+NONE_YET = """\
+No destination is set up. For a webhook, add to config.toml:
+
+  [notify.webhooks.mine]
+  url = "https://example.com/hook"
+
+then try it: {program} notify test mine"""
+DESTINATIONS = (
+    Column("NAME"),
+    Column("TELLS OF", flexible=True),
+    Column("WHEN"),
+    Column("PENDING", right=True),
+    Column("PROBLEM", flexible=True),
+)
+DELIVERIES = (
+    Column("WHEN"),
+    Column("TO"),
+    Column("KIND"),
+    Column("STATE"),
+    Column("WHAT", flexible=True),
+    Column("WHY", flexible=True),
+)
+
+
+@click.group(cls=NounGroup, default="list")
+def notify() -> None:
+    """Show where notifications go, send a test, and list what was sent. Without a verb: list."""
+
+
+@notify.verb("Show", "list")
+def list_destinations(cli: Cli) -> None:
+    """List the destinations of config.toml, what each is told of, and what waits to be sent."""
+    cli.show(cli.client.get("/v1/notify"), DestinationList, _destinations_table)
+
+
+def _destinations_table(found: DestinationList) -> str:
+    if not found.destinations:
+        return NONE_YET.format(program=program())
+    return table(DESTINATIONS, [_destination_cells(one) for one in found.destinations])
+
+
+def _destination_cells(one: DestinationView) -> list[str]:
+    when = "nobody looks" if one.only_when_nobody_looks else "always"
+    name = f"{one.name} (home)" if one.home_channel else one.name
+    return [name, ", ".join(one.on), when, str(one.pending), one_line(one.problem)]
+
+
+@notify.verb("Show")
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many at most.")
+@click.option("--to", "destination", type=TEXT, metavar="NAME", help="Only what is for this destination.")
+def log(cli: Cli, limit: int, destination: str | None) -> None:
+    """List notifications, newest first: what was sent, what waits, what was not sent and why."""
+    found = cli.client.get("/v1/notify/log", limit=limit, destination=destination or "")
+    cli.show(found, DeliveryList, _deliveries_table)
+
+
+def _deliveries_table(found: DeliveryList) -> str:
+    if not found.deliveries:
+        return "Nothing was sent yet, and nothing waits to be sent."
+    return table(DELIVERIES, [_delivery_cells(one) for one in found.deliveries])
+
+
+def _delivery_cells(one: DeliveryView) -> list[str]:
+    state = one.state if one.attempts <= 1 else f"{one.state} ({one.attempts} tries)"
+    what = f"{clean(one.title)} {clean(one.summary)}"
+    return [ago(one.at), one.destination, one.kind, state, one_line(what), one_line(one.reason or one.settled)]
+
+
+@notify.verb("Change")
+@click.argument("destination", type=TEXT)
+def test(cli: Cli, destination: str) -> None:
+    """Send a test to DESTINATION and report what became of it. The webhook `mine` is `mine` or `webhooks.mine`."""
+    found = cli.client.post(TestResult, "/v1/notify/test", destination=destination)
+    if not found.sent:
+        raise CliError(f"{found.destination}: {found.problem}", hint=found.hint, code=FAILED)
+    cli.result(f"{found.destination}: the test was delivered", destination=found.destination, sent=True)

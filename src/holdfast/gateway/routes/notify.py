@@ -1,0 +1,115 @@
+"""Notifications: the destinations, what was sent there, tests, and who looks at what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.domain.errors import NotFound
+from holdfast.gateway.openapi import Routes
+from holdfast.gateway.requests import QueryShape, parse_body, parse_query
+from holdfast.gateway.responses import json_response
+from holdfast.gateway.state import Gateway, gateway_of
+from holdfast.notify.channel import GiveUp, Sent
+from holdfast.notify.destinations import Destination
+from holdfast.notify.presence import LOOKING_MS
+from holdfast.schemas.notify import (
+    DeliveryList,
+    DeliveryView,
+    DestinationList,
+    DestinationView,
+    Looked,
+    Looking,
+    TestNotice,
+    TestResult,
+)
+from holdfast.store.outbox_store import DeliveryRow
+
+TEST = "this is a test: notifications arrive here"
+routes = Routes("notify")
+
+
+@routes.get("/v1/notify", DestinationList)
+async def list_destinations(request: Request) -> Response:
+    """List the destinations of notifications, and what waits for each."""
+    gateway = gateway_of(request)
+    found = [await _destination(gateway, one) for one in gateway.notify.destinations.all().values()]
+    return json_response(DestinationList(found))
+
+
+async def _destination(gateway: Gateway, destination: Destination) -> DestinationView:
+    pending = await gateway.store.outbox.pending(destination.name)
+    return DestinationView(
+        name=destination.name,
+        on=sorted(destination.on),
+        only_when_nobody_looks=destination.when_absent,
+        details=destination.details,
+        home_channel=gateway.profiles.settings.notify.home_channel == destination.name,
+        pending=len(pending),
+        problem=next((row.error for row in pending if row.attempts), ""),
+    )
+
+
+class DeliveriesQuery(QueryShape, frozen=True):
+    """Which deliveries."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+    destination: str = ""
+
+
+@routes.get("/v1/notify/log", DeliveryList, query=DeliveriesQuery)
+async def list_deliveries(request: Request) -> Response:
+    """List what was sent, what waits and what was not sent, newest first."""
+    gateway = gateway_of(request)
+    query = parse_query(request, DeliveriesQuery)
+    rows = await gateway.store.outbox.history(limit=query.limit, destination=query.destination)
+    mask = gateway.profiles.mask
+    return json_response(DeliveryList([_delivery(row, mask(row.title), mask(row.summary)) for row in rows]))
+
+
+def _delivery(row: DeliveryRow, title: str, summary: str) -> DeliveryView:
+    return DeliveryView(
+        id=row.id,
+        destination=row.destination,
+        kind=row.kind,
+        at=row.at,
+        title=title,
+        summary=summary,
+        link=row.link,
+        state=row.state,
+        attempts=row.attempts,
+        due_at=row.due_at,
+        changed_at=row.changed_at,
+        reason=row.error,
+        settled=row.settled,
+    )
+
+
+@routes.post("/v1/notify/test", TestResult, body=TestNotice, status=200)
+async def test_destination(request: Request) -> Response:
+    """Send a test to a destination at once, and report what became of it."""
+    gateway = gateway_of(request)
+    given = await parse_body(request, TestNotice)
+    known = gateway.notify.destinations.all()
+    destination = known.get(given.destination) or known.get(f"webhooks.{given.destination}")
+    if destination is None:
+        hint = f"There is: {', '.join(known)}." if known else "Add [notify.webhooks.NAME] to config.toml."
+        raise NotFound(f"There is no destination {given.destination!r}.", hint=hint)
+    result = await gateway.notify.sender.send_now(destination, "test", TEST)
+    problem = "" if isinstance(result, Sent) else result.problem
+    hint = result.hint if isinstance(result, GiveUp) else ""
+    return json_response(
+        TestResult(destination=destination.name, sent=isinstance(result, Sent), problem=problem, hint=hint)
+    )
+
+
+@routes.post("/v1/looking", Looked, body=Looking, status=200)
+async def looking(request: Request) -> Response:
+    """Report that somebody looks at these now: they are not notified of what they see."""
+    gateway = gateway_of(request)
+    given = await parse_body(request, Looking)
+    gateway.notify.presence.look(given.streams)
+    return json_response(Looked(for_ms=LOOKING_MS))

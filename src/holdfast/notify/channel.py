@@ -1,0 +1,73 @@
+"""What a channel must do: deliver a message, and say what came of it. `tests/notify/conformance.py` tests it.
+
+A channel is one module. It is asked for one message at a time per destination, and never again for one that it
+reported as sent. After a crash it may be asked again under the same id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+
+class NoticeMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A notice as one destination gets it: masked, and without its detail unless the destination allows that."""
+
+    id: str
+    """The same at every try."""
+    matter: str
+    kind: str
+    """As in `NoticeName`; `settled`: its matter needs nobody any longer; `digest`: many in one; `test`."""
+    title: str
+    text: str
+    link: str
+    """A path of the dashboard."""
+    url: str
+    """The whole address, if the dashboard can be reached under one; else empty."""
+    at: int
+    receipt: str = ""
+    """What the destination called the notice that this one settles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The destination has it."""
+
+    receipt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TryAgain:
+    """It may work later."""
+
+    problem: str
+    after_ms: int = 0
+    """Not before that time, if the destination said so."""
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """It never will. `hint` says what a person can do about it."""
+
+    problem: str
+    hint: str = ""
+
+
+Result = Sent | TryAgain | GiveUp
+
+
+class Channel(Protocol):
+    """A way to reach people."""
+
+    tells_settled: bool
+    """Whether it is told that a matter is settled."""
+
+    async def send(self, message: NoticeMessage) -> Result:
+        """Deliver a message. It does not raise for anything that the network or the destination does."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...

@@ -1,0 +1,78 @@
+"""Destinations: what the settings say about who is told of what, and through which channel."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from holdfast.notify.channel import Channel
+from holdfast.notify.notices import OF_THE_GATEWAY, Notice
+from holdfast.notify.webhooks import Webhook
+from holdfast.profiles import Profiles
+from holdfast.settings import NotifySettings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A place where people are told."""
+
+    name: str
+    channel: Channel
+    on: frozenset[str]
+    when_absent: bool
+    """Only when nobody looks at what it is about."""
+    details: bool
+    """It may say more than the title."""
+
+    def wants(self, notice: Notice) -> bool:
+        """Whether a notice is for it."""
+        return notice.kind in self.on
+
+
+class Destinations:
+    """All destinations of the settings in force. The channels stay the same until `[notify]` changes."""
+
+    def __init__(self, profiles: Profiles) -> None:
+        self._profiles = profiles
+        self._settings: NotifySettings | None = None
+        self._all: dict[str, Destination] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def all(self) -> Mapping[str, Destination]:
+        """Return them by name."""
+        settings = self._profiles.settings.notify
+        if settings != self._settings:
+            self._replace(_made_of(settings))
+            self._settings = settings
+        return self._all
+
+    def _replace(self, found: dict[str, Destination]) -> None:
+        for destination in self._all.values():
+            task = asyncio.ensure_future(destination.channel.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+        self._all = found
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        self._replace({})
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+
+def _made_of(settings: NotifySettings) -> dict[str, Destination]:
+    found: dict[str, Destination] = {}
+    for name, webhook in settings.webhooks.items():
+        full = f"webhooks.{name}"
+        home = OF_THE_GATEWAY if settings.home_channel == full else ()
+        found[full] = Destination(
+            name=full,
+            channel=Webhook(webhook),
+            on=frozenset(webhook.on) | frozenset(home),
+            when_absent=webhook.only_when_nobody_looks,
+            details=webhook.details,
+        )
+    return found

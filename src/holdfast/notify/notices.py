@@ -1,0 +1,246 @@
+"""Notices: what an event of the log tells people, and what settles it. Pure, given the rows that the event is about."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from holdfast.domain.events import Record, session_stream, task_stream
+from holdfast.domain.events.actor import PersonActor
+from holdfast.domain.events.card import CardBlocked, CardCompleted, CardMoved, CardUnblocked, RunFinished, RunStarted
+from holdfast.domain.events.chapter import ChapterOpened, ResetPostponed
+from holdfast.domain.events.session import (
+    FailureDismissed,
+    InputReceived,
+    SessionArchived,
+    TurnFinished,
+    TurnStarted,
+    WaitAnswered,
+    WaitOpened,
+)
+from holdfast.domain.events.system import GatewayStarted, StaleListed
+from holdfast.domain.events.task import TaskFinished, TaskPruned, TurnEnded
+from holdfast.domain.text import shorten, without_markdown
+from holdfast.settings import NoticeName
+from holdfast.store.outbox_store import SettledMatter
+from holdfast.store.rows import CardRow, SessionRow, TaskRow
+
+OF_THE_GATEWAY: tuple[NoticeName, ...] = ("reset", "stale", "upgrade", "disk_full")
+"""Kinds that no single piece of work is about; they go to the home channel."""
+DETAIL = 500
+TELLING = frozenset(
+    kind.__name__
+    for kind in (
+        *(WaitOpened, WaitAnswered, TurnStarted, TurnFinished, InputReceived, FailureDismissed, SessionArchived),
+        *(ChapterOpened, ResetPostponed, TaskFinished, TaskPruned, StaleListed, GatewayStarted),
+        *(CardBlocked, CardUnblocked, CardCompleted, CardMoved, RunStarted, RunFinished),
+    )
+)
+"""The events that tell something or settle it."""
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to tell a person."""
+
+    matter: str
+    """What it is about: a newer notice about the same matter replaces this one."""
+    kind: NoticeName
+    title: str
+    """Of the session, the task or the card."""
+    summary: str
+    """What happened, in words that give nothing away."""
+    detail: str = ""
+    """The question, the reason, the last words."""
+    link: str
+    stream: str
+    seq: int
+    at: int
+
+
+class Subject(NamedTuple):
+    """The rows that an event is about, as they are now."""
+
+    session: SessionRow | None = None
+    of_card: bool = False
+    """The session belongs to the run of a card, which tells how it went."""
+    task: TaskRow | None = None
+    card: CardRow | None = None
+    version_before: str = ""
+    """The version of the gateway that ran before."""
+
+
+Told = list[Notice | SettledMatter]
+
+
+def told_by(record: Record, subject: Subject) -> Told:
+    """Return what an event tells, and what it settles."""
+    if subject.session is not None:
+        return _by_session(record, subject.session, of_card=subject.of_card)
+    if subject.task is not None:
+        return _by_task(record, subject.task)
+    if subject.card is not None:
+        return _by_card(record, subject.card)
+    return _by_gateway(record, subject.version_before)
+
+
+# --- sessions -----------------------------------------------------------------------------------
+
+
+def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Told:
+    event, id = record.event, session.id
+    wait, turn = f"wait/{id}", f"turn/{id}"
+    match event:
+        case WaitOpened(purpose="approval"):
+            return [_of_session(record, session, wait, "approval", "asks for an approval", event.reason)]
+        case WaitOpened(purpose="question"):
+            return [_of_session(record, session, wait, "question", "asks a question", event.reason)]
+        case WaitOpened(purpose="resume" | "compaction"):
+            return [_of_session(record, session, wait, "question", "asks whether to continue", event.reason)]
+        case WaitAnswered():
+            return [_settled(record, wait, f"answered: {event.answer}" if _is_choice(event) else "answered")]
+        case TurnStarted() | FailureDismissed() | SessionArchived():
+            return [_settled(record, turn, "work went on" if isinstance(event, TurnStarted) else "dealt with")]
+        case InputReceived(by=PersonActor()):
+            return [_settled(record, turn, "a message was sent")]
+        case TurnFinished():
+            told: Told = [_settled(record, wait, f"the turn is over: {event.outcome}")]
+            if session.task or of_card:  # its task or its card tells it
+                return told
+            if event.outcome == "done":
+                told.append(_of_session(record, session, turn, "done", "has answered", session.preview))
+            elif event.outcome == "failed":
+                told.append(_of_session(record, session, turn, "failed", "failed", event.reason))
+            return told
+        case ChapterOpened(rule="idle" | "daily", notify=True) if event.kept or event.stopped:
+            kept, stopped = len(event.kept), len(event.stopped)
+            summary = f"was reset; commands kept: {kept}, stopped: {stopped}"
+            lines = [f"kept: {one.title} ({one.rule})" for one in event.kept]
+            lines += [f"stopped: {one.title} ({one.rule})" for one in event.stopped]
+            return [_of_session(record, session, f"reset/{id}", "reset", summary, "\n".join(lines))]
+        case ResetPostponed():
+            reasons = "\n".join(blocker.reason for blocker in event.blockers)
+            return [_of_session(record, session, f"reset/{id}", "reset", "was not reset yet", reasons)]
+        case _:
+            return []
+
+
+def _is_choice(event: WaitAnswered) -> bool:
+    """Whether the answer is one of a few words, and not a text that somebody wrote."""
+    return event.answer in {"allow", "call", "session", "always", "deny"}
+
+
+def _of_session(
+    record: Record, session: SessionRow, matter: str, kind: NoticeName, summary: str, detail: str
+) -> Notice:
+    return Notice(
+        matter=matter,
+        kind=kind,
+        title=session.title or "Untitled session",
+        summary=summary,
+        detail=_short(detail),
+        link=f"/s/{session.id}",
+        stream=session_stream(session.id),
+        seq=record.seq,
+        at=record.at,
+    )
+
+
+# --- tasks --------------------------------------------------------------------------------------
+
+
+def _by_task(record: Record, task: TaskRow) -> Told:
+    event = record.event
+    if not isinstance(event, TaskFinished) or task.foreground or task.kind == "card" or task.left_by:
+        return []
+    if isinstance(event.end, TurnEnded) and task.session == event.end.session:  # a turn in the background: it tells
+        return []
+    if event.outcome == "stopped":
+        return []
+    done = event.outcome == "done"
+    return [
+        Notice(
+            matter=f"task/{task.id}",
+            kind="done" if done else "failed",
+            title=task.title,
+            summary="is done" if done else "failed",
+            detail=_short(event.summary or event.reason),
+            link=f"/tasks/{task.id}",
+            stream=task_stream(task.id),
+            seq=record.seq,
+            at=record.at,
+        )
+    ]
+
+
+# --- cards --------------------------------------------------------------------------------------
+
+
+def _by_card(record: Record, card: CardRow) -> Told:
+    event, matter = record.event, f"card/{card.id}"
+    match event:
+        case CardBlocked() if not isinstance(event.by, PersonActor):
+            return [_of_card(record, card, "blocked", "is blocked", event.reason)]
+        case CardCompleted() if not isinstance(event.by, PersonActor):
+            return [_settled(record, matter, "done"), _of_card(record, card, "done", "is done", event.summary)]
+        case CardMoved(status="review") if not isinstance(event.by, PersonActor):
+            return [_of_card(record, card, "blocked", "waits for a review", event.reason)]
+        case CardUnblocked() | CardMoved() | CardCompleted() | RunStarted():
+            return [_settled(record, matter, "somebody dealt with the card")]
+        case RunFinished(failure="frozen"):
+            return [_of_card(record, card, "stalled", "stalled: its worker did nothing and was ended", event.reason)]
+        case _:
+            return []
+
+
+def _of_card(record: Record, card: CardRow, kind: NoticeName, summary: str, detail: str) -> Notice:
+    return Notice(
+        matter=f"card/{card.id}",
+        kind=kind,
+        title=f"{card.label} {card.title}",
+        summary=summary,
+        detail=_short(detail),
+        link=f"/board/{card.board}/{card.label}",
+        stream=f"card/{card.id}",
+        seq=record.seq,
+        at=record.at,
+    )
+
+
+# --- the gateway itself -------------------------------------------------------------------------
+
+
+def _by_gateway(record: Record, version_before: str) -> Told:
+    match record.event:
+        case StaleListed(tasks=tasks, reasons=reasons):
+            count = f"{len(tasks)} running command{'s are' if len(tasks) > 1 else ' is'} no longer needed"
+            return [_of_gateway(record, "stale", count, "\n".join(reasons), link="/tasks")]
+        case GatewayStarted(version=version) if version_before and version != version_before:
+            return [_of_gateway(record, "upgrade", f"was upgraded from {version_before} to {version}", "", link="/")]
+        case _:
+            return []
+
+
+def _of_gateway(record: Record, kind: NoticeName, summary: str, detail: str, *, link: str) -> Notice:
+    return Notice(
+        matter=f"gateway/{kind}",
+        kind=kind,
+        title="Holdfast",
+        summary=summary,
+        detail=_short(detail),
+        link=link,
+        stream=record.stream,
+        seq=record.seq,
+        at=record.at,
+    )
+
+
+def _short(text: str) -> str:
+    """A text for a small screen: without Markdown, cut."""
+    lines = [shorten(line, DETAIL) for line in without_markdown(text[: 4 * DETAIL]).splitlines()]
+    joined = "\n".join(line for line in lines if line)
+    return joined if len(joined) <= DETAIL else joined[: DETAIL - 1] + "…"
+
+
+def _settled(record: Record, matter: str, how: str) -> SettledMatter:
+    return SettledMatter(matter=matter, seq=record.seq, at=record.at, how=how)

@@ -1,0 +1,129 @@
+"""From the log to the outbox: looks through what was committed and plans who is told of it.
+
+The position in the log moves in the transaction that adds the deliveries, so a crash in between loses nothing and
+doubles nothing. Without a destination nothing is looked at, and the position follows the end of the log: whoever adds a
+destination is told of what happens from then on.
+"""
+
+from __future__ import annotations
+
+from holdfast.clock import Clock
+from holdfast.domain.errors import Gone, NotFound
+from holdfast.domain.events import Record
+from holdfast.domain.events.system import GatewayStarted
+from holdfast.notify.destinations import Destinations
+from holdfast.notify.notices import TELLING, Notice, Subject, told_by
+from holdfast.notify.sender import OutboxSender
+from holdfast.store.contract import Store
+from holdfast.store.log_follower import LogFollower
+from holdfast.store.outbox_store import DeliveryRow, OutboxPlan, SettledMatter, delivery_id
+
+PAGE = 500
+SWEEP_SECONDS = 60.0
+
+
+class Planner:
+    """Follows the log and fills the outbox."""
+
+    def __init__(self, store: Store, destinations: Destinations, sender: OutboxSender, clock: Clock) -> None:
+        self._store = store
+        self._destinations = destinations
+        self._sender = sender
+        self._clock = clock
+        self._position = self._stored = 0
+        self._version = ""
+        """The version of the gateway that last started."""
+        self._follower = LogFollower(
+            store,
+            self._changed,
+            wanted=lambda _, kind: kind in TELLING and bool(destinations.all()),
+            name="notifications",
+            sweep=self._sweep,
+            sweep_seconds=SWEEP_SECONDS,
+        )
+        self.state = self._follower.state
+
+    async def start(self) -> None:
+        """Continue where the last gateway was."""
+        self._position = self._stored = await self._store.outbox.begin(at=self._clock.now())
+        await self._follower.start()
+
+    async def stop(self) -> None:
+        """Until the next start."""
+        await self._follower.stop()
+
+    async def _changed(self, _: str, __: set[str]) -> None:
+        await self.plan_new()
+
+    async def _sweep(self) -> None:
+        if self._destinations.all():
+            await self.plan_new()
+        else:
+            self._position = (await self._store.counts()).seq
+        if self._position != self._stored:
+            await self._keep(OutboxPlan(self._position))
+
+    async def _keep(self, plan: OutboxPlan) -> None:
+        await self._store.outbox.plan(plan)
+        self._stored = plan.position
+
+    async def plan_new(self) -> None:
+        """OutboxPlan what is to be told of everything that is new in the log."""
+        more = True
+        while more:
+            records, upto = await self._store.load_kinds(TELLING, after=self._position, limit=PAGE)
+            if upto <= self._position:
+                return
+            steps = [step for record in records for step in await self._steps(record)]
+            if steps:  # the position alone is kept by the next sweep
+                await self._keep(OutboxPlan(upto, tuple(steps)))
+                self._sender.wake()
+            self._position, more = upto, bool(records)
+
+    async def _steps(self, record: Record) -> list[DeliveryRow | SettledMatter]:
+        subject = await self._subject(record)
+        steps: list[DeliveryRow | SettledMatter] = []
+        for told in () if subject is None else told_by(record, subject):
+            steps += [told] if isinstance(told, SettledMatter) else self._deliveries(told)
+        return steps
+
+    def _deliveries(self, notice: Notice) -> list[DeliveryRow]:
+        return [
+            DeliveryRow(
+                id=delivery_id(name, notice.matter, notice.seq, notice.kind),
+                destination=name,
+                matter=notice.matter,
+                kind=notice.kind,
+                seq=notice.seq,
+                at=notice.at,
+                stream=notice.stream,
+                title=notice.title,
+                summary=notice.summary,
+                detail=notice.detail,
+                link=notice.link,
+                when_absent=destination.when_absent,
+                due_at=notice.at,
+            )
+            for name, destination in self._destinations.all().items()
+            if destination.wants(notice)
+        ]
+
+    async def _subject(self, record: Record) -> Subject | None:
+        """The rows that an event is about; None when they are gone."""
+        noun, _, id = record.stream.partition("/")
+        try:
+            match noun:
+                case "session":
+                    session = await self._store.session(id)
+                    return Subject(session=session, of_card=bool(await self._store.sessions_of_runs([id])))
+                case "task":
+                    return Subject(task=await self._store.task(id))
+                case "card":
+                    return Subject(card=await self._store.cards.card(id))
+                case _:
+                    before = self._version
+                    if isinstance(record.event, GatewayStarted):
+                        self._version = record.event.version
+                    return Subject(version_before=before)
+        except (NotFound, Gone):
+            return None

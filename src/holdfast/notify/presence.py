@@ -1,0 +1,54 @@
+"""Who looks at what now: pages that are visible say so every few seconds, terminals follow the events of a session.
+
+Kept in memory: after a restart nobody looks until they say so again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from holdfast.clock import Clock
+
+LOOKING_MS = 30_000
+"""Somebody who looked this long ago still counts as looking."""
+MOST = 1_000
+
+
+class Presence:
+    """When somebody last looked at each stream."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._looks: dict[str, int] = {}
+        self._attached: Counter[str] = Counter()
+
+    def look(self, streams: list[str]) -> None:
+        """Somebody looks at these now."""
+        now = self._clock.now()
+        for stream in streams:
+            self._looks.pop(stream, None)
+            self._looks[stream] = now
+        while len(self._looks) > MOST:
+            del self._looks[next(iter(self._looks))]
+
+    @contextmanager
+    def attached(self, stream: str) -> Iterator[None]:
+        """Somebody looks at it for as long as this lasts."""
+        self._attached[stream] += 1
+        try:
+            yield
+        finally:
+            self._attached[stream] -= 1
+            if not self._attached[stream]:
+                del self._attached[stream]
+            self.look([stream])
+
+    def last_look(self, stream: str) -> int:
+        """When somebody last looked at it; 0 when nobody did since the start."""
+        return self._clock.now() if stream in self._attached else self._looks.get(stream, 0)
+
+    def until(self, stream: str) -> int:
+        """Until when somebody counts as looking at it; in the past when nobody does."""
+        return self.last_look(stream) + LOOKING_MS

@@ -1,0 +1,220 @@
+"""Delivers what is in the outbox: at least once, in order, and to no place twice unless a crash left it in doubt.
+
+Each destination is served by itself, one delivery after the other. What fails is tried again with growing pauses, and
+after three days it is given up, visibly. Where many deliveries have waited for long, one takes their place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from holdfast.clock import Clock
+from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain
+from holdfast.notify.destinations import Destination, Destinations
+from holdfast.notify.presence import Presence
+from holdfast.periodic import PeriodicTask
+from holdfast.secrets import Mask
+from holdfast.store.outbox_store import ASKING, DeliveryRow, OutboxStore, delivery_id
+
+FIRST_PAUSE_MS = 5_000
+LONGEST_PAUSE_MS = 3_600_000
+SET_BACK_MS = 2 * LONGEST_PAUSE_MS
+"""What is due later than this was planned by a clock that has been set back since, unless its destination said so."""
+GIVE_UP_MS = 3 * 86_400_000
+KEPT_MS = 30 * 86_400_000
+COLLAPSE_ABOVE = 5
+COLLAPSE_AGE_MS = 600_000
+LOOK_SECONDS = 30.0
+log = logging.getLogger(__name__)
+
+
+class OutboxSender(PeriodicTask):
+    """Sends what is due, every so often and when it is woken."""
+
+    def __init__(
+        self,
+        outbox: OutboxStore,
+        destinations: Destinations,
+        *,
+        presence: Presence,
+        clock: Clock,
+        mask: Mask,
+        address: Callable[[], str],
+    ) -> None:
+        """`address` is where people reach the dashboard from elsewhere; empty when they cannot."""
+        super().__init__(self._look_for_due, name="the delivery of notifications", every=LOOK_SECONDS)
+        self._outbox = outbox
+        self._destinations = destinations
+        self._presence = presence
+        self._clock = clock
+        self._mask = mask
+        self._address = address
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        self._pauses: dict[str, float] = {}
+        """Until when a destination that failed is left alone."""
+        self._alarm: asyncio.TimerHandle | None = None
+        self._pruned_at = 0
+
+    async def stop(self) -> None:
+        """Until the next start. A delivery in progress is cut, and tried again then."""
+        await super().stop()
+        if self._alarm is not None:
+            self._alarm.cancel()
+        for task in self._busy.values():
+            task.cancel()
+        await asyncio.gather(*self._busy.values(), return_exceptions=True)
+
+    async def _look_for_due(self) -> None:
+        now = self._clock.now()
+        due = await self._outbox.due(at=now, horizon=now + SET_BACK_MS)
+        self._pauses = {name: until for name, until in self._pauses.items() if until > _monotonic()}
+        for name in dict.fromkeys(row.destination for row in due):
+            if name not in self._busy and name not in self._pauses:
+                self._busy[name] = asyncio.create_task(self._serve(name), name=f"notify {name}")
+        if now - self._pruned_at > 86_400_000:
+            self._pruned_at = now
+            await self._outbox.prune(before=now - KEPT_MS)
+        await self._set_alarm(now)
+
+    async def _set_alarm(self, now: int) -> None:
+        """Wake up when the next delivery is due or a pause is over, if that is before the next look."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        waits = [until - _monotonic() for until in self._pauses.values()]
+        if (at := await self._outbox.next_due(after=now)) is not None:
+            waits.append((at - now) / 1000)
+        if waits and min(waits) < LOOK_SECONDS:
+            self._alarm = asyncio.get_running_loop().call_later(max(0.01, min(waits)), self.wake)
+
+    # --- one destination --------------------------------------------------------------------------
+
+    async def _serve(self, name: str) -> None:
+        """Send what is due to a destination, until something fails or nothing is left."""
+        try:
+            while (row := await self._next(name)) is not None:
+                if not await self._deliver(row):
+                    break
+        except Exception:
+            log.exception("the delivery of notifications to %s failed unexpectedly and is tried again", name)
+        finally:
+            del self._busy[name]
+            self.wake()
+
+    async def _next(self, name: str) -> DeliveryRow | None:
+        """The first delivery that is due; many that have waited for long become one."""
+        pending, now = await self._outbox.pending(name), self._clock.now()
+        if len(pending) > COLLAPSE_ABOVE and now - pending[0].at > COLLAPSE_AGE_MS:
+            into = _digest(pending, now)
+            await self._outbox.collapse(into, reason=f"one notice about {len(pending)} was sent instead")
+            return into
+        return next((row for row in pending if row.due_at <= now or row.due_at > now + SET_BACK_MS), None)
+
+    async def _deliver(self, row: DeliveryRow) -> bool:
+        """Send one delivery; return whether the next one may be sent now."""
+        destination, now = self._destinations.all().get(row.destination), self._clock.now()
+        if destination is None:
+            await self._drop(row, "its destination is no longer in config.toml")
+            return True
+        if row.when_absent and (looked := self._presence.last_look(row.stream)):
+            if row.kind not in ASKING and looked >= row.at:
+                await self._drop(row, "somebody looked at it")
+                return True
+            if now < (until := self._presence.until(row.stream)):
+                await self._outbox.mark(replace(row, due_at=until, changed_at=now, error="somebody looks at it"))
+                return True
+        receipt = ""
+        if row.kind == "settled":
+            told = await self._outbox.told(row.destination, row.matter)
+            if told is None or not destination.channel.tells_settled:
+                await self._drop(row, "it was not told" if told is None else "this destination is not told of it")
+                return True
+            receipt = told.receipt
+        sending = replace(row, state="sending", attempts=row.attempts + 1, changed_at=now, error="")
+        await self._outbox.mark(sending)
+        result = await destination.channel.send(self._message(row, destination, receipt))
+        return await self._record(sending, result)
+
+    async def _record(self, row: DeliveryRow, result: Result) -> bool:
+        now = self._clock.now()
+        row = replace(row, changed_at=now)
+        if isinstance(result, Sent):
+            await self._outbox.mark(replace(row, state="sent", receipt=result.receipt))
+            return True
+        if isinstance(result, TryAgain) and now - row.at < GIVE_UP_MS:
+            growing = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** min(row.attempts - 1, 20))
+            pause = min(max(result.after_ms, growing), SET_BACK_MS)
+            self._pauses[row.destination] = _monotonic() + pause / 1000
+            await self._outbox.mark(replace(row, state="pending", due_at=now + pause, error=result.problem))
+            log.info("a notification to %s is tried again: %s", row.destination, result.problem)
+            return False
+        if isinstance(result, GiveUp):
+            problem = " ".join(filter(None, (result.problem, result.hint)))
+        else:
+            problem = f"given up after 3 days; the last problem: {result.problem}"
+        await self._outbox.mark(replace(row, state="failed", error=problem))
+        log.warning("a notification to %s was given up: %s", row.destination, problem)
+        return True
+
+    async def _drop(self, row: DeliveryRow, reason: str) -> None:
+        await self._outbox.mark(replace(row, state="dropped", changed_at=self._clock.now(), error=reason))
+
+    def _message(self, row: DeliveryRow, destination: Destination, receipt: str) -> NoticeMessage:
+        detail = row.detail if destination.details else ""
+        address = self._address()
+        return NoticeMessage(
+            id=row.id,
+            matter=row.matter,
+            kind=row.kind,
+            title=self._mask(row.title),
+            text=self._mask(f"{row.summary}: {detail}" if detail else row.summary),
+            link=row.link,
+            url=f"{address}{row.link}" if address else "",
+            at=row.at,
+            receipt=receipt,
+        )
+
+    async def send_now(self, destination: Destination, kind: str, text: str) -> Result:
+        """Send a message of the gateway itself at once, without the outbox: a test, or that the disk is full."""
+        now = self._clock.now()
+        message = NoticeMessage(
+            id=delivery_id(destination.name, kind, now, kind),
+            matter=f"gateway/{kind}",
+            kind=kind,
+            title="Holdfast",
+            text=self._mask(text),
+            link="/",
+            url=self._address(),
+            at=now,
+        )
+        return await destination.channel.send(message)
+
+
+def _monotonic() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _digest(pending: list[DeliveryRow], now: int) -> DeliveryRow:
+    """One delivery that takes the place of many."""
+    last = pending[-1]
+    counts = Counter(row.kind for row in pending if row.kind != "settled")
+    words = ", ".join(f"{kind}: {count}" for kind, count in counts.most_common())
+    return DeliveryRow(
+        id=delivery_id(last.destination, "digest", last.seq, "digest"),
+        destination=last.destination,
+        matter="digest",
+        kind="digest",
+        seq=last.seq,
+        at=now,
+        stream="",
+        title="Holdfast",
+        summary=f"{sum(counts.values())} things happened while this could not be delivered ({words})",
+        detail="\n".join(f"{row.title} {row.summary}" for row in pending[-COLLAPSE_ABOVE:]),
+        link="/",
+        when_absent=False,
+        due_at=now,
+    )

@@ -1,0 +1,70 @@
+"""Notifications as one part of a gateway."""
+
+from __future__ import annotations
+
+from holdfast.clock import Clock
+from holdfast.notify.channel import Sent
+from holdfast.notify.destinations import Destinations
+from holdfast.notify.planner import Planner
+from holdfast.notify.presence import Presence
+from holdfast.notify.sender import OutboxSender
+from holdfast.periodic import PeriodicTask
+from holdfast.profiles import Profiles
+from holdfast.store.contract import Store
+
+DISK_CHECK_SECONDS = 10.0
+
+
+class DiskWatch(PeriodicTask):
+    """Tells once that the disk takes no writes, which the outbox could not keep."""
+
+    def __init__(self, store: Store, destinations: Destinations, sender: OutboxSender) -> None:
+        super().__init__(self.look, name="the watch over the disk", every=DISK_CHECK_SECONDS)
+        self._store = store
+        self._destinations = destinations
+        self._sender = sender
+        self._told: set[str] = set()
+
+    async def look(self) -> None:
+        """Tell every destination that wants to know and was not told since it began."""
+        health = self._store.health
+        if health.writable:
+            self._told.clear()
+            return
+        for destination in self._destinations.all().values():
+            if "disk_full" in destination.on and destination.name not in self._told:
+                result = await self._sender.send_now(destination, "disk_full", health.problem)
+                if isinstance(result, Sent):
+                    self._told.add(destination.name)
+
+
+class Notifications:
+    """Everything that tells people who do not look."""
+
+    def __init__(self, store: Store, profiles: Profiles, clock: Clock) -> None:
+        self.presence = Presence(clock)
+        self.destinations = Destinations(profiles)
+        self.sender = OutboxSender(
+            store.outbox,
+            self.destinations,
+            presence=self.presence,
+            clock=clock,
+            mask=profiles.mask,
+            address=lambda: next(iter(profiles.settings.gateway.public_urls), ""),
+        )
+        self.planner = Planner(store, self.destinations, self.sender, clock)
+        self.disk_watch = DiskWatch(store, self.destinations, self.sender)
+        self.states = [self.planner.state, self.sender.state]
+
+    async def start(self) -> None:
+        """Continue where the last gateway was."""
+        await self.planner.start()
+        self.sender.start()
+        self.disk_watch.start()
+
+    async def stop(self) -> None:
+        """Until the next start. What is being sent is cut, and sent again then."""
+        await self.disk_watch.stop()
+        await self.planner.stop()
+        await self.sender.stop()
+        await self.destinations.close()

@@ -1,0 +1,234 @@
+"""From the log to the outbox: what each event tells, to whom, and what a crash leaves."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.config import Home
+from holdfast.domain.events import SYSTEM, AnyEvent, session_stream, task_stream
+from holdfast.domain.events.actor import Actor, ServiceActor
+from holdfast.domain.events.card import CardBlocked, CardCompleted, CardMoved, CardUnblocked, RunFinished
+from holdfast.domain.events.chapter import ChapterOpened, ResetRule, Survivor
+from holdfast.domain.events.parts import Delegated
+from holdfast.domain.events.session import Purpose, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
+from holdfast.domain.events.system import GatewayStarted, StaleListed
+from holdfast.profiles import Profiles
+from holdfast.store.sqlite.store import SqliteStore
+from tests.actors import person
+from tests.rig import GatewayRig
+from tests.store.conformance import A, B, created, ended, responded, said, started, task, write
+from tests.store.conformance_board import card, put, run, then
+
+CONFIG = """
+[notify]
+home_channel = "webhooks.home"
+[notify.webhooks.mine]
+url = "https://example.invalid/hook"
+[notify.webhooks.home]
+url = "https://example.invalid/home"
+on = ["failed"]
+"""
+BOARD = ServiceActor(name="board")
+
+
+class Watch:
+    """A gateway that plans and sends nothing."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.rig = GatewayRig(home, Profiles(home / "config.toml"))
+        self.planner = self.rig.gateway.notify.planner
+
+    @property
+    def store(self) -> SqliteStore:
+        return self.rig.store
+
+    async def begin(self) -> None:
+        """Look from where the last gateway was; only when it is asked to."""
+        self.planner._position = self.planner._stored = await self.store.outbox.begin(at=1)
+
+    async def told(self, to: str = "webhooks.mine") -> list[tuple[str, str, str]]:
+        """What waits to be told, oldest first."""
+        await self.planner.plan_new()
+        return [(row.kind, row.title, row.summary) for row in await self.store.outbox.pending(to)]
+
+
+@pytest.fixture
+async def watch(tmp_path: Path) -> AsyncIterator[Watch]:
+    Home(tmp_path).prepare()
+    (tmp_path / "config.toml").write_text(CONFIG)
+    found = Watch(tmp_path)
+    await found.begin()
+    yield found
+    await found.rig.close()
+
+
+def opened(purpose: Purpose = "question", wait: str = "w" * 16) -> WaitOpened:
+    return WaitOpened(turn=1, wait=wait, purpose=purpose, reason="which **one**?")
+
+
+def answered(answer: str = "that one") -> WaitAnswered:
+    return WaitAnswered(turn=1, wait="w" * 16, answer=answer, by=person())
+
+
+def over(outcome: str = "done", turn: int = 1) -> TurnFinished:
+    return TurnFinished(turn=turn, outcome=outcome, reason="the reason")  # type: ignore[arg-type]
+
+
+async def at_work(store: SqliteStore, *events: AnyEvent, id: str = A) -> None:
+    await write(store, session_stream(id), created(id, "Fix it"), said(), started(1, "i"), *events)
+
+
+@pytest.mark.parametrize(
+    ("purpose", "kind", "summary"),
+    [
+        ("question", "question", "asks a question"),
+        ("approval", "approval", "asks for an approval"),
+        ("resume", "question", "asks whether to continue"),
+        ("compaction", "question", "asks whether to continue"),
+    ],
+)
+async def test_a_wait_is_told_until_it_is_answered(watch: Watch, purpose: Purpose, kind: str, summary: str) -> None:
+    await at_work(watch.store, opened(purpose))
+    assert await watch.told() == [(kind, "Fix it", summary)]
+    (row,) = await watch.store.outbox.pending("webhooks.mine")
+    assert (row.detail, row.link, row.stream) == ("which one?", f"/s/{A}", session_stream(A))
+    await write(watch.store, session_stream(A), answered())
+    assert await watch.told() == []
+
+
+async def test_a_retry_waits_for_nobody(watch: Watch) -> None:
+    await at_work(watch.store, opened("retry"))
+    assert await watch.told() == []
+
+
+async def test_an_answer_that_somebody_wrote_is_not_repeated(watch: Watch) -> None:
+    await at_work(watch.store, opened(), answered("my password is x"))
+    await watch.told()
+    (row,) = await watch.store.outbox.history(limit=9, destination="webhooks.mine")
+    assert row.error == "settled before it was sent: answered"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [("done", [("done", "Fix it", "has answered")]), ("failed", [("failed", "Fix it", "failed")]), ("stopped", [])],
+)
+async def test_the_end_of_a_turn(watch: Watch, outcome: str, expected: list[tuple[str, str, str]]) -> None:
+    await at_work(watch.store, responded("It is **fixed**."), over(outcome))
+    assert await watch.told() == expected
+    if outcome == "done":
+        assert [row.detail for row in await watch.store.outbox.pending("webhooks.mine")] == ["It is fixed."]
+
+
+async def test_the_next_message_makes_the_last_answer_old(watch: Watch) -> None:
+    await at_work(watch.store, responded(), over())
+    assert len(await watch.told()) == 1
+    await write(watch.store, session_stream(A), said("thanks", "i2"))
+    assert await watch.told() == []
+
+
+async def test_the_turn_of_an_agent_that_another_started_is_told_by_its_task(watch: Watch) -> None:
+    born = SessionCreated(session=B, profile="demo", cwd="/", title="Helper", by=person(), origin=Delegated(task=A))
+    await write(watch.store, session_stream(B), born, said(), started(1, "i"), responded(), over())
+    await write(watch.store, task_stream(A), task(A, task_kind="agent", worker=B), ended(A))
+    assert [kind for kind, *_ in await watch.told()] == ["done"]
+    assert [title for _, title, _ in await watch.told()] == [f"build {A}"]
+
+
+async def test_the_end_of_a_task(watch: Watch) -> None:
+    await write(watch.store, task_stream(A), task(A, title="tests"), ended(A, "failed"))
+    await write(watch.store, task_stream(B), task(B, foreground=True), ended(B, "failed"))
+    assert await watch.told() == [("failed", "tests", "failed")]
+    assert await watch.told("webhooks.home") == [("failed", "tests", "failed")]
+
+
+async def test_a_task_that_was_stopped_is_no_news(watch: Watch) -> None:
+    await write(watch.store, task_stream(A), task(A), ended(A, "stopped"))
+    assert await watch.told() == []
+
+
+async def test_a_blocked_card_is_told_until_somebody_deals_with_it(watch: Watch) -> None:
+    await put(watch.store, card(A, "running", title="The login"))
+    await then(watch.store, A, CardBlocked(card=A, block_kind="needs_input", reason="Which **key**?", by=BOARD))
+    assert await watch.told() == [("blocked", "HF-1 The login", "is blocked")]
+    await then(watch.store, A, CardUnblocked(card=A, by=person()))
+    assert await watch.told() == []
+
+
+@pytest.mark.parametrize(("by", "count"), [(BOARD, 1), (person(), 0)])
+async def test_what_a_person_did_is_not_told(watch: Watch, by: Actor, count: int) -> None:
+    await put(watch.store, card(A), card(B))
+    await then(watch.store, A, CardCompleted(card=A, summary="done it", by=by))
+    assert len(await watch.told()) == count
+    await then(watch.store, B, CardMoved(card=B, status="review", reason="look at it", by=by))
+    assert len(await watch.told()) == 2 * count
+
+
+async def test_the_turn_of_a_worker_is_told_by_its_card_and_a_frozen_one_stalled(watch: Watch) -> None:
+    await put(watch.store, card(A, title="The login"))
+    await then(watch.store, A, run(A, session=B))
+    await at_work(watch.store, responded(), over("failed"), id=B)
+    assert await watch.told() == []
+    await then(watch.store, A, RunFinished(card=A, run=1, outcome="failed", reason="30 min", failure="frozen"))
+    assert [(kind, title) for kind, title, _ in await watch.told()] == [("stalled", "HF-1 The login")]
+
+
+@pytest.mark.parametrize(("rule", "count"), [("daily", 1), ("person", 0)])
+async def test_a_reset_by_a_rule_says_in_the_home_channel_what_it_kept(
+    watch: Watch, rule: ResetRule, count: int
+) -> None:
+    kept = Survivor(task=B, title="npm run dev", pid=1, activity="idle", evidence="", age_ms=1, rule="it is a server")
+    await at_work(watch.store, over())
+    await write(
+        watch.store,
+        session_stream(A),
+        ChapterOpened(chapter=2, rule=rule, reason="", by=ServiceActor(name="reset clock"), kept=[kept]),
+    )
+    assert await watch.told("webhooks.home") == [("reset", "Fix it", "was reset; commands kept: 1, stopped: 0")] * count
+    details = [row.detail for row in await watch.store.outbox.pending("webhooks.home")]
+    assert details == ["kept: npm run dev (it is a server)"] * count
+    assert "reset" not in [kind for kind, *_ in await watch.told()]
+
+
+async def test_the_gateway_reports_an_upgrade_and_what_is_stale(watch: Watch) -> None:
+    for version in ("0.1.0", "0.1.0", "0.2.0"):
+        await write(watch.store, SYSTEM, GatewayStarted(pid=1, version=version, boot="b"))
+    await write(watch.store, SYSTEM, StaleListed(tasks=[A], reasons=["A preview server that nobody used for 3 days."]))
+    assert await watch.told("webhooks.home") == [
+        ("upgrade", "Holdfast", "was upgraded from 0.1.0 to 0.2.0"),
+        ("stale", "Holdfast", "1 running command is no longer needed"),
+    ]
+
+
+async def test_promise_5_what_was_committed_before_a_crash_is_told_once(watch: Watch, tmp_path: Path) -> None:
+    await at_work(watch.store, opened())  # committed, and the gateway is killed before it plans anything
+    await watch.rig.close()
+    for _ in range(3):
+        again = Watch(tmp_path)
+        await again.begin()
+        assert len(await again.told()) == 1
+        await again.rig.close()
+    watch.rig = GatewayRig(tmp_path, Profiles(tmp_path / "config.toml"))
+
+
+async def test_without_a_destination_nothing_is_planned_and_one_that_is_added_hears_of_what_comes(
+    watch: Watch, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text("")
+    await at_work(watch.store, opened())
+    await watch.planner._sweep()
+    (tmp_path / "config.toml").write_text(CONFIG)
+    assert await watch.told() == []
+    await at_work(watch.store, opened(wait="v" * 16), id=B)
+    assert len(await watch.told()) == 1
+
+
+async def test_a_session_that_was_deleted_meanwhile_tells_nothing(watch: Watch) -> None:
+    from tests.store.conformance import deleted
+
+    await at_work(watch.store, opened())
+    await write(watch.store, SYSTEM, deleted(A))
+    assert await watch.told() == []

@@ -1,0 +1,334 @@
+"""The delivery of what is in the outbox: once, in order, tried again with pauses, given up visibly."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain
+from holdfast.notify.destinations import Destination
+from holdfast.notify.presence import LOOKING_MS, Presence
+from holdfast.notify.sender import COLLAPSE_ABOVE, GIVE_UP_MS, LONGEST_PAUSE_MS, SET_BACK_MS, OutboxSender
+from holdfast.store.outbox_store import DeliveryRow, OutboxPlan, SettledMatter
+from holdfast.store.sqlite.store import SqliteStore
+from tests.rig import StoppedClock
+from tests.store.conformance_outbox import TO, delivery
+
+NOW = 1_700_000_000_000
+DAY_MS = 86_400_000
+
+
+class Notebook:
+    """A channel that writes down what it gets, and answers what it is told to."""
+
+    tells_settled = True
+
+    def __init__(self) -> None:
+        self.messages: list[NoticeMessage] = []
+        self.results: list[Result] = []
+        self.hold: asyncio.Event | None = None
+        self.arrived = asyncio.Event()
+
+    async def send(self, message: NoticeMessage) -> Result:
+        self.messages.append(message)
+        self.arrived.set()
+        if self.hold is not None:
+            await self.hold.wait()
+        return self.results.pop(0) if self.results else Sent(receipt=f"r{len(self.messages)}")
+
+    async def close(self) -> None: ...
+
+
+class Fixed:
+    """Destinations that do not change."""
+
+    def __init__(self, **all: Destination) -> None:
+        self.found = {name.replace("_", "."): one for name, one in all.items()}
+
+    def all(self) -> Mapping[str, Destination]:
+        return self.found
+
+
+class Post:
+    """A sender with its surroundings; `round` is one look at what is due, to its end."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.clock, self.channel, self.store = StoppedClock(NOW), Notebook(), store
+        self.presence = Presence(self.clock)
+        destination = Destination(TO, self.channel, frozenset({"question", "done"}), when_absent=True, details=False)
+        self.destinations = Fixed(webhooks_mine=destination)
+        self.sender = OutboxSender(
+            store.outbox,
+            self.destinations,  # type: ignore[arg-type]
+            presence=self.presence,
+            clock=self.clock,
+            mask=lambda text: text.replace("hunter2", "[hidden]"),
+            address=lambda: "https://holdfast.example",
+        )
+
+    async def plan(self, *rows: DeliveryRow | SettledMatter) -> None:
+        await self.store.outbox.plan(OutboxPlan(max(row.seq for row in rows), rows))
+
+    async def round(self) -> None:
+        self.sender._pauses.clear()  # the clock of the pauses is the loop's, which does not stand still
+        await self.sender._look_for_due()
+        while self.sender._busy:
+            await asyncio.gather(*self.sender._busy.values())
+
+    async def row(self, id: str) -> DeliveryRow:
+        return next(row for row in await self.store.outbox.history(limit=1000) if row.id == id)
+
+    @property
+    def told(self) -> list[str]:
+        return [message.id for message in self.channel.messages]
+
+
+@pytest.fixture
+async def post(tmp_path: Path) -> AsyncIterator[Post]:
+    store = SqliteStore(tmp_path / "holdfast.db")
+    found = Post(store)
+    yield found
+    await found.sender.stop()
+    await store.close()
+
+
+def new(seq: int = 1, **changes: object) -> DeliveryRow:
+    row = delivery(seq, matter=str(changes.pop("matter", f"wait/{seq}")), kind=str(changes.pop("kind", "question")))
+    return replace(row, at=NOW, due_at=NOW, **changes)
+
+
+async def test_it_is_sent_once_with_no_more_than_the_title(post: Post) -> None:
+    row = new(title="Fix hunter2", detail="the plan is hunter2")
+    await post.plan(row)
+    for _ in range(3):
+        await post.round()
+    (message,) = post.channel.messages
+    assert (message.id, message.title, message.text) == (row.id, "Fix [hidden]", "asks a question")
+    assert message.url == f"https://holdfast.example{row.link}"
+    found = await post.row(row.id)
+    assert (found.state, found.attempts, found.receipt) == ("sent", 1, "r1")
+
+
+async def test_details_are_told_where_that_is_allowed_and_masked(post: Post) -> None:
+    post.destinations.found[TO] = Destination(TO, post.channel, frozenset(), when_absent=True, details=True)
+    await post.plan(new(detail="the plan is hunter2"))
+    await post.round()
+    assert post.channel.messages[0].text == "asks a question: the plan is [hidden]"
+
+
+async def test_what_fails_is_tried_again_in_order_with_growing_pauses_under_the_same_id(post: Post) -> None:
+    first, second = new(1), new(2)
+    await post.plan(first, second)
+    pauses = []
+    post.channel.results = [TryAgain("It answered 500.")] * 12
+    for _ in range(12):
+        await post.round()
+        row = await post.row(first.id)
+        assert (row.state, row.error) == ("pending", "It answered 500.")
+        pauses.append(row.due_at - post.clock.now())
+        post.clock.move(row.due_at - post.clock.now())
+        await post.store.outbox.mark(replace(await post.row(second.id), due_at=post.clock.now() + 1))
+    assert pauses[:3] == [5_000, 10_000, 20_000]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == LONGEST_PAUSE_MS
+    post.clock.move(1)
+    await post.round()
+    assert post.told == [first.id] * 13 + [second.id]
+
+
+async def test_a_destination_that_asks_for_a_pause_gets_it(post: Post) -> None:
+    row = new()
+    await post.plan(row)
+    post.channel.results = [TryAgain("It answered 429.", after_ms=600_000)]
+    await post.round()
+    assert (await post.row(row.id)).due_at == NOW + 600_000
+    post.clock.move(599_999)
+    await post.round()
+    assert len(post.told) == 1
+    post.clock.move(1)
+    await post.round()
+    assert (await post.row(row.id)).state == "sent"
+
+
+async def test_it_is_given_up_after_three_days_and_says_so(post: Post) -> None:
+    row = new()
+    await post.plan(row)
+    post.channel.results = [TryAgain("It answered 500."), TryAgain("It answered 502.")]
+    await post.round()
+    post.clock.move(GIVE_UP_MS)
+    await post.round()
+    found = await post.row(row.id)
+    assert (found.state, found.error) == ("failed", "given up after 3 days; the last problem: It answered 502.")
+
+
+async def test_what_can_never_work_is_given_up_at_once_and_the_next_is_sent(post: Post) -> None:
+    first, second = new(1), new(2)
+    await post.plan(first, second)
+    post.channel.results = [GiveUp("It answered 404.", hint="Check its address.")]
+    await post.round()
+    assert ((await post.row(first.id)).state, (await post.row(second.id)).state) == ("failed", "sent")
+    assert (await post.row(first.id)).error == "It answered 404. Check its address."
+
+
+async def test_nobody_is_told_of_a_question_that_somebody_looks_at_until_they_leave(post: Post) -> None:
+    row = new()
+    await post.plan(row)
+    post.presence.look([row.stream])
+    await post.round()
+    assert post.told == []
+    post.clock.move(LOOKING_MS - 1)
+    post.presence.look([row.stream])
+    await post.round()
+    post.clock.move(LOOKING_MS - 1)
+    await post.round()
+    assert post.told == []
+    post.clock.move(1)
+    await post.round()
+    assert post.told == [row.id]
+
+
+async def test_an_attached_terminal_counts_as_looking(post: Post) -> None:
+    row = new()
+    await post.plan(row)
+    with post.presence.attached(row.stream):
+        for _ in range(3):
+            await post.round()
+            post.clock.move(LOOKING_MS)
+    await post.round()
+    assert post.told == []
+    post.clock.move(LOOKING_MS)
+    await post.round()
+    assert post.told == [row.id]
+
+
+async def test_somebody_who_saw_the_end_is_not_told_of_it(post: Post) -> None:
+    row = new(kind="done")
+    await post.plan(row)
+    post.clock.move(10)
+    post.presence.look([row.stream])
+    await post.round()
+    found = await post.row(row.id)
+    assert (found.state, found.error, post.told) == ("dropped", "somebody looked at it", [])
+
+
+async def test_somebody_who_looked_before_the_end_is_told(post: Post) -> None:
+    row = new(kind="done")
+    post.presence.look([row.stream])
+    post.clock.move(LOOKING_MS)
+    await post.plan(replace(row, at=post.clock.now(), due_at=post.clock.now()))
+    await post.round()
+    assert post.told == [row.id]
+
+
+async def test_whoever_was_told_is_told_that_it_is_settled_with_the_receipt(post: Post) -> None:
+    row = new()
+    await post.plan(row)
+    await post.round()
+    await post.plan(SettledMatter(matter=row.matter, seq=5, at=NOW, how="answered: allow"))
+    await post.round()
+    settled = post.channel.messages[-1]
+    assert (settled.kind, settled.text, settled.receipt) == ("settled", "answered: allow", "r1")
+    assert len(post.channel.messages) == 2
+
+
+async def test_settled_while_it_is_being_sent_and_the_sending_fails(post: Post) -> None:
+    row = new()
+    await post.plan(row)
+    post.channel.hold, post.channel.results = asyncio.Event(), [TryAgain("It answered 500.")]
+    looking = asyncio.create_task(post.round())
+    await post.channel.arrived.wait()
+    await post.plan(SettledMatter(matter=row.matter, seq=5, at=NOW, how="answered"))
+    post.channel.hold.set()
+    await looking
+    await post.round()
+    assert len(post.channel.messages) == 1, "it was never told, so there is nothing to take back"
+    assert {one.state for one in await post.store.outbox.history(limit=9)} == {"dropped"}
+
+
+async def test_a_channel_that_is_not_told_of_the_end_of_a_matter(post: Post) -> None:
+    post.channel.tells_settled = False
+    row = new()
+    await post.plan(row)
+    await post.round()
+    await post.plan(SettledMatter(matter=row.matter, seq=5, at=NOW, how="answered"))
+    await post.round()
+    assert len(post.channel.messages) == 1
+    assert await post.store.outbox.pending(TO) == []
+
+
+async def test_a_week_offline_becomes_one_message(post: Post) -> None:
+    rows = [new(seq, kind="done" if seq % 2 else "question") for seq in range(1, 501)]
+    await post.plan(*rows)
+    post.clock.move(7 * DAY_MS)
+    await post.round()
+    (message,) = post.channel.messages
+    assert message.kind == "digest"
+    assert "500 things happened" in message.text
+    assert "question: 250" in message.text
+    assert await post.store.outbox.pending(TO) == []
+    assert "one notice about 500 was sent instead" in (await post.row(rows[0].id)).error
+
+
+async def test_a_burst_is_not_collapsed(post: Post) -> None:
+    rows = [new(seq) for seq in range(1, COLLAPSE_ABOVE + 5)]
+    await post.plan(*rows)
+    await post.round()
+    assert post.told == [row.id for row in rows]
+
+
+async def test_a_destination_that_was_removed(post: Post) -> None:
+    row = new()
+    await post.plan(row)
+    post.destinations.found.clear()
+    await post.round()
+    assert (await post.row(row.id)).error == "its destination is no longer in config.toml"
+
+
+async def test_a_clock_that_is_set_back_holds_up_nothing(post: Post) -> None:
+    row = new()
+    await post.plan(replace(row, due_at=NOW + 30 * DAY_MS))  # planned before the clock was set right
+    await post.round()
+    assert post.told == [row.id]
+    assert SET_BACK_MS < 30 * DAY_MS
+
+
+async def test_a_crash_while_it_is_sent_sends_it_again_under_the_same_id(post: Post) -> None:
+    row = new()
+    await post.plan(row)
+    post.channel.hold = asyncio.Event()
+    looking = asyncio.create_task(post.round())
+    await post.channel.arrived.wait()
+    await post.sender.stop()  # as a crash: nothing is recorded
+    await asyncio.gather(looking, return_exceptions=True)
+    assert (await post.row(row.id)).state == "sending"
+    await post.store.outbox.begin(at=NOW)
+    post.channel.hold = None
+    await post.round()
+    assert post.told == [row.id, row.id]
+    assert (await post.row(row.id)).state == "sent"
+
+
+async def test_one_destination_that_hangs_does_not_hold_up_another(post: Post) -> None:
+    other = Notebook()
+    post.destinations.found["webhooks.other"] = Destination(
+        "webhooks.other", other, frozenset(), when_absent=False, details=False
+    )
+    post.channel.hold = asyncio.Event()
+    await post.plan(new(1), replace(new(2), destination="webhooks.other"))
+    looking = asyncio.create_task(post.round())
+    await other.arrived.wait()
+    assert len(other.messages) == 1
+    post.channel.hold.set()
+    await looking
+
+
+async def test_it_wakes_up_by_itself_when_something_is_due_again(post: Post) -> None:
+    await post.plan(replace(new(), due_at=NOW + 60))
+    post.sender.start()
+    await asyncio.sleep(0)
+    post.clock.move(60)
+    await post.channel.arrived.wait()
