@@ -52,6 +52,14 @@ async def test_a_file_gets_a_thread_if_it_is_large_or_may_hang(
     assert (result.output, mounts.threads) == ("x" * size, threads)
 
 
+async def test_a_file_that_does_not_say_how_long_it_is_gets_a_thread(tmp_path: Path) -> None:
+    (tmp_path / "table").write_text("1 0 0:1 / /mnt rw - ext4 disk rw\n")
+    (tmp_path / "a").touch()
+    mounts = CountingMounts(tmp_path / "table")
+    result = await READ.call(ToolContext(tmp_path, mounts=mounts), '{"path": "a"}')
+    assert (result.output, mounts.threads) == ("[the file is empty]", 1)
+
+
 async def test_a_window_says_what_it_is_a_window_of(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 5322)))
     head, _, text = (await done(READ, tmp_path, path="a.txt")).partition("\n")

@@ -7,7 +7,6 @@ in brackets before the text; the text itself is given as it is, so that it can b
 from __future__ import annotations
 
 import codecs
-import math
 import os
 import stat
 import threading
@@ -78,14 +77,14 @@ class LineWindow:
 async def _read(context: ToolContext, arguments: ReadArguments) -> ToolOutput:
     first, count = arguments.offset or 1, arguments.limit or LINES
 
-    def work(stop: threading.Event, most: float = math.inf) -> str:
-        """Return the text for the model; none if the file has more than `most` bytes."""
+    def work(stop: threading.Event, *, only_small: bool = False) -> str:
+        """Return the text for the model; with `only_small` none of a large file, nor of one whose size is not known."""
         with open_text(context, context.resolve(arguments.path), arguments.path) as file:
-            if os.fstat(file.fileno()).st_size > most:
+            if only_small and not 0 < os.fstat(file.fileno()).st_size <= HEAD:  # 0: it may be made while it is read
                 return ""
             return _window(file, arguments.path, first=first, count=count, stop=stop).text()
 
-    at_once = "" if context.mounts.found else work(threading.Event(), HEAD)
+    at_once = "" if context.mounts.found else work(threading.Event(), only_small=True)
     return ToolOutput(at_once or await context.mounts.run_in_thread(work))
 
 
