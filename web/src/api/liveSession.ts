@@ -1,7 +1,8 @@
 /** The sessions that this page has folded so far: one truth for every component, kept while the page lives. */
 
 import { emptySession, type SessionView } from "../log/model";
-import { happened, spoken } from "../log/reduce";
+import { happened } from "../log/reduce";
+import { spoken } from "../log/steps";
 import { now } from "./clock";
 import { Socket } from "./connection";
 import { Store } from "./store";

@@ -10,8 +10,8 @@ import type {
   ToolResultsTrimmed,
 } from "../api/types.gen";
 import { actorWords } from "../text";
+import { type Draft, notice } from "./draft";
 import { AT_REST, type SummaryItem } from "./model";
-import { type Draft, notice } from "./reduce";
 import { INTERRUPTED } from "./sentences";
 
 type ChapterEvent =

@@ -4,8 +4,9 @@ import types from "../api/types.gen.ts?raw";
 import { found } from "./find";
 import { history } from "./history";
 import { emptySession, type SessionView, stateOf } from "./model";
-import { callResult, Gap, happened, spoken } from "./reduce";
+import { Gap, happened } from "./reduce";
 import fold from "./reduce.ts?raw";
+import { callResult, spoken } from "./steps";
 
 type Event = LogRecord["event"];
 

@@ -14,7 +14,8 @@ import type {
   WaitItem,
 } from "../api/types.gen";
 import { type CallView, emptySession, type Item, type SessionView, stateOf } from "./model";
-import { happened, spoken } from "./reduce";
+import { happened } from "./reduce";
+import { spoken } from "./steps";
 
 type Shared = MessageItem | NoteItem | StepItem | WaitItem | ChapterItem | SummaryItem | TurnEndItem | NoticeItem;
 interface Golden {
