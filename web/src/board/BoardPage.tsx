@@ -103,16 +103,16 @@ function Board({
   const [profile, setProfile] = useState("");
   const [adding, setAdding] = useState(false);
   const [chosen, setTab] = useState<Column | null>(null);
-  const moves = useMoves();
   const now = useNow(true, 30_000); // ages on the faces move by the half minute
   const board = knownValue(boards)?.find((one) => one.id === name);
   useTitle(board?.title ?? name);
   useEffect(() => save("board", name), [name]);
   const words = useDeferredValue(text);
   const rows = knownValue(cards) ?? NONE;
+  const moves = useMoves(rows);
   const sorted = useMemo(
     () => columns(rows, { text: words, profile }, moves.moving),
-    [rows, words, profile, [...moves.moving].join()],
+    [rows, words, profile, moves.moving],
   );
   const profiles = useMemo(() => [...new Set(rows.map((one) => one.profile).filter(Boolean))].sort(), [rows]);
   const running = sorted.get("running")?.length ?? 0;
@@ -258,7 +258,8 @@ function ColumnTabs({
   readonly panel: () => ReactNode;
 }): ReactNode {
   useEffect(() => {
-    document.querySelector("[role=tab][aria-selected=true]")?.scrollIntoView({ inline: "center", block: "nearest" });
+    const shown = document.querySelectorAll("[role=tab]")[COLUMNS.indexOf(tab)];
+    shown?.scrollIntoView({ inline: "center", block: "nearest" });
   }, [tab]);
   return (
     <Tabs<Column>
@@ -424,7 +425,7 @@ function Switch({
               maxLength={80}
               value={title}
               onChange={(event) => setTitle(event.target.value)}
-              autoFocus
+              data-autofocus
             />
           </label>
           {id && (

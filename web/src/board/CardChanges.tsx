@@ -76,8 +76,9 @@ function OneFile({
         </span>
       </summary>
       {text && file.added !== null && (
-        <pre className={styles.lines} tabIndex={0} aria-label={`Changes in ${file.path}`}>
+        <pre className={styles.lines} tabIndex={0} role="group" aria-label={`Changes in ${file.path}`}>
           {lines.slice(0, LINES).map((line, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text that does not change
             <span key={index} className={styles[lookOf(line)] ?? ""}>
               {line || " "}
             </span>

@@ -155,7 +155,7 @@ export function CardForm({
                 maxLength={200}
                 value={title}
                 onChange={(event) => set({ title: event.target.value })}
-                autoFocus
+                data-autofocus
               />
             </label>
             <label>

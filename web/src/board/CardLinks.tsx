@@ -9,6 +9,7 @@ import { fits } from "../log/cards";
 import { cardLabel } from "../text";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
+import { focusOnMount } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { Unknown } from "../ui/Known";
 import shared from "../ui/shared.module.css";
@@ -63,7 +64,7 @@ export function Links({ detail }: { readonly detail: CardDetail }): ReactNode {
             className={shared.input}
             aria-label="Wait for which card"
             placeholder="Title or number of the card to wait for"
-            autoFocus
+            ref={focusOnMount}
             value={text}
             onChange={(event) => setText(event.target.value)}
             onKeyDown={(event) => {

@@ -81,11 +81,11 @@ export function Columns({ columns, onMove, only, ...rest }: Props): ReactNode {
   };
   useKeptFocus(seek);
   useEffect(() => {
-    if (!rest.selected) return;
+    if (holder === null || (only === null && width === 0)) return; // not here, or not laid out yet
     seek.current(rest.selected);
     const card = row.current?.querySelector(`[data-card="${rest.selected}"]`);
     card?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [rest.selected, width, holder]);
+  }, [rest.selected, only, width, holder]);
   const sensors = useSensors(
     useSensor(MouseSensor, { activationConstraint: { distance: 6 } }),
     useSensor(TouchSensor, { activationConstraint: { delay: 220, tolerance: 8 } }),
@@ -112,7 +112,13 @@ export function Columns({ columns, onMove, only, ...rest }: Props): ReactNode {
   };
   if (only !== null) {
     return (
-      <div className={`${styles.columns} ${styles.one}`} data-column-list onKeyDown={walk}>
+      <div
+        className={`${styles.columns} ${styles.one}`}
+        role="group"
+        aria-label="Cards"
+        data-column-list
+        onKeyDown={walk}
+      >
         <Stack column={only} cards={columns.get(only) ?? []} draggable={false} seekers={seekers} {...rest} />
       </div>
     );
@@ -133,7 +139,7 @@ export function Columns({ columns, onMove, only, ...rest }: Props): ReactNode {
         },
       }}
     >
-      <div className={styles.columns} ref={row} onKeyDown={walk}>
+      <div className={styles.columns} role="group" aria-label="Columns" ref={row} onKeyDown={walk}>
         {COLUMNS.map((column) => {
           const cards = columns.get(column) ?? [];
           return closed.has(column) ? (
@@ -163,6 +169,7 @@ export function Columns({ columns, onMove, only, ...rest }: Props): ReactNode {
 function useWidth(row: React.RefObject<HTMLElement | null>, shown: boolean): number {
   const [width, setWidth] = useState(0);
   useEffect(() => {
+    if (!shown) return undefined;
     const watch = new ResizeObserver(([entry]) => setWidth(Math.round(entry?.contentRect.width ?? 0)));
     if (row.current) watch.observe(row.current);
     return () => watch.disconnect();

@@ -1,6 +1,6 @@
 /** Moving a card: what each column means as a command, what is asked first, and what is on its way. */
 
-import { type ReactNode, useCallback, useState } from "react";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { now } from "../api/clock";
 import { call, newId } from "../api/http";
 import type { CardAccepted, CardView } from "../api/types.gen";
@@ -13,7 +13,6 @@ import type { MenuEntry } from "../ui/Menu";
 import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
 import styles from "./moves.module.css";
-import { known } from "./queries";
 
 export const WORDS: Readonly<Record<Column, string>> = {
   triage: "Triage",
@@ -54,7 +53,7 @@ export function question(card: Pick<CardView, "status">, to: Column): Question |
   return card.status === "running" && to !== "running" && to !== "ready" ? "stop" : null; // whoever runs is not ready: refused
 }
 
-export function useMoves(): Moves {
+export function useMoves(cards: readonly CardView[]): Moves {
   const [way, setWay] = useState<ReadonlyMap<string, OnItsWay>>(new Map());
   const [asking, setAsking] = useState<Asking | null>(null);
   const put = useCallback(
@@ -90,10 +89,14 @@ export function useMoves(): Moves {
     },
     [act],
   );
-  const moving = new Map<string, Column>();
-  for (const [id, { to, version }] of way) {
-    if (version === null || (known(id)?.version ?? Infinity) < version) moving.set(id, to);
-  }
+  const moving = useMemo(() => {
+    const versions = new Map(cards.map((card) => [card.id, card.version]));
+    const found = new Map<string, Column>();
+    for (const [id, { to, version }] of way) {
+      if (version === null || (versions.get(id) ?? Infinity) < version) found.set(id, to);
+    }
+    return found;
+  }, [way, cards]);
   return { moving, move, dialog: asking && <Ask {...asking} onAct={act} onClose={() => setAsking(null)} /> };
 }
 
@@ -154,7 +157,7 @@ function Ask({
               aria-label="Not before"
               value={at}
               onChange={(event) => setAt(event.target.value)}
-              autoFocus
+              data-autofocus
             />
           </label>
         </Confirm>
@@ -180,7 +183,7 @@ function Ask({
                 rows={2}
                 value={text}
                 onChange={(event) => setText(event.target.value)}
-                autoFocus
+                data-autofocus
               />
             </label>
             <label>
@@ -217,7 +220,7 @@ function Ask({
               rows={3}
               value={text}
               onChange={(event) => setText(event.target.value)}
-              autoFocus
+              data-autofocus
             />
           </label>
         </Confirm>
@@ -259,7 +262,7 @@ function Ask({
                 rows={3}
                 value={text}
                 onChange={(event) => setText(event.target.value)}
-                autoFocus
+                data-autofocus
               />
             </label>
           </div>

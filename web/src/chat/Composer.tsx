@@ -9,6 +9,7 @@ import type { QueueEdit } from "../api/types.gen";
 import { type QueuedInput, type SessionView, stateOf, type WaitItem } from "../log/model";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
+import { focusOnMount } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import line from "../ui/line.module.css";
 import shared from "../ui/shared.module.css";
@@ -54,7 +55,7 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
   useEffect(() => (text ? save(`draft.${id}`, text) : drop(`draft.${id}`)), [id, text]);
   useEffect(() => {
     if (matchMedia("(min-width: 721px)").matches) area.current?.focus({ preventScroll: true });
-  }, [id]);
+  }, []);
 
   /** Wait for the gateway; the text goes only when it was taken, and only if nobody typed on. */
   const hold = async (what: () => Promise<void>): Promise<void> => {
@@ -237,7 +238,7 @@ function Queue({
               }}
             >
               <input
-                autoFocus
+                ref={focusOnMount}
                 aria-label="Queued message"
                 value={editing.text}
                 onChange={(event) => onEdit({ input, text: event.target.value })}

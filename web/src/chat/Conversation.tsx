@@ -134,7 +134,7 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
     if (version > 0 && !wanted.current) jump(version);
   }, [jump, live]);
   useEffect(() => {
-    if (wanted.current) follow();
+    if (wanted.current && view.version > 0) follow();
   }, [follow, view.version]);
   useEffect(() => {
     for (const kind of MOVED) window.addEventListener(kind, follow);

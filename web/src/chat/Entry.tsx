@@ -8,6 +8,7 @@ import { Button } from "../ui/Button";
 import { visible } from "../ui/blocks";
 import { Chip, Mark } from "../ui/Chip";
 import { CopyButton } from "../ui/CopyButton";
+import { focusOnMount } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import line from "../ui/line.module.css";
 import { MarkdownText } from "../ui/MarkdownText";
@@ -194,7 +195,7 @@ function EditAgain({
       <textarea
         aria-label="Edited message"
         dir="auto"
-        autoFocus
+        ref={focusOnMount}
         rows={3}
         value={words}
         onChange={(event) => setWords(event.target.value)}

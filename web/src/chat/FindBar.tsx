@@ -26,7 +26,7 @@ export function FindBar({
   useEffect(() => {
     const pressed = (event: globalThis.KeyboardEvent): void => {
       if (!(event.ctrlKey || event.metaKey) || event.key !== "f" || event.shiftKey || event.altKey) return;
-      if (document.activeElement === field.current || document.querySelector("dialog[open]")) return; // twice: the browser's own
+      if (document.activeElement === field.current || document.querySelector("[role=dialog]")) return; // twice: the browser's own
       event.preventDefault();
       setOpen(true);
       requestAnimationFrame(() => field.current?.select());
@@ -65,7 +65,6 @@ export function FindBar({
         <input
           ref={field}
           type="search"
-          autoFocus
           placeholder="Search in this conversation"
           aria-label="Search in this conversation"
           value={text}

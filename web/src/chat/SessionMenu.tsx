@@ -92,7 +92,7 @@ export function SessionActions({
             maxLength={200}
             value={title}
             onChange={(event) => setTitle(event.target.value)}
-            autoFocus
+            data-autofocus
           />
         </Confirm>
       )}

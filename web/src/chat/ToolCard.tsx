@@ -201,6 +201,7 @@ function Lines({
     <div className={styles.output} tabIndex={0} role="group" aria-label={name} dir="ltr">
       {children}
       {styledLines(text).map(({ line, style }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text that only grows
         <div key={index}>
           <AnsiText text={line} style={style} />
           {line === "" && "\n"}

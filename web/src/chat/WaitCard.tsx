@@ -7,6 +7,7 @@ import { Button } from "../ui/Button";
 import { visible } from "../ui/blocks";
 import { Chip } from "../ui/Chip";
 import { Diff } from "../ui/Diff";
+import { focusOnMount } from "../ui/hooks";
 import { MarkdownText } from "../ui/MarkdownText";
 import shared from "../ui/shared.module.css";
 import { waitState } from "../ui/states";
@@ -78,7 +79,7 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
           rows={2}
           dir="auto"
           aria-label="Your answer"
-          autoFocus={words !== null}
+          ref={words === null ? null : focusOnMount}
           value={words ?? ""}
           onChange={(event) => setWords(event.target.value)}
         />

@@ -62,16 +62,9 @@ function Spark({
       <span>{name}</span>
       <svg className={styles.bars} viewBox={`0 0 ${MOST * 4} 16`} preserveAspectRatio="none" aria-hidden="true">
         {values.map((value, index) => {
+          const x = (MOST - values.length + index) * 4;
           const height = Math.max(value > 0 ? 1 : 0.5, (value / most) * 16);
-          return (
-            <rect
-              key={MOST - values.length + index}
-              x={(MOST - values.length + index) * 4}
-              y={16 - height}
-              width="3"
-              height={height}
-            />
-          );
+          return <rect key={x} x={x} y={16 - height} width="3" height={height} />;
         })}
       </svg>
       <span className={styles.now}>{now}</span>

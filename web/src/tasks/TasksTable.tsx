@@ -93,8 +93,7 @@ export function TasksTable({
             </th>
           </tr>
         </thead>
-        <tbody>
-          <Space height={view.above} />
+        <tbody style={{ paddingTop: view.above, paddingBottom: view.below }}>
           {view.rows.map(({ index, key }) => {
             const line = lines[index];
             if (!line) return null;
@@ -117,7 +116,6 @@ export function TasksTable({
               />
             );
           })}
-          <Space height={view.below} />
         </tbody>
       </table>
       {more && (
@@ -156,15 +154,6 @@ function inOrder(tasks: readonly TaskView[], hits: readonly OutputHit[]): readon
   if (others.length > 0) lines.push({ kind: "band", name: `In the output of ${others.length}` });
   lines.push(...others.map((hit) => ({ kind: "hit", hit }) as const));
   return lines;
-}
-
-function Space({ height }: { readonly height: number }): ReactNode {
-  if (height <= 0) return null;
-  return (
-    <tr className={styles.space} aria-hidden="true">
-      <td style={{ height }} />
-    </tr>
-  );
 }
 
 interface Place {

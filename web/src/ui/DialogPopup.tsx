@@ -1,7 +1,7 @@
 /** What `Dialog` shows once it is loaded. */
 
 import { Dialog as Base } from "@base-ui/react/dialog";
-import type { ReactNode, RefObject } from "react";
+import { type ReactNode, type RefObject, useRef } from "react";
 import { buttonClass } from "./Button";
 import styles from "./Dialog.module.css";
 import { Icon } from "./Icon";
@@ -20,13 +20,20 @@ export default function DialogPopup({
   readonly footer?: ReactNode;
   readonly children?: ReactNode;
   readonly onClose: () => void;
+  /** Else what is marked `data-autofocus`, or the first that can have it. */
   readonly initialFocus?: RefObject<HTMLElement | null>;
 }): ReactNode {
+  const popup = useRef<HTMLDivElement>(null);
+  const marked = (): HTMLElement | true => popup.current?.querySelector<HTMLElement>("[data-autofocus]") ?? true;
   return (
     <Base.Root open onOpenChange={(open) => open || onClose()}>
       <Base.Portal>
         <Base.Backdrop className={styles.backdrop} />
-        <Base.Popup className={`${styles.popup} ${wide ? styles.wide : ""}`} {...(initialFocus && { initialFocus })}>
+        <Base.Popup
+          ref={popup}
+          className={`${styles.popup} ${wide ? styles.wide : ""}`}
+          initialFocus={initialFocus ?? marked}
+        >
           <div className={styles.head}>
             <Base.Title className={styles.title}>{title}</Base.Title>
             <Base.Close className={buttonClass({ quiet: true, small: true, icon: true })} aria-label="Close">

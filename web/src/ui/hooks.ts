@@ -39,3 +39,6 @@ export function useMedia(query: string): boolean {
   }, [query]);
   return fits;
 }
+
+/** As the `ref` of what somebody asked for, and types into next. */
+export const focusOnMount = (element: HTMLElement | null): void => element?.focus();
