@@ -230,6 +230,18 @@ def away(seat: Seat, picture: Path) -> None:
     seat.page.screenshot(path=picture)
 
 
+def stop_commands(gateway: GatewayProcess) -> None:
+    """Stop every command and wait for its end: it would outlive the gateway."""
+
+    def running() -> list[str]:
+        tasks = gateway.get("/v1/tasks", state="running", kind="process")["tasks"]
+        return [str(task["id"]) for task in tasks]
+
+    for id in running():
+        gateway.command("POST", f"/v1/tasks/{id}/stop", {"force": True})
+    until(lambda: not running(), "no command runs")
+
+
 def main() -> int:
     if reason := why_not():
         sys.stderr.write(reason + "\n")
@@ -245,13 +257,13 @@ def main() -> int:
         (home / "config.toml").chmod(0o600)
         with GatewayProcess(home) as gateway:
             gateway.start()
-            browser = playwright.chromium.launch(executable_path=str(CHROMIUM))
-            ids = story(gateway) | chapters(gateway) | board(gateway)
-            take(browser, gateway, ids, to)
-            browser.close()
-            for task in gateway.client.get("/v1/tasks", params={"state": "running"}).json()["tasks"]:
-                gateway.client.post(f"/v1/tasks/{task['id']}/stop", json={"force": True})
-            time.sleep(1)
+            try:
+                browser = playwright.chromium.launch(executable_path=str(CHROMIUM))
+                ids = story(gateway) | chapters(gateway) | board(gateway)
+                take(browser, gateway, ids, to)
+                browser.close()
+            finally:
+                stop_commands(gateway)
     DOCS.mkdir(exist_ok=True)
     for name in SHOWN:
         shutil.copy(to / f"{name}.png", DOCS)
