@@ -1,5 +1,4 @@
 /** Times, durations, sizes and counts as the dashboard says them. */
-
 import { now as theirNow } from "./api/clock";
 import type { SessionCreated } from "./api/types.gen";
 
@@ -96,7 +95,9 @@ export function actorWords(by: Actor): string {
     case "task":
       return `task ${by.task}`;
     case "service":
-      return `the ${by.name}${by.rule ? ` rule ${by.rule}` : ""}${by.asked_by ? `, applied by ${by.asked_by.client}` : ""}`;
+      return [`the ${by.name}${by.rule ? ` rule ${by.rule}` : ""}`, by.asked_by && `applied by ${by.asked_by.client}`]
+        .filter(Boolean)
+        .join(", ");
   }
 }
 

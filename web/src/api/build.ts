@@ -1,5 +1,4 @@
 /** Which build this page is, and whether the gateway has another one by now. */
-
 import { connection } from "./connection";
 import { build } from "./endpoints";
 import { Store } from "./store";

@@ -22,8 +22,8 @@ export type Connection =
 export const connection = new Store<Connection>({ state: "connecting" });
 
 /**
- * Why nothing is heard, as far as this page can tell: this device is offline; the gateway answers but its stream is cut;
- * nothing listens on this machine, so the gateway is stopped; or it cannot be reached for whatever reason.
+ * Why nothing is heard, as far as this page can tell: this device is offline; the gateway answers but its stream is
+ * cut; nothing listens on this machine, so the gateway is stopped; or it cannot be reached for whatever reason.
  */
 export type OfflineCause = "device" | "stream" | "stopped" | "unreachable";
 export const offlineCause = new Store<OfflineCause>("unreachable");

@@ -1,5 +1,4 @@
 /** How far this device has read: kept by the gateway, so that it is true after any absence and in any tab. */
-
 import { readHere } from "../chat/queries";
 import { connection } from "./connection";
 import { looked, me, seen } from "./endpoints";

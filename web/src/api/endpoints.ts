@@ -1,5 +1,4 @@
 /** Signing in, devices, read cursors: what a browser needs beside the log. */
-
 import { learn } from "./clock";
 import { call } from "./http";
 import type {

@@ -1,5 +1,4 @@
 /** Talking to the gateway: typed by its contract, with ids that make a retry harmless. */
-
 import { visible } from "../ui/blocks";
 import type { ApiError, Routes } from "./types.gen";
 
@@ -49,7 +48,8 @@ export function call<R extends keyof Routes>(
 
 export async function request<T>(route: string, options: Options = {}): Promise<T> {
   const answer = await send(route, options);
-  return (answer.status === 204 ? undefined : JSON.parse(visible(await answer.text()))) as T; // for eyes: titles, previews, words
+  // For eyes: titles, previews, words.
+  return (answer.status === 204 ? undefined : JSON.parse(visible(await answer.text()))) as T;
 }
 
 /** An answer that is not JSON. */

@@ -1,5 +1,4 @@
 /** The sessions that this page has folded so far: one truth for every component, kept while the page lives. */
-
 import { emptySession, type SessionView } from "../log/model";
 import { happened } from "../log/reduce";
 import { spoken } from "../log/steps";

@@ -84,6 +84,6 @@ connection.subscribe(() => {
 
 if (typeof window !== "undefined") {
   window.addEventListener("storage", (event) => {
-    if (event.key === null || event.key.startsWith(`holdfast.${PLACE}`)) outbox.set(kept()); // another tab sent or wrote
+    if (event.key === null || event.key.startsWith(`holdfast.${PLACE}`)) outbox.set(kept()); // of another tab
   });
 }

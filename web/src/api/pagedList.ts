@@ -21,7 +21,7 @@ export type Order<T> = (a: T, b: T) => number;
 
 export const byId = (a: Row, b: Row): number => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 
-/** A first page laid over what was known: what stands behind it stays, what it should have shown and did not is gone. */
+/** A first page laid over what was known: what is behind it stays, what it should have shown and did not is gone. */
 export function overlaid<T extends Row>(known: Listing<T> | undefined, page: Listing<T>, order: Order<T>): Listing<T> {
   const last = page.rows.at(-1);
   if (!known || page.next === null || last === undefined) return page;
@@ -71,7 +71,8 @@ export function useList<T extends Row>(
     queryKey: key,
     queryFn: async () => {
       const page = await ask("");
-      return overlaid(queryClient.getQueryData<Listing<T>>(key), page, order); // as it is now: rows may have changed meanwhile
+      // As it is now: rows may have changed meanwhile.
+      return overlaid(queryClient.getQueryData<Listing<T>>(key), page, order);
     },
     placeholderData: (before) => before, // what was there stays until the answer comes
   });

@@ -1,5 +1,4 @@
 /** A board: its columns, its cards, one of them open. */
-
 import { type ReactNode, useDeferredValue, useEffect, useMemo, useState } from "react";
 import { Link, Redirect, useLocation } from "wouter";
 import { call } from "../api/http";
@@ -14,9 +13,7 @@ import { byWhom, cardLabel, cardPath, plural } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button, buttonClass } from "../ui/Button";
 import { Chip } from "../ui/Chip";
-import { Confirm } from "../ui/Confirm";
 import { Empty, Loading } from "../ui/Empty";
-import form from "../ui/form.module.css";
 import { useMedia, useNow, useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, Show } from "../ui/Known";
@@ -25,6 +22,7 @@ import shared from "../ui/shared.module.css";
 import { Tabs } from "../ui/Tabs";
 import { toastError } from "../ui/toasts";
 import styles from "./BoardPage.module.css";
+import { BoardSwitch, PauseButton } from "./BoardSwitch";
 import { CardDrawer } from "./CardDrawer";
 import { CardForm } from "./CardForm";
 import { Columns } from "./Columns";
@@ -174,7 +172,7 @@ function Board({
         <h1 className={shared.cut} tabIndex={-1}>
           {board?.title || name}
         </h1>
-        <Switch boards={boards} current={name} />
+        <BoardSwitch boards={boards} current={name} />
         <span className={`${shared.faint} ${shared.notOnPhone}`}>
           {cards.state === "known" && plural(rows.length, "card")}
           {running > 0 ? `, ${running} running` : ""} <AsOf known={cards} />
@@ -184,7 +182,7 @@ function Board({
         )}
         <span className={shared.grow} />
         {!phone && filters}
-        {board && <Pause board={board} />}
+        {board && <PauseButton board={board} />}
         <span className={shared.notOnPhone}>
           <DrawerButton />
         </span>
@@ -356,116 +354,5 @@ function CardMenu({
         ...moveEntries(card, moves),
       ]}
     />
-  );
-}
-
-function Switch({
-  boards,
-  current,
-}: {
-  readonly boards: Known<readonly BoardView[]>;
-  readonly current: string;
-}): ReactNode {
-  const [, go] = useLocation();
-  const [title, setTitle] = useState<string | null>(null);
-  const [archiving, setArchiving] = useState<BoardView | null>(null);
-  const here = knownValue(boards)?.find((one) => one.id === current);
-  const id = (title ?? "")
-    .trim()
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9_-]+/g, "-")
-    .replaceAll(/^-+|-+$/g, "")
-    .slice(0, 64);
-  const make = (): void =>
-    void call("POST /v1/boards", { body: { board: id, title: title?.trim() ?? null } }).then(({ board }) => {
-      setTitle(null);
-      go(`/board/${board}`);
-    }, toastError);
-  const archive = ({ id: name }: BoardView): void => {
-    setArchiving(null);
-    void call("POST /v1/boards/{name}/archive", { path: { name } }).then(() => {
-      queryClient.setQueryData<readonly BoardView[]>(["boards"], (known) => known?.filter((one) => one.id !== name)); // before the list comes again
-      go("/board");
-    }, toastError);
-  };
-  return (
-    <>
-      <Menu
-        name="Choose a board"
-        icon="down"
-        small
-        entries={[
-          ...(boards.state === "known"
-            ? boards.value.map((one) => ({
-                word: `${one.title || one.id} (${one.cards})`,
-                icon: one.id === current ? "done" : "board",
-                act: () => go(`/board/${one.id}`),
-              }))
-            : [{ word: "Which boards there are is not known", disabled: true }]),
-          { word: "New board…", icon: "plus", act: () => setTitle("") },
-          ...(here
-            ? [{ word: "Archive this board…", icon: "close", danger: true, act: () => setArchiving(here) }]
-            : []),
-        ]}
-      />
-      {title !== null && (
-        <Confirm
-          title="New board"
-          verb="Make the board"
-          danger={false}
-          disabled={!id}
-          onNo={() => setTitle(null)}
-          onYes={make}
-        >
-          <label className={`${form.group} ${form.form}`}>
-            <span>Title</span>
-            <input
-              className={shared.input}
-              aria-label="Title of the board"
-              maxLength={80}
-              value={title}
-              onChange={(event) => setTitle(event.target.value)}
-              data-autofocus
-            />
-          </label>
-          {id && (
-            <p className={shared.faint}>
-              Its name is <code>{id}</code>.
-            </p>
-          )}
-        </Confirm>
-      )}
-      {archiving && (
-        <Confirm
-          title={`Archive the board “${archiving.title || archiving.id}”?`}
-          verb="Archive 1 board"
-          onNo={() => setArchiving(null)}
-          onYes={() => archive(archiving)}
-        >
-          <p>
-            It leaves the list, and no card of it is started any more. Its {plural(archiving.cards, "card")} and all
-            that was done on {archiving.cards === 1 ? "it" : "them"} stay.
-          </p>
-        </Confirm>
-      )}
-    </>
-  );
-}
-
-function Pause({ board }: { readonly board: BoardView }): ReactNode {
-  const path = { name: board.id };
-  const paused = board.paused_by !== "";
-  const act = (): void =>
-    void call(paused ? "POST /v1/boards/{name}/resume" : "POST /v1/boards/{name}/pause", { path }).catch(toastError);
-  return (
-    <Button
-      quiet={!paused}
-      icon
-      aria-label={paused ? "Resume the board" : "Pause the board"}
-      title={paused ? "Start cards again" : "Start no more cards; what runs goes on"}
-      onClick={act}
-    >
-      <Icon name={paused ? "play" : "pause"} />
-    </Button>
   );
 }

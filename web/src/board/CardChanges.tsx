@@ -1,5 +1,4 @@
 /** What a card made: the files that differ from what its workspace began with, and their lines. */
-
 import { type ReactNode, useMemo } from "react";
 import { call } from "../api/http";
 import { useKnown } from "../api/known";

@@ -1,5 +1,4 @@
 /** One card with all that belongs to it: what it asks, what was said and done, what it waits for. */
-
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call } from "../api/http";

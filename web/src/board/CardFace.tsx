@@ -1,5 +1,4 @@
 /** A card as it stands in its column. */
-
 import { memo, type ReactNode } from "react";
 import { Link } from "wouter";
 import { knownValue } from "../api/known";

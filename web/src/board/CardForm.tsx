@@ -1,5 +1,4 @@
 /** A new card, or another wording of one. What was typed for a new one outlives Escape, the page and the tab. */
-
 import { type ReactNode, useEffect, useId, useState } from "react";
 import { call, newId } from "../api/http";
 import { knownValue } from "../api/known";

@@ -1,5 +1,4 @@
 /** What a card waits for, and what waits for it. */
-
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call } from "../api/http";

@@ -1,5 +1,4 @@
 /** What the workers of a card said and did, run by run; live while one works. */
-
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { liveSession } from "../api/liveSession";

@@ -1,5 +1,4 @@
 /** The runs of a card: on the line with what people said, and each with its figures. */
-
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { CardComment, CardDetail, RunView } from "../api/types.gen";
@@ -47,9 +46,8 @@ export function Activity({ detail }: { readonly detail: CardDetail }): ReactNode
         <li className={`${line.line} ${line.last}`}>
           <span className={`${line.knot} ${styles.dashed}`} />
           <span className={shared.muted}>
-            {runs.length === 0
-              ? "Run 1 starts here."
-              : `Run ${runs.length + 1} starts here${card.status === "blocked" ? ", on the same line, when you unblock" : ""}.`}
+            Run {runs.length + 1} starts here
+            {runs.length > 0 && card.status === "blocked" && ", on the same line, when you unblock"}.
           </span>
         </li>
       )}

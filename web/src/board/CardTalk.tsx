@@ -1,5 +1,4 @@
 /** Words about a card: comments, and the answer to what blocks it. */
-
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { call } from "../api/http";

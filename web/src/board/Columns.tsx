@@ -1,35 +1,30 @@
 /** The columns: windowed lists, between which cards are dragged with the mouse, a finger or the keys. */
-
 import {
-  type Announcements,
-  type CollisionDetection,
   DndContext,
   type DragEndEvent,
   DragOverlay,
   type DragStartEvent,
-  type KeyboardCoordinateGetter,
   KeyboardSensor,
   MouseSensor,
-  pointerWithin,
   TouchSensor,
   useDraggable,
   useDroppable,
   useSensor,
   useSensors,
 } from "@dnd-kit/core";
-import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import { load, save } from "../api/storage";
 import type { BoardView, CardView } from "../api/types.gen";
 import { COLUMNS, type Column } from "../log/cards";
-import { cardLabel, plural } from "../text";
-import { Confirm } from "../ui/Confirm";
-import form from "../ui/form.module.css";
+import { plural } from "../text";
 import { Menu } from "../ui/Menu";
 import shared from "../ui/shared.module.css";
 import { useVirtualRows } from "../ui/virtualRows";
+import { AskLimit } from "./AskLimit";
 import { CardFace, type FaceProps } from "./CardFace";
 import styles from "./Columns.module.css";
-import { useKeptFocus } from "./focus";
+import { announcements, byColumn, collide, HOW_TO_CARRY } from "./dragging";
+import { useKeptFocus, walk } from "./focus";
 import { WORDS } from "./moves";
 
 const GUESS = 96;
@@ -134,8 +129,7 @@ export function Columns({ columns, onMove, only, ...rest }: Props): ReactNode {
       accessibility={{
         announcements,
         screenReaderInstructions: {
-          draggable:
-            "Press space to lift the card, left and right to carry it to another column, space to drop it, escape to put it back. Enter opens it.",
+          draggable: HOW_TO_CARRY,
         },
       }}
     >
@@ -288,48 +282,6 @@ function Pile({
   );
 }
 
-function AskLimit({
-  column,
-  limit,
-  onClose,
-  onLimit,
-}: {
-  readonly column: Column;
-  readonly limit: number | null;
-  readonly onClose: () => void;
-  readonly onLimit: (most: number) => void;
-}): ReactNode {
-  const [text, setText] = useState(String(limit ?? 3));
-  const most = Number(text);
-  const fits = Number.isInteger(most) && most > 0;
-  return (
-    <Confirm
-      title={`How many cards should be in ${WORDS[column]}?`}
-      verb="Set the limit"
-      danger={false}
-      disabled={!fits}
-      onNo={onClose}
-      onYes={() => onLimit(most)}
-    >
-      <label className={`${form.group} ${form.form}`}>
-        At most
-        <input
-          className={shared.input}
-          type="number"
-          min={1}
-          max={9999}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-      </label>
-      <p className={shared.muted}>
-        The column says when it has more. Nothing is refused. The limit is kept in this browser; how many cards run at
-        once is set in config.toml (<code>max_running</code>).
-      </p>
-    </Confirm>
-  );
-}
-
 function Stack({
   column,
   cards,
@@ -405,71 +357,3 @@ function Draggable(face: FaceProps): ReactNode {
     </div>
   );
 }
-
-// --- by keys -------------------------------------------------------------------------------------
-
-const byColumn: KeyboardCoordinateGetter = (event, { context, active }) => {
-  const step = event.code === "ArrowRight" ? 1 : event.code === "ArrowLeft" ? -1 : 0;
-  if (event.code === "ArrowUp" || event.code === "ArrowDown") event.preventDefault();
-  if (step === 0) return undefined;
-  event.preventDefault();
-  const card = context.active?.data.current?.card as CardView | undefined;
-  const here = COLUMNS.indexOf((context.over?.id ?? card?.status ?? active) as Column);
-  const rect = context.droppableRects.get(COLUMNS[Math.max(0, Math.min(COLUMNS.length - 1, here + step))] ?? "");
-  return rect && { x: rect.left + 6, y: rect.top + 42 };
-};
-
-/** Where the pointer is; carried by keys: the column that begins nearest. */
-const collide: CollisionDetection = (given) => {
-  if (given.pointerCoordinates) return pointerWithin(given);
-  const left = given.collisionRect.left;
-  const far = (id: string | number): number => Math.abs((given.droppableRects.get(id)?.left ?? Infinity) + 6 - left);
-  const [nearest] = given.droppableContainers.map(({ id }) => id).sort((a, b) => far(a) - far(b));
-  return nearest === undefined ? [] : [{ id: nearest }];
-};
-
-const name = (of: { readonly data: { readonly current?: Record<string, unknown> | undefined } }): string => {
-  const card = of.data.current?.card as CardView | undefined;
-  return card ? `${cardLabel(card.number, card.id)} ${card.title}` : "The card";
-};
-const home = (
-  of: { readonly data: { readonly current?: Record<string, unknown> | undefined } },
-  over: string | number,
-): boolean => (of.data.current?.card as CardView | undefined)?.status === over;
-const announcements: Announcements = {
-  onDragStart: ({ active }) => `${name(active)} is lifted.`,
-  onDragOver: ({ active, over }) =>
-    over && home(active, over.id)
-      ? `${name(active)} is lifted, over its own column.`
-      : over
-        ? `${name(active)} is over ${WORDS[over.id as Column]}.`
-        : `${name(active)} is over no column.`,
-  onDragEnd: ({ active, over }) =>
-    over ? `${name(active)} was dropped on ${WORDS[over.id as Column]}.` : `${name(active)} was put back.`,
-  onDragCancel: ({ active }) => `${name(active)} was put back.`,
-};
-
-/** Arrows, j and k move the focus from card to card, unless one is being carried. */
-function walk(event: KeyboardEvent<HTMLElement>): void {
-  const at = event.target as HTMLElement;
-  if (!at.matches("[data-title]") || event.defaultPrevented || document.querySelector("[data-lifted]")) return;
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const down = DOWN.includes(event.key) ? 1 : UP.includes(event.key) ? -1 : 0;
-  const side = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-  const end = event.key === "Home" ? 0 : event.key === "End" ? -1 : null;
-  if (down === 0 && side === 0 && end === null) return;
-  event.preventDefault();
-  const column = at.closest("[data-column], [data-column-list]");
-  const index = titles(column).indexOf(at);
-  if (end !== null) return titles(column).at(end)?.focus();
-  if (down !== 0) return titles(column)[index + down]?.focus();
-  let next = column;
-  do next = side > 0 ? (next?.nextElementSibling ?? null) : (next?.previousElementSibling ?? null);
-  while (next !== null && titles(next).length === 0);
-  const there = titles(next);
-  there[Math.min(index, there.length - 1)]?.focus();
-}
-
-const DOWN = ["ArrowDown", "j"];
-const UP = ["ArrowUp", "k"];
-const titles = (of: Element | null): HTMLElement[] => [...(of?.querySelectorAll<HTMLElement>("[data-title]") ?? [])];

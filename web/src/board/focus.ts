@@ -1,5 +1,5 @@
 /** The focus of the board: it goes with its card from column to column, and to a neighbour when the card leaves. */
-import { type RefObject, useEffect, useRef } from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useRef } from "react";
 
 const linkOf = (id: string): HTMLElement | null => document.querySelector(`[data-card="${id}"] [data-title]`);
 
@@ -47,3 +47,28 @@ export function useKeptFocus(seek: RefObject<(id: string) => void>): void {
     if (document.activeElement === document.body) kept.current.some(focusCard);
   });
 }
+
+/** Arrows, j and k move the focus from card to card, unless one is being carried. */
+export function walk(event: KeyboardEvent<HTMLElement>): void {
+  const at = event.target as HTMLElement;
+  if (!at.matches("[data-title]") || event.defaultPrevented || document.querySelector("[data-lifted]")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const down = DOWN.includes(event.key) ? 1 : UP.includes(event.key) ? -1 : 0;
+  const side = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+  const end = event.key === "Home" ? 0 : event.key === "End" ? -1 : null;
+  if (down === 0 && side === 0 && end === null) return;
+  event.preventDefault();
+  const column = at.closest("[data-column], [data-column-list]");
+  const index = titles(column).indexOf(at);
+  if (end !== null) return titles(column).at(end)?.focus();
+  if (down !== 0) return titles(column)[index + down]?.focus();
+  let next = column;
+  do next = side > 0 ? (next?.nextElementSibling ?? null) : (next?.previousElementSibling ?? null);
+  while (next !== null && titles(next).length === 0);
+  const there = titles(next);
+  there[Math.min(index, there.length - 1)]?.focus();
+}
+
+const DOWN = ["ArrowDown", "j"];
+const UP = ["ArrowUp", "k"];
+const titles = (of: Element | null): HTMLElement[] => [...(of?.querySelectorAll<HTMLElement>("[data-title]") ?? [])];

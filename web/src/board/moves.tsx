@@ -1,5 +1,4 @@
 /** Moving a card: what each column means as a command, what is asked first, and what is on its way. */
-
 import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { now } from "../api/clock";
 import { call, newId } from "../api/http";
@@ -50,7 +49,8 @@ export function question(card: Pick<CardView, "status">, to: Column): Question |
     return "unblock";
   }
   if (card.status === "blocked") return "unblock";
-  return card.status === "running" && to !== "running" && to !== "ready" ? "stop" : null; // whoever runs is not ready: refused
+  // Whoever runs is not ready: that is refused.
+  return card.status === "running" && to !== "running" && to !== "ready" ? "stop" : null;
 }
 
 export function useMoves(cards: readonly CardView[]): Moves {

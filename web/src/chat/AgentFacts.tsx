@@ -1,5 +1,4 @@
 /** Who works, with which model, and where: before the first message and beside every approval. */
-
 import type { ReactNode } from "react";
 import { Icon } from "../ui/Icon";
 import shared from "../ui/shared.module.css";

@@ -1,5 +1,4 @@
 /** One banner at a time: signed out, read-only, offline, older build, reconnected. */
-
 import type { ReactElement, ReactNode } from "react";
 import { Link } from "wouter";
 import { newerBuild } from "../api/build";

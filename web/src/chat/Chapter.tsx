@@ -1,5 +1,4 @@
 /** Resets and summaries in the flow: what begins anew, what was handed over, what stands for what. */
-
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { undoReset } from "../api/endpoints";

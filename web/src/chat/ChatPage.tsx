@@ -1,5 +1,4 @@
 /** Two panes: the list, and a conversation or the beginning of one. On a phone one at a time. */
-
 import { lazy, type ReactNode, Suspense } from "react";
 import { Link } from "wouter";
 import { buttonClass } from "../ui/Button";

@@ -1,5 +1,4 @@
 /** Ctrl F: the browser's own search sees only what is rendered, so this one searches the whole conversation. */
-
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { found } from "../log/find";
 import type { Item } from "../log/model";
@@ -26,7 +25,8 @@ export function FindBar({
   useEffect(() => {
     const pressed = (event: globalThis.KeyboardEvent): void => {
       if (!(event.ctrlKey || event.metaKey) || event.key !== "f" || event.shiftKey || event.altKey) return;
-      if (document.activeElement === field.current || document.querySelector("[role=dialog]")) return; // twice: the browser's own
+      // Twice: the browser's own.
+      if (document.activeElement === field.current || document.querySelector("[role=dialog]")) return;
       event.preventDefault();
       setOpen(true);
       requestAnimationFrame(() => field.current?.select());

@@ -25,7 +25,12 @@ export function InContext({ view }: { readonly view: SessionView }): ReactNode {
   const part = most === 0 ? 0 : Math.min(1, used / most);
   const said =
     found && most > 0
-      ? `About ${used.toLocaleString("en")} tokens in view. From ${most.toLocaleString("en")} on the context is made shorter; ${found.limit ? `more than ${found.limit.toLocaleString("en")} do not fit.` : "how many fit is not known."} Compact now…`
+      ? [
+          `About ${used.toLocaleString("en")} tokens in view.`,
+          `From ${most.toLocaleString("en")} on the context is made shorter;`,
+          found.limit ? `more than ${found.limit.toLocaleString("en")} do not fit.` : "how many fit is not known.",
+          "Compact now…",
+        ].join(" ")
       : "Tokens of the last call of the model. Compact now…";
   return (
     <>

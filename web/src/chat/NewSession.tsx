@@ -1,5 +1,4 @@
 /** Before the first message: who answers, with which model, in which directory. */
-
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call, newId, Refused } from "../api/http";

@@ -1,5 +1,4 @@
-/** What the gateway expects of a session: when it is reset, what stands in the way, what was reset while nobody looked. */
-
+/** What the gateway expects of a session: when it is reset, what prevents it, what was reset while nobody looked. */
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { load, save } from "../api/storage";
@@ -43,6 +42,7 @@ export function ResetNotice({ id }: { readonly id: string }): ReactNode {
   const [read, setRead] = useState(() => load(`chapter.${id}`, 0));
   const chapter = outlook?.chapter;
   if (!outlook || !chapter?.unseen || chapter.version <= read) return null;
+  const began = chapter.opened_at === null ? "" : ` at ${moment(chapter.opened_at)}`;
   const dismiss = (): void => {
     setRead(chapter.version);
     save(`chapter.${id}`, chapter.version);
@@ -52,7 +52,7 @@ export function ResetNotice({ id }: { readonly id: string }): ReactNode {
       kind="reset"
       look="idle"
       icon="clock"
-      title={`Chapter ${chapter.chapter} began${chapter.opened_at === null ? "" : ` at ${moment(chapter.opened_at)}`}: ${chapter.reason}.`}
+      title={`Chapter ${chapter.chapter} began${began}: ${chapter.reason}.`}
       actions={
         <>
           <Button small onClick={() => undo(id)}>

@@ -1,5 +1,4 @@
 /** What is done with all selected sessions at once: one command for each, and what was refused is said. */
-
 import { type ReactNode, useState } from "react";
 import { call, newId, Refused } from "../api/http";
 import type { SessionView } from "../api/types.gen";

@@ -1,10 +1,9 @@
 /** What is asked before a session is reset, archived, deleted or made shorter. What runs for it is shown first. */
-
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { call, newId } from "../api/http";
 import { queryClient } from "../api/queryClient";
-import type { ResetPolicy, RunningTaskView } from "../api/types.gen";
+import type { RunningTaskView } from "../api/types.gen";
 import { count, duration, plural } from "../text";
 import { Confirm } from "../ui/Confirm";
 import { Loading } from "../ui/Empty";
@@ -12,9 +11,10 @@ import form from "../ui/form.module.css";
 import shared from "../ui/shared.module.css";
 import { toast, toastError } from "../ui/toasts";
 import { useOutlook } from "./queries";
+import { ResetPolicyDialog } from "./ResetPolicy";
 import styles from "./SessionDialogs.module.css";
 
-interface Subject {
+export interface Subject {
   readonly id: string;
   readonly title: string;
 }
@@ -40,7 +40,7 @@ export default function SessionDialog({
   readonly onClose: () => void;
   readonly onDeleted: () => void;
 }): ReactNode {
-  if (what === "policy") return <Policy session={session} onClose={onClose} />;
+  if (what === "policy") return <ResetPolicyDialog session={session} onClose={onClose} />;
   if (what === "compact") return <Compact session={session} onClose={onClose} />;
   return <Ending key={what} what={what} session={session} onClose={onClose} onDeleted={onDeleted} />;
 }
@@ -49,7 +49,10 @@ const ENDINGS = {
   reset: {
     title: "Reset",
     danger: false,
-    text: "A new chapter begins: the model does not see any more what was said so far. It all stays here and in the search, and the reset can be undone.",
+    text: [
+      "A new chapter begins: the model does not see any more what was said so far.",
+      "It all stays here and in the search, and the reset can be undone.",
+    ].join(" "),
     keep: "Keep them: they are handed over to the new chapter",
     stop: "Stop them with the old chapter",
   },
@@ -63,7 +66,10 @@ const ENDINGS = {
   delete: {
     title: "Delete",
     danger: true,
-    text: "Its events and the outputs of commands that it waited for are deleted permanently. Tasks that it started are kept.",
+    text: [
+      "Its events and the outputs of commands that it waited for are deleted permanently.",
+      "Tasks that it started are kept.",
+    ].join(" "),
     keep: "Keep them running",
     stop: "Stop them",
   },
@@ -175,6 +181,8 @@ function Compact({ session, onClose }: { readonly session: Subject; readonly onC
       toastError,
     );
   };
+  const word = found?.summary === "model" ? "summary" : "digest";
+  const summary = found?.summary ? [`a ${word} stands for turns up to ${found.covers}`] : [];
   const facts: readonly (readonly [string, string])[] = found
     ? [
         ["In use", `about ${count(found.used)} tokens`],
@@ -184,10 +192,7 @@ function Compact({ session, onClose }: { readonly session: Subject; readonly onC
         ],
         ["Fits at most", found.limit ? `${count(found.limit)} ${FITS[found.limit_source] ?? ""}` : "unknown"],
         ["The model sees", found.window === null ? "its window is unknown" : `${count(found.window)} at once`],
-        [
-          "Chapter",
-          `${found.chapter}${found.summary ? `, a ${found.summary === "model" ? "summary" : "digest"} stands for turns up to ${found.covers}` : ""}`,
-        ],
+        ["Chapter", [found.chapter, ...summary].join(", ")],
       ]
     : [];
   return (
@@ -211,198 +216,5 @@ function Compact({ session, onClose }: { readonly session: Subject; readonly onC
         </label>
       </div>
     </Confirm>
-  );
-}
-
-const MODES = [
-  ["", "As in its profile"],
-  ["none", "Never automatically"],
-  ["idle", "After some time without messages"],
-  ["daily", "Every day"],
-  ["both", "Both"],
-] as const;
-const LIVE = [
-  ["", "As in its profile"],
-  ["hand_over", "Kept for the new chapter"],
-  ["stop_idle", "Stopped when idle"],
-  ["stop", "Stopped"],
-] as const;
-const SAID: Readonly<Record<string, string>> = {
-  session: "chosen for this session",
-  profile: "from its profile",
-  config: "from config.toml",
-  default: "by default",
-};
-
-/** When it is reset by itself: what holds and who said so, and what to say for this session alone. */
-function Policy({ session, onClose }: { readonly session: Subject; readonly onClose: () => void }): ReactNode {
-  const outlook = useOutlook(session.id, 0).data;
-  const [changed, setChanged] = useState<ResetPolicy | null>(null);
-  const policy: ResetPolicy = changed ?? outlook?.policy ?? {};
-  const set = (change: ResetPolicy): void => setChanged({ ...policy, ...change });
-  const act = (): void => {
-    void call("POST /v1/sessions/{id}/reset/policy", { path: { id: session.id }, body: { policy } }).then(
-      onClose,
-      toastError,
-    );
-  };
-  const number = (text: string): number | null => (text.trim() === "" ? null : Number(text));
-  const rules = outlook?.rules;
-  const from = (name: string): string => SAID[outlook?.origins[name] ?? ""] ?? "";
-  const held: readonly (readonly [string, string, string])[] = rules
-    ? [
-        ["mode", "Resets", MODES.find(([name]) => name === rules.mode)?.[1] ?? rules.mode],
-        ["idle_minutes", "Idle", duration(rules.idle_ms)],
-        ["at_hour", "Daily at", `${rules.at_hour}:00${rules.timezone ? ` ${rules.timezone}` : ""}`],
-        ["max_postpone", "Postponed at most", duration(rules.max_postpone_ms)],
-        ["process_max_age", "A command is believed", `for ${duration(rules.process_max_age_ms)}`],
-        [
-          "on_live_process",
-          "What runs is",
-          LIVE.find(([name]) => name === rules.on_live_process)?.[1].toLowerCase() ?? "",
-        ],
-        ["hand_over_note", "Hand-over note", rules.hand_over_note ? "yes" : "no"],
-        ["notify", "Tells you", rules.notify ? "yes" : "no"],
-      ]
-    : [];
-  const mode = policy.mode ?? "";
-  const now = mode || rules?.mode;
-  return (
-    <Confirm
-      title="When this session is reset"
-      verb="Save"
-      danger={false}
-      disabled={changed === null}
-      onNo={onClose}
-      onYes={act}
-    >
-      {!outlook ? (
-        <Loading rows={4} />
-      ) : (
-        <>
-          <dl className={styles.rules} aria-label="Current rules">
-            {held.map(([name, word, value]) => (
-              <div key={name}>
-                <dt>{word}</dt>
-                <dd>
-                  {value} <span className={shared.faint}>{from(name)}</span>
-                </dd>
-              </div>
-            ))}
-          </dl>
-          <fieldset className={`${form.group} ${form.form} ${form.two}`}>
-            <legend>For this session alone</legend>
-            <label>
-              Mode
-              <select
-                className={shared.input}
-                value={mode}
-                onChange={(event) =>
-                  set({ mode: (event.target.value || null) as (ResetPolicy["mode"] & string) | null })
-                }
-              >
-                {MODES.map(([name, word]) => (
-                  <option key={name} value={name}>
-                    {word}
-                  </option>
-                ))}
-              </select>
-            </label>
-            {(now === "idle" || now === "both") && (
-              <label>
-                Idle minutes
-                <input
-                  className={shared.input}
-                  type="number"
-                  min={1}
-                  max={10_000_000}
-                  value={policy.idle_minutes ?? ""}
-                  placeholder={String(Math.round((rules?.idle_ms ?? 0) / 60_000))}
-                  onChange={(event) => set({ idle_minutes: number(event.target.value) })}
-                />
-              </label>
-            )}
-            {(now === "daily" || now === "both") && (
-              <label>
-                At hour
-                <input
-                  className={shared.input}
-                  type="number"
-                  min={0}
-                  max={23}
-                  value={policy.at_hour ?? ""}
-                  placeholder={String(rules?.at_hour ?? "")}
-                  onChange={(event) => set({ at_hour: number(event.target.value) })}
-                />
-              </label>
-            )}
-            {now !== "none" && (
-              <>
-                <label>
-                  Postponed at most
-                  <input
-                    className={shared.input}
-                    value={policy.max_postpone ?? ""}
-                    placeholder={duration(rules?.max_postpone_ms ?? 0).replaceAll(" ", "")}
-                    onChange={(event) => set({ max_postpone: event.target.value.trim() || null })}
-                  />
-                </label>
-                <label>
-                  Running tasks
-                  <select
-                    className={shared.input}
-                    value={policy.on_live_process ?? ""}
-                    onChange={(event) =>
-                      set({
-                        on_live_process: (event.target.value || null) as
-                          | (ResetPolicy["on_live_process"] & string)
-                          | null,
-                      })
-                    }
-                  >
-                    {LIVE.map(([name, word]) => (
-                      <option key={name} value={name}>
-                        {word}
-                      </option>
-                    ))}
-                  </select>
-                </label>
-                <Choice
-                  word="Hand-over note"
-                  value={policy.hand_over_note ?? null}
-                  onChange={(value) => set({ hand_over_note: value })}
-                />
-                <Choice word="Tell me" value={policy.notify ?? null} onChange={(value) => set({ notify: value })} />
-              </>
-            )}
-          </fieldset>
-        </>
-      )}
-    </Confirm>
-  );
-}
-
-function Choice({
-  word,
-  value,
-  onChange,
-}: {
-  readonly word: string;
-  readonly value: boolean | null;
-  readonly onChange: (value: boolean | null) => void;
-}): ReactNode {
-  return (
-    <label>
-      {word}
-      <select
-        className={shared.input}
-        value={value === null ? "" : String(value)}
-        onChange={(event) => onChange(event.target.value === "" ? null : event.target.value === "true")}
-      >
-        <option value="">As in its profile</option>
-        <option value="true">Yes</option>
-        <option value="false">No</option>
-      </select>
-    </label>
   );
 }

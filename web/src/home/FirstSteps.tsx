@@ -1,5 +1,4 @@
-/** The first minute: who answers and why, how to connect a model, and three things to try. Gone once a session exists. */
-
+/** The first minute: who answers and why, how to connect a model, three things to try. Gone once a session exists. */
 import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 import { call } from "../api/http";
@@ -114,7 +113,8 @@ function Connect(): ReactNode {
       <p>To connect a model, do one of these on the machine of the gateway:</p>
       <ul className={styles.ways}>
         <li>
-          set <code>ANTHROPIC_API_KEY</code>, <code>OPENAI_API_KEY</code> or <code>OPENROUTER_API_KEY</code> and run{" "}
+          set <code>ANTHROPIC_API_KEY</code>, <code>OPENAI_API_KEY</code> or <code>OPENROUTER_API_KEY</code>
+          {", then run "}
           <code>holdfast restart</code>
         </li>
         <li>start a local server (Ollama, LM Studio, llama-server, vLLM) on its usual port</li>

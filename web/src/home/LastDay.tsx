@@ -1,5 +1,4 @@
 /** The last 24 hours by the half hour, as the gateway counts them. */
-
 import type { ReactNode } from "react";
 import type { WorkSlot } from "../api/types.gen";
 import { useOverview } from "../shell/queries";
@@ -29,7 +28,11 @@ function Chart({ slots }: { readonly slots: readonly WorkSlot[] }): ReactNode {
   const most = Math.max(4, ...slots.map((slot) => slot.turns + slot.tasks + slot.waits));
   const step = WIDTH / slots.length;
   const sum = (of: "turns" | "tasks" | "failed" | "waits"): number => slots.reduce((all, slot) => all + slot[of], 0);
-  const words = `${plural(sum("turns"), "turn")} and ${plural(sum("tasks"), "task")} ended, ${sum("failed")} of them failed, ${plural(sum("waits"), "question")} asked`;
+  const words = [
+    `${plural(sum("turns"), "turn")} and ${plural(sum("tasks"), "task")} ended`,
+    `${sum("failed")} of them failed`,
+    `${plural(sum("waits"), "question")} asked`,
+  ].join(", ");
   return (
     <div className={styles.chart}>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={words}>
@@ -81,10 +84,12 @@ function Bar({
     ["failed", slot.failed],
     ["waiting", slot.waits],
   ];
+  const counts = [plural(slot.turns, "turn"), plural(slot.tasks, "task"), `${slot.failed} failed`];
+  const what = [...counts, plural(slot.waits, "question")].join(", ");
   let y = HEIGHT - 1;
   return (
     <g>
-      <title>{`${clock(slot.at)}: ${plural(slot.turns, "turn")}, ${plural(slot.tasks, "task")}, ${slot.failed} failed, ${plural(slot.waits, "question")}`}</title>
+      <title>{`${clock(slot.at)}: ${what}`}</title>
       {parts.map(([look, value]) => {
         const height = value * scale;
         y -= height;

@@ -1,5 +1,4 @@
 /** The inbox: what waits for a person, and what can be done about it here. */
-
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call, newId } from "../api/http";

@@ -1,5 +1,4 @@
 /** Commands that run on though nobody waits for them: each with its reason, and a word to end it. */
-
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call } from "../api/http";

@@ -146,7 +146,8 @@ function fold(view: Draft, record: LogRecord): void {
       notice(view, record, event, "plain", { to: `/tasks/${event.task}`, word: "Open task" });
       break;
     case "TurnSuspended":
-      if (view.turn) view.turn = { ...view.turn, suspended: true }; // how far its request came is told at the next start
+      // How far its request came is told at the next start.
+      if (view.turn) view.turn = { ...view.turn, suspended: true };
       notice(view, record, event, "warning");
       break;
     case "TurnResumed":

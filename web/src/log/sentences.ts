@@ -1,5 +1,4 @@
 /** What happened in a session, in the words of the log and the export: their templates, filled in as they do it. */
-
 import { now } from "../api/clock";
 import type { NoticeItem, ResetPolicy, ResetPostponed, SummaryItem } from "../api/types.gen";
 

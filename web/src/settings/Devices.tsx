@@ -1,5 +1,4 @@
 /** The browsers that are signed in, and how another one comes in. */
-
 import { type ReactNode, useRef, useState } from "react";
 import { isLoopback } from "../api/connection";
 import { logout, newCode, renameDevice, revoke } from "../api/endpoints";

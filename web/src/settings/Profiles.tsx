@@ -1,5 +1,4 @@
 /** The profiles, which of them new sessions get, and the models that were found. */
-
 import type { ReactNode } from "react";
 import type { ProfileView } from "../api/types.gen";
 import { plural } from "../text";

@@ -1,5 +1,4 @@
 /** When sessions begin a new chapter by themselves. Profiles and sessions may say otherwise. */
-
 import type { ReactNode } from "react";
 import type { ResetChoice, ResetView } from "../api/types.gen";
 import { AsOf, Show } from "../ui/Known";

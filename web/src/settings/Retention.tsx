@@ -1,5 +1,4 @@
 /** What is deleted by itself: the rules, what they would take now, and the word to do it now. */
-
 import { type ReactNode, useState } from "react";
 import { call } from "../api/http";
 import { queryClient } from "../api/queryClient";

@@ -40,7 +40,8 @@ export default function Settings(): ReactNode {
   useTitle("Settings");
   // biome-ignore lint/correctness/useExhaustiveDependencies: another section is current then
   useEffect(() => {
-    sections.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" }); // on a phone they are a row
+    // On a phone they are a row.
+    sections.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
   }, [section]);
   return (
     <div className={shared.page}>

@@ -1,5 +1,4 @@
 /** `?`: all keys. */
-
 import type { ReactNode } from "react";
 import { useStore } from "../api/store";
 import { Button } from "../ui/Button";

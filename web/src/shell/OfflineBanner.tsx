@@ -1,5 +1,4 @@
 /** What it means that the gateway is not heard: said only as far as it is known. */
-
 import type { ReactNode } from "react";
 import { toGatewayTime } from "../api/clock";
 import { type OfflineCause, offlineCause, retryNow } from "../api/connection";

@@ -1,5 +1,4 @@
 /** Ctrl K: find or do anything. */
-
 import { Autocomplete } from "@base-ui/react/autocomplete";
 import { Dialog } from "@base-ui/react/dialog";
 import { type ReactNode, useState } from "react";

@@ -1,5 +1,4 @@
 /** The pages, what needs somebody on each, the theme, and the connection in words. */
-
 import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { connection } from "../api/connection";

@@ -1,5 +1,4 @@
 /** The background tasks drawer: on every page, its state kept. */
-
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { lookedAt, markLooked } from "../api/cursors";

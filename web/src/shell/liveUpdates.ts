@@ -1,5 +1,4 @@
 /** The whole log's tail: it says which lists changed, and what somebody should hear about. */
-
 import { now } from "../api/clock";
 import { Socket } from "../api/connection";
 import { status } from "../api/endpoints";

@@ -1,4 +1,4 @@
-/** On a phone: a swipe from the right edge or along a bar opens the drawer, to the right or down from its bar closes it. */
+/** On a phone: a swipe from the right edge or along a bar opens the drawer; right, or down from its bar, closes it. */
 import { useEffect } from "react";
 import { drawer, toggleDrawer } from "./TasksDrawer";
 

@@ -1,5 +1,4 @@
 /** A task's history on the line, from its own events. */
-
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { call } from "../api/http";
@@ -32,12 +31,11 @@ export function History({ task }: { readonly task: TaskView }): ReactNode {
       {events.isError && <p className={shared.muted}>{events.error.message}</p>}
       <ol className={styles.steps} aria-label="History">
         {steps.map((step, index) => {
+          const end = step.look === "end" ? `${styles.end} ${lookClass(taskState(task).look)}` : "";
           const last = !running && index === steps.length - 1;
           return (
             <li key={step.version} className={`${line.line} ${index === 0 ? line.first : ""} ${last ? line.last : ""}`}>
-              <span
-                className={`${line.knot} ${styles.knot} ${step.look === "end" ? `${styles.end} ${lookClass(taskState(task).look)}` : ""}`}
-              />
+              <span className={`${line.knot} ${styles.knot} ${end}`} />
               {step.text}{" "}
               <span className={shared.faint}>
                 <Time at={step.at} />

@@ -299,7 +299,8 @@ function sizeWords(task: TaskView, written: number | null): string {
 function countWords(search: OutputSearch, current: number, settling: boolean): string {
   if (search.problem) return "no answer";
   const count = search.matches.length;
-  const total = `${count.toLocaleString("en")}${search.state === "many" ? "+" : search.state === "searching" ? "…" : ""}`;
+  const sign = search.state === "many" ? "+" : search.state === "searching" ? "…" : "";
+  const total = `${count.toLocaleString("en")}${sign}`;
   if (count > 0) return `${(current + 1).toLocaleString("en")} of ${total}`;
   if (search.state === "complete" && !settling) return "none";
   const share = search.size > 0 ? Math.floor((100 * search.searched) / search.size) : 0;

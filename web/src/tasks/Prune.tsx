@@ -85,5 +85,6 @@ function previewWords(age: number, found: PruneResult | undefined, problem: stri
   if (problem) return problem;
   if (!found) return "Counting…";
   if (found.count === 0) return "No ended task fits. Pinned and running tasks are always kept.";
-  return `${plural(found.count, "task")} and ${size(found.bytes)} will be deleted permanently. Pinned and running tasks are kept.`;
+  const gone = `${plural(found.count, "task")} and ${size(found.bytes)}`;
+  return `${gone} will be deleted permanently. Pinned and running tasks are kept.`;
 }

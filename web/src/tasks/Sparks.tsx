@@ -1,5 +1,4 @@
 /** What a command took of the machine while somebody looked: each bar is one measurement of the gateway. */
-
 import { type ReactNode, useEffect, useState } from "react";
 import type { TaskView } from "../api/types.gen";
 import { size } from "../text";

@@ -1,5 +1,4 @@
-/** The table of tasks. Where there is no room, columns give way in order of importance; a phone has two lines a task. */
-
+/** The table of tasks. Where room is short, columns give way in order of importance; a phone has two lines a task. */
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo } from "react";
 import { Link, useLocation } from "wouter";
 import { knownValue } from "../api/known";
@@ -46,7 +45,8 @@ export function TasksTable({
   const { rows, more, loadMore } = tasks;
   const measured = knownValue(useRunning()) ?? NO_TASKS;
   const lines = useMemo(() => {
-    const now = new Map(measured.map((task) => [task.id, task])); // what it is doing is measured more often than it changes
+    // What it is doing is measured more often than it changes.
+    const now = new Map(measured.map((task) => [task.id, task]));
     const shown = rows.map((task) => (task.state === "running" ? (now.get(task.id) ?? task) : task));
     return inOrder(shown, more ? NO_HITS : hits);
   }, [rows, measured, more, hits]);
@@ -80,7 +80,7 @@ export function TasksTable({
                 onChange={() => onChoose(all ? new Set() : new Set(rows.map((task) => task.id)))}
               />
             </th>
-            <th className={styles.state}>State</th>
+            <th>State</th>
             <th className={styles.name}>Task</th>
             <th className={styles.kind}>Kind</th>
             <th className={styles.from}>From</th>
@@ -195,7 +195,7 @@ function TaskRow({
       <td className={styles.check}>
         <input type="checkbox" aria-label={`Choose ${task.title}`} checked={chosen} onChange={onToggle} />
       </td>
-      <td className={styles.state}>
+      <td>
         <Chip state={task.stale ? STALE : taskState(task)} />
       </td>
       <td className={styles.name}>
@@ -240,7 +240,7 @@ function HitRow({ hit, place }: { readonly hit: OutputHit; readonly place: Place
   return (
     <tr data-why={`task/${hit.task}`} {...place}>
       <td className={styles.check} />
-      <td className={styles.state}>
+      <td>
         <span className={shared.muted}>in the output</span>
       </td>
       <td className={styles.name}>

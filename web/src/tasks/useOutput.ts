@@ -1,4 +1,4 @@
-/** The output of a task as it is looked at: a part of it, which grows where somebody scrolls, and at its end while it runs. */
+/** The output of a task as it is read: a part that grows where somebody scrolls, and at its end while it runs. */
 import { useCallback, useEffect, useRef, useState } from "react";
 import { append, type Loaded, nothingLoaded, prepend, rowAt } from "./outputRows";
 import { type OutputPiece, readOutput } from "./queries";

@@ -1,5 +1,4 @@
 /** What `Dialog` shows once it is loaded. */
-
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { type ReactNode, type RefObject, useRef } from "react";
 import { buttonClass } from "./Button";

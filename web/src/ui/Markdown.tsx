@@ -1,5 +1,4 @@
 /** Markdown as text: no raw HTML, no remote images, links that open elsewhere and know nothing of this page. */
-
 import { isValidElement, memo, type ReactNode, useState } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";

@@ -42,7 +42,8 @@ export default function MenuPopup({
       open
       modal={false}
       onOpenChange={(open, { event }) => {
-        if (!open && !button.current?.contains(event.target as Node | null)) onClose(); // the button closes it by itself
+        // The button closes it by itself.
+        if (!open && !button.current?.contains(event.target as Node | null)) onClose();
       }}
     >
       <Menu.Portal>

@@ -19,7 +19,8 @@ export default function PopoverPopup({
     <Popover.Root
       open
       onOpenChange={(open, { event }) => {
-        if (!open && !button.current?.contains(event.target as Node | null)) onClose(); // the button closes it by itself
+        // The button closes it by itself.
+        if (!open && !button.current?.contains(event.target as Node | null)) onClose();
       }}
     >
       <Popover.Portal>

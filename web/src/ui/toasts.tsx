@@ -1,5 +1,4 @@
 /** Toasts: at most three, the newest lowest. Never the only place where something is said. */
-
 import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { Store, useStore } from "../api/store";
