@@ -43,8 +43,59 @@ def test_no_inline_script_or_style() -> None:
 
 
 def test_files_are_small() -> None:
-    long = [(name, text.count("\n")) for name, text in sources() if text.count("\n") > 600]
-    assert [name for name, _ in long if not name.endswith((".gen.ts", ".css"))] == []
+    written = [(name, text.splitlines()) for name, text in sources() if not name.endswith((".gen.ts", ".svg"))]
+    assert [name for name, lines in written if len(lines) > 400] == []
+    assert [f"{name}:{at}" for name, lines in written for at, line in enumerate(lines, 1) if len(line) > 120] == []
+
+
+def sheets() -> dict[str, str]:
+    """The style sheets without their comments."""
+    return {name: re.sub(r"/\*.*?\*/", "", text, flags=re.S) for name, text in sources() if name.endswith(".css")}
+
+
+def classes_in(sheet: str) -> set[str]:
+    return {
+        name for selector in re.findall(r"[^{};]+(?=\{)", sheet) for name in re.findall(r"\.([a-zA-Z][\w-]*)", selector)
+    }
+
+
+def test_every_class_belongs_to_a_component() -> None:
+    """Only tokens, the reset and the order of the layers are global. A class is local to the module that has it."""
+    plain = {name: text for name, text in sheets().items() if not name.endswith(".module.css")}
+    assert set(plain) == {"src/styles/app.css", "src/styles/reset.css", "src/styles/tokens.css"}
+    assert [name for name, text in plain.items() if classes_in(text)] == []
+    assert [name for name, text in sheets().items() if ":global" in text] == []
+    literal = re.compile(r'className="|className=\{`(?:\$\{[^}]*\}|\s)*[^\s$`]')
+    assert [name for name, text in sources() if literal.search(text)] == []
+
+
+def test_every_class_exists_and_is_used() -> None:
+    used: dict[str, set[str]] = {name: set() for name in sheets() if name.endswith(".module.css")}
+    by_name: set[str] = set()  # `styles[name]`: which ones is not known here
+    for name, text in sources():
+        for alias, path in re.findall(r'import (\w+) from "(\.[^"]+\.module\.css)"', text):
+            sheet = (WEB / name).parent.joinpath(path).resolve().relative_to(WEB).as_posix()
+            used[sheet] |= set(re.findall(rf"(?<![./\w]){alias}\.(\w+)", text))
+            if f"{alias}[" in text:
+                by_name.add(sheet)
+    known = {name: classes_in(text) for name, text in sheets().items()}
+    assert {name: found - known[name] for name, found in used.items() if found - known[name]} == {}
+    unused = {name: known[name] - found for name, found in used.items() if name not in by_name}
+    assert {name: left for name, left in unused.items() if left} == {}
+
+
+def test_no_style_is_forced() -> None:
+    """What is shared is in a layer, so that a component wins over it without `!important`."""
+    assert [name for name, text in sheets().items() if "!important" in text] == []
+    order = (WEB / "src" / "styles" / "app.css").read_text("utf-8").splitlines()[0]
+    assert order == "@layer reset, ui, visibility;"
+    layered = [(name, text) for name, text in sheets().items() if "@layer" in text]
+    assert [name for name, text in layered if not text.startswith(order)] == []  # whichever is loaded first
+
+
+def test_tailwind_is_not_used() -> None:
+    files = [WEB / "package.json", WEB / "vite.config.ts", *(WEB / "src" / "styles").iterdir()]
+    assert [path.name for path in files if "tailwind" in path.read_text("utf-8").lower()] == []
 
 
 def test_the_first_load_is_small() -> None:
