@@ -33,7 +33,7 @@ def test_pages_fit_every_screen_and_the_keyboard_reaches_all_of_them(
     ended = run(shared, r"printf '\033[38;5;196mred\033[0m\n'; seq 1 200; exit 3", LONG_NAME)
     with Seat(browser, shared) as seat:
         for path, ready in (
-            ("/tasks", "a.task"),
+            ("/tasks", "td [data-row-link]"),
             (f"/tasks/{ended}", "mark, [data-index]"),
             (f"/tasks/{running}", "[data-index]"),
         ):
