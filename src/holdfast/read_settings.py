@@ -19,6 +19,7 @@ from holdfast.settings import (
     Settings,
     reset_problem,
     span_ms,
+    webhook_problem,
 )
 
 
@@ -190,7 +191,8 @@ def _check_variables(file: _ConfigText, settings: Settings) -> None:
     named = [(["providers", name, "api_key_env"], [one.api_key_env]) for name, one in settings.providers.items()]
     named += [(["mcp", name, "bearer_env"], [one.bearer_env]) for name, one in settings.mcp.items()]
     webhooks = settings.notify.webhooks.items()
-    named += [(["notify", "webhooks", name, "secret_env"], [one.secret_env]) for name, one in webhooks]
+    for key in ("secret_env", "url_env"):
+        named += [(["notify", "webhooks", name, key], [getattr(one, key)]) for name, one in webhooks]
     named += [(["mcp", name, "env"], one.env) for name, one in settings.mcp.items()]
     for keys, names in named:
         if not all(map(_is_variable, filter(None, names))):
@@ -249,17 +251,10 @@ def _is_origin(url: str) -> bool:
 def _check_notify(file: _ConfigText, settings: Settings) -> None:
     notify = settings.notify
     for name, webhook in notify.webhooks.items():
-        scheme, _, rest = webhook.url.partition("://")
-        if scheme not in {"http", "https"} or not rest.strip("/"):
-            raise file.wrong(["notify", "webhooks", name, "url"], f"is {webhook.url!r}; write https://HOST/PATH.")
-        if scheme == "http" and not webhook.allow_private:
-            raise file.wrong(
-                ["notify", "webhooks", name, "url"],
-                "begins with http://, which others can read on the way; write https://, or allow_private = true if it "
-                "is on this machine or in a private network.",
-            )
-        if webhook.style == "ntfy" and not rest.partition("/")[2].strip("/"):
-            raise file.wrong(["notify", "webhooks", name, "url"], "needs the topic, like https://ntfy.sh/TOPIC.")
+        if bool(webhook.url) == bool(webhook.url_env):
+            raise file.wrong(["notify", "webhooks", name], "needs either a url or a url_env.")
+        if webhook.url and (problem := webhook_problem(webhook.url, webhook)):
+            raise file.wrong(["notify", "webhooks", name, "url"], problem)
     known = [f"webhooks.{name}" for name in notify.webhooks]
     if notify.home_channel and notify.home_channel not in known:
         there = ", ".join(known) or "none; add [notify.webhooks.NAME]"

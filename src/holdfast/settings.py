@@ -186,13 +186,18 @@ NoticeName = Literal[
 USUAL_NOTICES: tuple[NoticeName, ...] = ("question", "approval", "blocked", "done", "failed", "stalled")
 
 
+WebhookStyle = Literal["standard", "slack", "discord", "ntfy"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
     """[notify.webhooks.NAME]"""
 
     url: str = ""
     """Where notices are posted to: https://…, or with allow_private http://… too."""
-    style: Literal["standard", "slack", "discord", "ntfy"] = "standard"
+    url_env: str = ""
+    """The variable that holds the address, when nobody else may know it."""
+    style: WebhookStyle = "standard"
     """The form of the message: that of Standard Webhooks, or what one of these services expects."""
     secret_env: str = ""
     """The variable that holds the secret (whsec_…) with which messages are signed."""
@@ -204,6 +209,10 @@ class WebhookSettings:
     """Only if for 30 s no visible page and no attached terminal showed what it is about."""
     details: bool = False
     """Whether a message has more than the title: the question, the reason, the last words."""
+
+    def address(self) -> str:
+        """Where it is; empty when its variable is not set."""
+        return (environment(self.url_env) or "") if self.url_env else self.url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,8 +288,9 @@ class Settings:
         """The variables that hold keys for sure: no command inherits them."""
         providers = (provider.api_key_env for provider in self.providers.values())
         servers = (server.bearer_env for server in self.mcp.values())
-        webhooks = (webhook.secret_env for webhook in self.notify.webhooks.values())
-        return {name for name in (*providers, *servers, *webhooks) if name}
+        webhooks = self.notify.webhooks.values()
+        hooks = (name for webhook in webhooks for name in (webhook.secret_env, webhook.url_env))
+        return {name for name in (*providers, *servers, *hooks) if name}
 
     @property
     def secret_names(self) -> set[str]:
@@ -305,6 +315,21 @@ DEMO_PROFILE = ProfileSettings(tools={"*": "allow", OTHERS_TASKS: "allow"})
 
 SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 SPAN_KEYS = ("max_postpone", "process_max_age")
+
+
+def webhook_problem(url: str, webhook: WebhookSettings) -> str:
+    """What is wrong with the address of a webhook, and what would be right; empty when nothing is."""
+    scheme, _, rest = url.partition("://")
+    if scheme not in {"http", "https"} or not rest.strip("/"):
+        return "is no address; write https://HOST/PATH."
+    if scheme == "http" and not webhook.allow_private:
+        return (
+            "begins with http://, which others can read on the way; write https://, or allow_private = true if it is "
+            "on this machine or in a private network."
+        )
+    if webhook.style == "ntfy" and not rest.partition("/")[2].strip("/"):
+        return "needs the topic, like https://ntfy.sh/TOPIC."
+    return ""
 
 
 def span_ms(text: str) -> int | None:

@@ -119,7 +119,7 @@ async def test_what_is_given_up(status: int) -> None:
 
 async def test_a_private_address_is_refused_unless_it_is_allowed() -> None:
     async with receiver() as hook:
-        channel = Webhook(WebhookSettings(url=hook.url))
+        channel = Webhook(WebhookSettings(url=hook.url.replace("http:", "https:")))
         result = await channel.send(MESSAGE)
         await channel.close()
     assert isinstance(result, GiveUp)
@@ -128,9 +128,23 @@ async def test_a_private_address_is_refused_unless_it_is_allowed() -> None:
     assert hook.requests == []
 
 
+async def test_an_address_that_is_a_secret_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = Webhook(WebhookSettings(url_env="HOOK_URL", allow_private=True))
+    for value, said in (("", "HOOK_URL is not set"), ("ftp://secret", "HOOK_URL is no address")):
+        monkeypatch.setenv("HOOK_URL", value)
+        result = await channel.send(MESSAGE)
+        assert isinstance(result, TryAgain)
+        assert said in result.problem
+        assert "secret" not in result.problem
+    async with receiver() as hook:
+        monkeypatch.setenv("HOOK_URL", hook.url)
+        assert await channel.send(MESSAGE) == Sent()
+        await channel.close()
+
+
 def test_slack_gets_no_mention_and_no_markup_of_others() -> None:
     message = replace(MESSAGE, text="<!channel> look")
-    body = request_of(message, WebhookSettings(url="https://hooks.slack.com/x", style="slack"))
+    body = request_of(message, "https://hooks.slack.com/x", "slack")
     assert json.loads(body.content) == {
         "text": "*Fix &lt;the&gt; build* &lt;!channel&gt; look <https://example.com/s/a|Open>"
     }
@@ -138,13 +152,13 @@ def test_slack_gets_no_mention_and_no_markup_of_others() -> None:
 
 def test_discord_mentions_nobody() -> None:
     message = replace(MESSAGE, text="@everyone " + "x" * 3000)
-    found = json.loads(request_of(message, WebhookSettings(url="https://discord.com/x", style="discord")).content)
+    found = json.loads(request_of(message, "https://discord.com/x", "discord").content)
     assert found["allowed_mentions"] == {"parse": []}
     assert len(found["content"]) == 2000
 
 
 def test_ntfy_gets_its_topic_and_a_link() -> None:
-    body = request_of(MESSAGE, WebhookSettings(url="https://ntfy.sh/my-topic", style="ntfy"))
+    body = request_of(MESSAGE, "https://ntfy.sh/my-topic", "ntfy")
     assert body.url == "https://ntfy.sh/"
     assert json.loads(body.content) == {
         "topic": "my-topic",

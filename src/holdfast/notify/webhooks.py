@@ -18,7 +18,7 @@ from httpcore2 import AsyncConnectionPool, NetworkError, ProtocolError, TimeoutE
 from holdfast.config import environment
 from holdfast.notify.addresses import PrivateAddress, connection_pool
 from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain
-from holdfast.settings import WebhookSettings
+from holdfast.settings import WebhookSettings, WebhookStyle, webhook_problem
 
 SECONDS = 15.0
 """How long a connection, and how long an answer may take."""
@@ -44,18 +44,20 @@ class Webhook:
 
     async def send(self, message: NoticeMessage) -> Result:
         """Post it."""
-        request = request_of(message, self._settings)
+        settings = self._settings
+        url = settings.address()
+        if problem := webhook_problem(url, settings) if url else "is not set in the environment of the gateway.":
+            return TryAgain(f"{settings.url_env or 'Its url'} {problem}")
+        request = request_of(message, url, settings.style)
         headers = {"content-type": "application/json", "user-agent": "holdfast"}
-        if self._settings.secret_env:
-            secret = environment(self._settings.secret_env)
+        if settings.secret_env:
+            secret = environment(settings.secret_env)
             if not secret:
-                return TryAgain(f"{self._settings.secret_env} is not set in the environment of the gateway.")
+                return TryAgain(f"{settings.secret_env} is not set in the environment of the gateway.")
             try:
                 headers |= signature(message.id, int(time.time()), request.content, secret)
             except ValueError:
-                return TryAgain(
-                    f"{self._settings.secret_env} is no secret of a webhook: whsec_ and base64 is expected."
-                )
+                return TryAgain(f"{settings.secret_env} is no secret of a webhook: whsec_ and base64 is expected.")
         return await self._post(request, headers)
 
     async def close(self) -> None:
@@ -120,19 +122,17 @@ def signature(id: str, at: int, content: bytes, secret: str) -> dict[str, str]:
 # --- the forms ----------------------------------------------------------------------------------
 
 
-def request_of(message: NoticeMessage, settings: WebhookSettings) -> WebhookRequest:
+def request_of(message: NoticeMessage, url: str, style: WebhookStyle) -> WebhookRequest:
     """Return a message in the form that the receiver expects."""
-    match settings.style:
+    match style:
         case "slack":
             text = f"*{_for_slack(message.title)}* {_for_slack(message.text)}"
-            return WebhookRequest(
-                settings.url, encode({"text": f"{text} <{message.url}|Open>" if message.url else text})
-            )
+            return WebhookRequest(url, encode({"text": f"{text} <{message.url}|Open>" if message.url else text}))
         case "discord":
             text = f"**{message.title}** {message.text} {message.url}".strip()
-            return WebhookRequest(settings.url, encode({"content": text[:2000], "allowed_mentions": {"parse": []}}))
+            return WebhookRequest(url, encode({"content": text[:2000], "allowed_mentions": {"parse": []}}))
         case "ntfy":
-            parts = urlsplit(settings.url)
+            parts = urlsplit(url)
             given = {"topic": parts.path.strip("/"), "title": message.title, "message": message.text}
             return WebhookRequest(
                 urlunsplit(parts._replace(path="/")), encode(given | ({"click": message.url} if message.url else {}))
@@ -142,7 +142,7 @@ def request_of(message: NoticeMessage, settings: WebhookSettings) -> WebhookRequ
             data |= {"link": message.link, "url": message.url}
             at = datetime.fromtimestamp(message.at / 1000, UTC).isoformat(timespec="milliseconds")
             whole = {"type": f"notice.{message.kind}", "timestamp": at, "data": data}
-            return WebhookRequest(settings.url, encode(whole))
+            return WebhookRequest(url, encode(whole))
 
 
 def _for_slack(text: str) -> str:

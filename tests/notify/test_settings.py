@@ -1,0 +1,51 @@
+"""What `[notify]` may say, and what is said about what it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.config import ConfigError
+from holdfast.read_settings import parse_settings
+
+HOOK = "[notify.webhooks.mine]\n"
+GOOD = f'{HOOK}url = "https://example.com/hook"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (HOOK, 1, "notify.webhooks.mine needs either a url or a url_env."),
+        (f'{GOOD}url_env = "HOOK_URL"\n', 1, "needs either a url or a url_env"),
+        (f'{HOOK}url = "example.com"\n', 2, "url is no address; write https://HOST/PATH."),
+        (f'{HOOK}url = "http://example.com/"\n', 2, "begins with http://"),
+        (f'{HOOK}style = "ntfy"\nurl = "https://ntfy.sh/"\n', 3, "needs the topic"),
+        (f'{GOOD}on = ["question", "nothing"]\n', 3, 'write one of: "question", "approval"'),
+        (f"{GOOD}details = 1\n", 3, "notify.webhooks.mine.details: write true or false"),
+        (f'{GOOD}urls = "x"\n', 3, "notify.webhooks.mine.urls is not a setting; here you can set: url, url_env"),
+        (
+            f'{GOOD}secret_env = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"\n',
+            3,
+            "takes the NAME of an environment",
+        ),
+        (
+            f'{HOOK}url_env = "https://hooks.slack.com/services/T0/B0/x"\n',
+            2,
+            "takes the NAME of an environment",
+        ),
+        (f'[notify]\nhome_channel = "mine"\n{GOOD}', 2, "is 'mine'; there is: webhooks.mine."),
+    ],
+)
+def test_an_error_names_the_line_and_what_would_be_right(text: str, line: int, said: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_settings(Path("config.toml"), text)
+    assert f"config.toml:{line}: " in str(error.value)
+    assert said in str(error.value)
+    assert "whsec_M" not in str(error.value)
+    assert "hooks.slack.com" not in str(error.value)
+
+
+def test_the_address_and_the_secret_of_a_webhook_are_keys() -> None:
+    text = f'{HOOK}url_env = "HOOK_URL"\nsecret_env = "HOOK_SECRET"\n'
+    assert parse_settings(Path("config.toml"), text).key_names >= {"HOOK_URL", "HOOK_SECRET"}
