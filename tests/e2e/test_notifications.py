@@ -62,7 +62,7 @@ def new_home(directory: Path, port: int, more: str = "") -> Path:
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text(
         f'[notify.webhooks.mine]\nurl = "http://127.0.0.1:{port}/hook"\nallow_private = true\n'
-        f'secret_env = "HOOK_SECRET"\n{more}'
+        f'secret_env = "HOOK_SECRET"\nonly_when_nobody_looks = false\n{more}'
     )
     return home
 

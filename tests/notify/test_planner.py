@@ -19,7 +19,7 @@ from holdfast.profiles import Profiles
 from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.rig import GatewayRig
-from tests.store.conformance import A, B, created, ended, responded, said, started, task, write
+from tests.store.conformance import AT, A, B, created, ended, responded, said, started, task, write
 from tests.store.conformance_board import card, put, run, then
 
 CONFIG = """
@@ -201,6 +201,16 @@ async def test_the_gateway_reports_an_upgrade_and_what_is_stale(watch: Watch) ->
         ("upgrade", "Holdfast", "was upgraded from 0.1.0 to 0.2.0"),
         ("stale", "Holdfast", "1 running command is no longer needed"),
     ]
+
+
+async def test_whoever_does_something_looks_at_it(watch: Watch) -> None:
+    presence = watch.rig.gateway.notify.presence
+    await at_work(watch.store, opened())
+    await put(watch.store, card(A))
+    await then(watch.store, A, CardMoved(card=A, status="todo", reason="", by=BOARD))
+    await watch.told()
+    assert presence.last_look(session_stream(A)) == AT, "a person sent the message"
+    assert presence.last_look(f"card/{A}") == 0, "nobody but the board was there"
 
 
 async def test_promise_5_what_was_committed_before_a_crash_is_told_once(watch: Watch, tmp_path: Path) -> None:

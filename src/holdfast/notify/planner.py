@@ -10,9 +10,11 @@ from __future__ import annotations
 from holdfast.clock import Clock
 from holdfast.domain.errors import Gone, NotFound
 from holdfast.domain.events import Record
+from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.system import GatewayStarted
 from holdfast.notify.destinations import Destinations
 from holdfast.notify.notices import TELLING, Notice, Subject, told_by
+from holdfast.notify.presence import Presence
 from holdfast.notify.sender import OutboxSender
 from holdfast.store.contract import Store
 from holdfast.store.log_follower import LogFollower
@@ -25,10 +27,13 @@ SWEEP_SECONDS = 60.0
 class Planner:
     """Follows the log and fills the outbox."""
 
-    def __init__(self, store: Store, destinations: Destinations, sender: OutboxSender, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, destinations: Destinations, sender: OutboxSender, *, presence: Presence, clock: Clock
+    ) -> None:
         self._store = store
         self._destinations = destinations
         self._sender = sender
+        self._presence = presence
         self._clock = clock
         self._position = self._stored = 0
         self._version = ""
@@ -81,6 +86,8 @@ class Planner:
             self._position, more = upto, bool(records)
 
     async def _steps(self, record: Record) -> list[DeliveryRow | SettledMatter]:
+        if isinstance(getattr(record.event, "by", None), PersonActor):
+            self._presence.look([record.stream], at=record.at)
         subject = await self._subject(record)
         steps: list[DeliveryRow | SettledMatter] = []
         for told in () if subject is None else told_by(record, subject):

@@ -1,4 +1,5 @@
-"""Who looks at what now: pages that are visible say so every few seconds, terminals follow the events of a session.
+"""Who looks at what now: pages that are visible say so every few seconds, terminals follow the events of a session, and
+whoever does something there looks at it, too.
 
 Kept in memory: after a restart nobody looks until they say so again.
 """
@@ -24,12 +25,11 @@ class Presence:
         self._looks: dict[str, int] = {}
         self._attached: Counter[str] = Counter()
 
-    def look(self, streams: list[str]) -> None:
-        """Somebody looks at these now."""
-        now = self._clock.now()
+    def look(self, streams: list[str], *, at: int | None = None) -> None:
+        """Somebody looks at these now, or looked at them at another time."""
+        at = self._clock.now() if at is None else at
         for stream in streams:
-            self._looks.pop(stream, None)
-            self._looks[stream] = now
+            self._looks[stream] = max(at, self._looks.pop(stream, 0))
         while len(self._looks) > MOST:
             del self._looks[next(iter(self._looks))]
 

@@ -52,7 +52,7 @@ class Notifications:
             mask=profiles.mask,
             address=lambda: next(iter(profiles.settings.gateway.public_urls), ""),
         )
-        self.planner = Planner(store, self.destinations, self.sender, clock)
+        self.planner = Planner(store, self.destinations, self.sender, presence=self.presence, clock=clock)
         self.disk_watch = DiskWatch(store, self.destinations, self.sender)
         self.states = [self.planner.state, self.sender.state]
 
