@@ -72,7 +72,8 @@ LAYOUT = """
   while (texts.nextNode()) {
     const text = texts.currentNode.textContent.trim();
     const element = texts.currentNode.parentElement;
-    if (!text || !element || done.has(element) || element.closest('.sr, script, style, svg, select')) continue;
+    if (!text || !element || done.has(element) || element.closest('script, style, svg, select')) continue;
+    if (getComputedStyle(element).clipPath === 'inset(50%)') continue;   // only for screen readers
     done.add(element);
     if (!seen(element) || getComputedStyle(element).writingMode !== 'horizontal-tb') continue;
     const range = document.createRange();
@@ -127,7 +128,7 @@ WALK = """
   const missed = () => {
     for (const one of document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]'))
       if (one.dataset.walked === undefined && one.tabIndex >= 0 && !one.disabled && one.getClientRects().length > 0
-        && getComputedStyle(one).visibility === 'visible' && !one.closest('[inert], [aria-hidden=true], .skip')
+        && getComputedStyle(one).visibility === 'visible' && !one.closest('[inert], [aria-hidden=true]')
         && !(one.type === 'radio' && !one.checked))
         faults.push((one.getAttribute('aria-label') || one.textContent || one.name || '').trim().slice(0, 40)
           + ' <' + one.tagName.toLowerCase() + '> cannot be reached with Tab');

@@ -84,6 +84,15 @@ def test_every_class_exists_and_is_used() -> None:
     assert {name: left for name, left in unused.items() if left} == {}
 
 
+def test_browser_tests_find_nothing_by_a_class() -> None:
+    """The names of classes are made by the build. Roles, texts and `data-` attributes are for tests."""
+    by_class = re.compile(
+        r"""(?:locator|ready=|querySelector(?:All)?|closest)\(?\s*f?(["'])(?:(?!\1).)*?(?<![\w./{\]])\w*\.[a-z]"""
+    )
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    assert [path.name for path in files if by_class.search(path.read_text("utf-8"))] == []
+
+
 def test_no_style_is_forced() -> None:
     """What is shared is in a layer, so that a component wins over it without `!important`."""
     assert [name for name, text in sheets().items() if "!important" in text] == []
