@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from holdfast.config import ConfigError
-from holdfast.edit_settings import add_profile, allow_always, set_default
+from holdfast.edit_settings import add_profile, allow_always, change_profile, remove_profile, set_default
 from holdfast.read_settings import load_settings
 
 WRITTEN = {
@@ -140,3 +140,33 @@ def test_a_file_that_never_stays_the_same_is_given_up(tmp_path: Path, monkeypatc
     monkeypatch.setattr(editing, "_replace", lambda *_: False)
     with pytest.raises(ConfigError, match="keeps changing it"):
         add_profile(path, "b", {"model": "demo"})
+
+
+@pytest.mark.parametrize("text", [text for text in WRITTEN.values() if "profiles" in text])
+def test_a_profile_is_removed_however_it_is_written_and_nothing_else_is(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(text.encode())
+    wanted = load_settings(path).profiles
+    del wanted["a"]
+    before = tomllib.loads(text)
+    try:
+        remove_profile(path, "a")
+    except ConfigError as error:
+        assert "edit it by hand" in str(error) and path.read_bytes() == text.encode()
+        assert '"""' in text  # only a value of several lines may be in the way
+    else:
+        after = tomllib.loads(path.read_text())
+        assert load_settings(path).profiles == wanted
+        assert {key: after.get(key) for key in before if key != "profiles"} == {
+            key: value for key, value in before.items() if key != "profiles"
+        }
+
+
+@pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN)
+def test_rules_of_a_profile_are_replaced_as_a_whole(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(text.encode())
+    for tools in ({"*": "deny", "write:docs/*": "allow"}, {"read": "ask"}, {}):
+        change_profile(path, "a", {"tools": tools}, otherwise={"model": "demo"})
+        profile = load_settings(path).profiles["a"]
+        assert (profile.tools, profile.model) == (tools, "demo")

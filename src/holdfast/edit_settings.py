@@ -26,6 +26,8 @@ from holdfast.settings import DEMO
 TRIES = 5
 """How often an edit starts again because the file was changed at the same time."""
 HEADER = re.compile(r"\s*\[(?!\[)")
+REMOVED = object()
+"""Instead of a value: the key is removed."""
 
 
 def allow_always(path: Path, profile: str, pattern: str, *, model: str) -> None:
@@ -40,7 +42,7 @@ def allow_always(path: Path, profile: str, pattern: str, *, model: str) -> None:
     _edit(path, change)
 
 
-def add_profile(path: Path, name: str, values: dict[str, str]) -> None:
+def add_profile(path: Path, name: str, values: dict[str, Any]) -> None:
     """Add a profile that is not there yet."""
 
     def change(settings: dict[str, Any]) -> None:
@@ -48,6 +50,32 @@ def add_profile(path: Path, name: str, values: dict[str, str]) -> None:
         if name in profiles or name == DEMO:
             raise ConfigError(f"The profile {name!r} exists already; change it in {path}.")
         profiles[name] = dict(values)
+
+    _edit(path, change)
+
+
+def change_profile(path: Path, name: str, values: dict[str, Any], *, otherwise: dict[str, Any]) -> None:
+    """Set these values of a profile; one that config.toml does not have is written down with what is so `otherwise`."""
+
+    def change(settings: dict[str, Any]) -> None:
+        missing = name not in _table(path, settings, ["profiles"])
+        profile = _table(path, settings, ["profiles", name])
+        profile.update(otherwise if missing else {}, **values)
+        for key in [key for key, value in profile.items() if value == {}]:
+            del profile[key]
+
+    _edit(path, change)
+
+
+def remove_profile(path: Path, name: str) -> None:
+    """Remove a profile that config.toml has."""
+
+    def change(settings: dict[str, Any]) -> None:
+        if name not in _table(path, settings, ["profiles"]):
+            raise ConfigError(f"The profile {name!r} is not in {path}: it is built in, or was found on this machine.")
+        if settings.get("default_profile") == name:
+            raise ConfigError(f"New sessions use the profile {name!r}. Choose another one for them first.")
+        del settings["profiles"][name]
 
     _edit(path, change)
 
@@ -175,7 +203,8 @@ def _written(text: str, wanted: dict[str, Any]) -> str | None:
     """The text that says what is wanted, with as little changed as possible; None when no way was found."""
     for key_path, value in list(_changes(tomllib.loads(text), wanted, ())):
         step = _with(tomllib.loads(text), key_path, value)
-        found = next((way for way in _ways(text, key_path, value) if _reads_as(way, step)), None)
+        ways = _ways_without(text, key_path) if value is REMOVED else _ways(text, key_path, value)
+        found = next((way for way in ways if _reads_as(way, step)), None)
         if found is None:
             return None
         text = found
@@ -183,28 +212,38 @@ def _written(text: str, wanted: dict[str, Any]) -> str | None:
 
 
 def _changes(old: dict[str, Any], new: dict[str, Any], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Each value that is new or different, by its keys; a new table goes in whole."""
+    """Each value that is new, different or removed, by its keys; a table goes in or out whole."""
     for key, value in new.items():
         if key not in old or not isinstance(value, dict):
             if key not in old or old[key] != value:
                 yield (*above, key), value
         elif isinstance(old[key], dict):
             yield from _changes(old[key], value, (*above, key))
+    yield from (((*above, key), REMOVED) for key in old if key not in new)
 
 
 def _with(settings: dict[str, Any], keys: tuple[str, ...], value: object) -> dict[str, Any]:
     here = settings
     for key in keys[:-1]:
         here = here.setdefault(key, {})
-    here[keys[-1]] = value
+    if value is REMOVED:
+        del here[keys[-1]]
+    else:
+        here[keys[-1]] = value
     return settings
 
 
 def _reads_as(text: str, wanted: dict[str, Any]) -> bool:
     try:
-        return tomllib.loads(text) == wanted
+        return _filled(tomllib.loads(text)) == _filled(wanted)
     except tomllib.TOMLDecodeError:
         return False
+
+
+def _filled(settings: dict[str, Any]) -> dict[str, Any]:
+    """Without empty tables, which say nothing: with the last profile goes the table of profiles."""
+    inner = {key: _filled(value) if isinstance(value, dict) else value for key, value in settings.items()}
+    return {key: value for key, value in inner.items() if value != {}}
 
 
 def _ways(text: str, keys: tuple[str, ...], value: Any) -> Iterator[str]:
@@ -227,6 +266,55 @@ def _ways(text: str, keys: tuple[str, ...], value: Any) -> Iterator[str]:
             yield newline.join([*lines[: number + 1], *added, *lines[number + 1 :], ""])
     added = [f"{_dotted(key)} = {_literal(each)}" for key, each in _flat(plain)]
     yield newline.join([*lines, "", f"[{_dotted(table)}]", *added, ""])
+
+
+def _ways_without(text: str, keys: tuple[str, ...]) -> Iterator[str]:
+    """Ways to remove a key, the nicest first. Some give a text that is wrong; the caller reads each back."""
+    import tomlkit.exceptions
+
+    for way in (_without_by_library, _without_lines):
+        try:
+            yield way(text, keys)
+        except (tomlkit.exceptions.TOMLKitError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+
+
+def _without_by_library(text: str, keys: tuple[str, ...]) -> str:
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    here: Any = document
+    for key in keys[:-1]:
+        here = here[key]
+    del here[keys[-1]]
+    return tomlkit.dumps(document)
+
+
+def _without_lines(text: str, keys: tuple[str, ...]) -> str:
+    """Without its tables and the lines that set something in it."""
+    kept: list[str] = []
+    table: tuple[str, ...] = ()
+    for line in text.splitlines(keepends=True):
+        if HEADER.match(line):
+            table = line_keys = _keys_of(line)
+        else:
+            line_keys = (*table, *_keys_of(line))
+        if line_keys[: len(keys)] != keys:
+            kept.append(line)
+    return "".join(kept)
+
+
+def _keys_of(line: str) -> tuple[str, ...]:
+    """The keys of a table's head, or of a value on one line; nothing for any other line."""
+    try:
+        here: Any = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return ()
+    found: list[str] = []
+    while isinstance(here, dict) and len(here) == 1:
+        [(key, here)] = here.items()
+        found.append(key)
+    return tuple(found)
 
 
 def _by_library(text: str, keys: tuple[str, ...], value: Any, *, inline: bool) -> str:

@@ -82,3 +82,51 @@ def test_code_names_the_addresses_for_other_devices(gateway: GatewayProcess) -> 
     gateway.terminate()
     gateway.start()
     assert gateway.request("POST", "/v1/codes", json={}).json()["urls"] == ["https://box.example"]
+
+
+def test_profile_is_added_changed_and_removed(gateway: GatewayProcess, tmp_path: Path) -> None:
+    config = gateway.home / "config.toml"
+    config.write_text('# mine\n[profiles.other]\nmodel = "demo" # a script\n')
+    new = {"name": "coder", "model": "anthropic:m", "cwd": str(tmp_path), "tools": {"write": "ask", "*": "allow"}}
+    added = {one["name"]: one for one in gateway.request("POST", "/v1/profiles", json=new).json()["profiles"]}
+    assert {key: added["coder"][key] for key in new} == new
+    assert (added["coder"]["key_name"], added["coder"]["key_set"]) == ("ANTHROPIC_API_KEY", False)
+    assert (added["other"]["key_name"], added["other"]["key_set"]) == ("", True)
+    change = {"tools": {"*": "ask"}, "instructions": "Be brief."}
+    changed = gateway.request("PATCH", "/v1/profiles/coder", json=change).json()["profiles"]
+    (coder,) = [one for one in changed if one["name"] == "coder"]
+    assert (coder["tools"], coder["instructions"], coder["model"]) == ({"*": "ask"}, "Be brief.", "anthropic:m")
+    built_in = gateway.request("PATCH", "/v1/profiles/demo", json={"instructions": "Be kind."}).json()["profiles"]
+    (demo,) = [one for one in built_in if one["name"] == "demo"]
+    assert demo["tools"]["*"] == "allow" and demo["instructions"] == "Be kind."  # the rest of it is as it was
+    assert edit(gateway, default_profile="coder").status_code == 202
+    refused = gateway.request("DELETE", "/v1/profiles/coder")
+    assert refused.status_code == 409 and "Choose another one" in refused.json()["error"]["message"]
+    assert edit(gateway, default_profile="other").status_code == 202
+    left = gateway.request("DELETE", "/v1/profiles/coder").json()["profiles"]
+    assert "coder" not in {one["name"] for one in left}
+    text = config.read_text()
+    assert "coder" not in text and text.startswith("# mine\n") and "# a script" in text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code", "said"),
+    [
+        ("POST", "", {"name": "x y", "model": "demo"}, 400, "name"),
+        ("POST", "", {"name": "demo", "model": "demo"}, 400, "exists already"),
+        ("POST", "", {"name": "x"}, 400, "model"),
+        ("POST", "", {"name": "x", "model": "nobody:m"}, 400, "profiles.x.model"),
+        ("POST", "", {"name": "x", "model": "demo", "cwd": "relative"}, 400, "There is no directory"),
+        ("POST", "", {"name": "x", "model": "demo", "tools": {"write": "perhaps"}}, 400, "tools"),
+        ("POST", "", {"name": "x", "model": "demo", "sandbox": "off"}, 400, "sandbox"),
+        ("PATCH", "/nobody", {"model": "demo"}, 404, "There is no profile"),
+        ("DELETE", "/nobody", None, 404, "There is no profile"),
+        ("DELETE", "/demo", None, 409, "built in"),
+    ],
+)
+def test_wrong_profile_is_refused_and_nothing_is_written(
+    gateway: GatewayProcess, method: str, path: str, body: dict[str, Any] | None, code: int, said: str
+) -> None:
+    answer = gateway.request(method, f"/v1/profiles{path}", json=body)
+    assert answer.status_code == code and said in answer.json()["error"]["message"], answer.text
+    assert not (gateway.home / "config.toml").exists()

@@ -226,3 +226,55 @@ def test_axe_finds_nothing_on_home_with_all_that_can_need_somebody(
         faults = check_axe(seat.page)
         set_drawer(seat.page, is_open=False)
         assert faults + check_axe(seat.page) == []
+
+
+def test_profiles_are_added_changed_and_deleted_and_keys_are_not_shown(seat: Seat) -> None:
+    page, gateway = seat.page, seat.gateway
+    config = gateway.home / "config.toml"
+    work = gateway.home.parent / "work"
+    work.mkdir()
+    seat.open("/settings/profiles")
+    panel = page.get_by_role("region", name="Profiles")
+    expect(panel).to_contain_text("It asks before: terminal.")
+    page.get_by_role("button", name="Add a profile…").click()
+    dialog = page.get_by_role("dialog")
+    add = dialog.get_by_role("button", name="Add the profile")
+    for name, value, said in (
+        ("Name", "two words", "Letters, digits"),
+        ("Name", "careful", "exists already"),
+        ("Model", "nobody:model", "nobody"),
+        ("Directory", "/nowhere/at/all", "/nowhere/at/all"),
+    ):
+        for label, good in (("Name", "tester"), ("Model", "anthropic:some-model"), ("Directory", str(work))):
+            dialog.get_by_label(label, exact=True).fill(good)
+        field = dialog.get_by_label(name, exact=True)
+        field.fill(value)
+        add.click()
+        expect(dialog.get_by_role("alert")).to_contain_text(said)
+        described = field.get_attribute("aria-describedby")
+        assert dialog.get_by_role("alert").get_attribute("id") == described  # it stands below its field
+        field.fill("tester" if name == "Name" else "anthropic:some-model" if name == "Model" else str(work))
+    assert "tester" not in config.read_text()
+    dialog.get_by_label("Permissions").select_option("own")
+    dialog.get_by_label("Rules").fill("terminal = perhaps")
+    add.click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Not a rule: terminal = perhaps")
+    dialog.get_by_label("Rules").fill("terminal = ask\nwrite:docs/* = allow")
+    assert check_axe(page) + check_layout(page) == []
+    add.click()
+    expect(dialog).to_have_count(0)
+    expect(panel).to_contain_text("It asks before: terminal. Allowed without asking: write:docs/*.")
+    expect(panel).to_contain_text("Key: not set. Set ANTHROPIC_API_KEY")
+    page.get_by_role("button", name="Menu of the profile tester").click()
+    page.get_by_role("menuitem", name="Edit…").click()
+    dialog.get_by_label("Permissions").select_option("all")
+    dialog.get_by_label("Model").fill("demo")
+    dialog.get_by_role("button", name="Save the profile").click()
+    expect(dialog).to_have_count(0)
+    (found,) = [one for one in gateway.get("/v1/profiles")["profiles"] if one["name"] == "tester"]
+    assert (found["model"], found["cwd"], found["tools"]) == ("demo", str(work), {"*": "allow"})
+    page.get_by_role("button", name="Menu of the profile tester").click()
+    page.get_by_role("menuitem", name="Delete…").click()
+    dialog.get_by_role("button", name="Delete 1 profile").click()
+    expect(panel).not_to_contain_text("tester")
+    assert "tester" not in config.read_text() and "careful" in config.read_text()

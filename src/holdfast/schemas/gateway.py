@@ -111,6 +111,32 @@ class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
     default: bool
     sandbox: str
     """Whether its commands run in a sandbox, as a sentence."""
+    key_name: str = ""
+    """The variable of the gateway's environment that holds the key of its model; empty if it needs none."""
+    key_set: bool = True
+    """Whether that variable is set."""
+
+
+class NewProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A profile to add."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    """`demo`, or PROVIDER:MODEL."""
+    instructions: Annotated[str, msgspec.Meta(max_length=200_000)] | None = None
+    cwd: Annotated[str, msgspec.Meta(max_length=4096)] | None = None
+    """Its working directory; empty is the one of each session."""
+    tools: dict[str, Literal["allow", "ask", "deny"]] | None = None
+    """All of its rules for tools."""
+
+
+class EditProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The values of a profile to change; those that are left out stay as they are."""
+
+    model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+    instructions: Annotated[str, msgspec.Meta(max_length=200_000)] | None = None
+    cwd: Annotated[str, msgspec.Meta(max_length=4096)] | None = None
+    tools: dict[str, Literal["allow", "ask", "deny"]] | None = None
 
 
 class ProfileList(msgspec.Struct, frozen=True):

@@ -556,6 +556,13 @@ export interface EditCard {
   readonly max_attempts?: number | null;
 }
 
+export interface EditProfile {
+  readonly model?: string | null;
+  readonly instructions?: string | null;
+  readonly cwd?: string | null;
+  readonly tools?: Record<string, "allow" | "ask" | "deny"> | null;
+}
+
 export interface EditSettings {
   readonly default_profile?: string | null;
   readonly session_reset?: ResetChoice | null;
@@ -820,6 +827,14 @@ export interface MoveCard {
   readonly at?: number | null;
 }
 
+export interface NewProfile {
+  readonly name: string;
+  readonly model: string;
+  readonly instructions?: string | null;
+  readonly cwd?: string | null;
+  readonly tools?: Record<string, "allow" | "ask" | "deny"> | null;
+}
+
 export interface NoteItem {
   readonly item: "note";
   readonly text: string;
@@ -963,6 +978,8 @@ export interface ProfileView {
   readonly origin: string;
   readonly default: boolean;
   readonly sandbox: string;
+  readonly key_name?: string;
+  readonly key_set?: boolean;
 }
 
 export interface PruneResult {
@@ -2084,6 +2101,9 @@ export interface Routes {
   readonly "POST /v1/notify/test": { readonly takes: TestNotice; readonly gives: TestResult };
   readonly "GET /v1/overview": { readonly takes: undefined; readonly gives: Overview };
   readonly "GET /v1/profiles": { readonly takes: undefined; readonly gives: ProfileList };
+  readonly "POST /v1/profiles": { readonly takes: NewProfile; readonly gives: ProfileList };
+  readonly "DELETE /v1/profiles/{name}": { readonly takes: undefined; readonly gives: ProfileList };
+  readonly "PATCH /v1/profiles/{name}": { readonly takes: EditProfile; readonly gives: ProfileList };
   readonly "POST /v1/restart": { readonly takes: Restart; readonly gives: ShuttingDown };
   readonly "GET /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };
   readonly "POST /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };

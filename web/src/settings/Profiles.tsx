@@ -1,10 +1,16 @@
 /** The profiles, which of them new sessions get, and the models that were found. */
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
+import { call } from "../api/http";
+import { queryClient } from "../api/queryClient";
 import type { ProfileView } from "../api/types.gen";
-import { plural } from "../text";
+import { permissionWords } from "../chat/permissions";
+import { Button } from "../ui/Button";
+import { Confirm } from "../ui/Confirm";
 import { AsOf, Show } from "../ui/Known";
+import { Menu } from "../ui/Menu";
 import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
+import { keyWords, ProfileForm } from "./ProfileForm";
 import { changeSettings, useModels, useProfiles } from "./queries";
 import { Saved, useSaved } from "./Saved";
 import styles from "./settings.module.css";
@@ -13,6 +19,8 @@ export function Profiles(): ReactNode {
   const profiles = useProfiles();
   const models = useModels();
   const [saved, save] = useSaved();
+  /** null: none; undefined: a new one. */
+  const [editing, setEditing] = useState<ProfileView | null | undefined>(null);
   return (
     <>
       <section className={shared.panel} aria-label="Profiles">
@@ -21,6 +29,9 @@ export function Profiles(): ReactNode {
           <AsOf known={profiles} />
           <span className={shared.grow} />
           <Saved at={saved} />
+          <Button small onClick={() => setEditing(undefined)}>
+            Add a profile…
+          </Button>
         </header>
         <Show known={profiles}>
           {(found) => (
@@ -36,6 +47,7 @@ export function Profiles(): ReactNode {
                   <Choice
                     key={profile.name}
                     profile={profile}
+                    onEdit={() => setEditing(profile)}
                     onChoose={() => save(changeSettings({ default_profile: profile.name })).catch(toastError)}
                   />
                 ))}
@@ -43,9 +55,8 @@ export function Profiles(): ReactNode {
             </>
           )}
         </Show>
-        <p className={shared.faint}>
-          A new profile: <code>holdfast profiles add NAME --model PROVIDER:MODEL</code>. Keys are never shown here.
-        </p>
+        <p className={shared.faint}>They are kept in config.toml. Keys are never shown here.</p>
+        {editing !== null && <ProfileForm profile={editing} onClose={() => setEditing(null)} />}
       </section>
       <section className={shared.panel} aria-label="Models">
         <header>
@@ -77,20 +88,67 @@ export function Profiles(): ReactNode {
   );
 }
 
-function Choice({ profile, onChoose }: { readonly profile: ProfileView; readonly onChoose: () => void }): ReactNode {
+function Choice({
+  profile,
+  onChoose,
+  onEdit,
+}: {
+  readonly profile: ProfileView;
+  readonly onChoose: () => void;
+  readonly onEdit: () => void;
+}): ReactNode {
+  const [removing, setRemoving] = useState(false);
+  const remove = (): void => {
+    setRemoving(false);
+    void call("DELETE /v1/profiles/{name}", { path: { name: profile.name } }).then(
+      (list) => queryClient.setQueryData(["profiles"], list),
+      toastError,
+    );
+  };
   return (
-    <label className={styles.entry}>
-      <input type="radio" name="default-profile" checked={profile.default} onChange={onChoose} />
-      <span className={shared.grow}>
-        <b>{profile.name}</b>
-        <span className={shared.muted}>
-          {" "}
-          · {profile.model === "demo" ? "demo, a script" : profile.model} ·{" "}
-          {plural(Object.keys(profile.tools).length, "tool rule")} · {originWords(profile.origin)}
+    <div className={styles.entry}>
+      <label className={styles.choice}>
+        <input type="radio" name="default-profile" checked={profile.default} onChange={onChoose} />
+        <span>
+          <b>{profile.name}</b>
+          <span className={shared.muted}>
+            {" "}
+            · {profile.model === "demo" ? "demo, a script" : profile.model} · {originWords(profile.origin)}
+          </span>
+          <span className={styles.detail}>{permissionWords(profile)}</span>
+          <span className={styles.detail}>
+            {profile.cwd ? `Works in ${profile.cwd}.` : "Works where each session is started."} {keyWords(profile)}{" "}
+            Sandbox for its commands: {profile.sandbox}.
+          </span>
         </span>
-        <span className={styles.detail}>Sandbox for its commands: {profile.sandbox}</span>
-      </span>
-    </label>
+      </label>
+      <Menu
+        name={`Menu of the profile ${profile.name}`}
+        entries={[
+          { word: "Edit…", icon: "edit", act: onEdit },
+          {
+            word: "Delete…",
+            icon: "close",
+            danger: true,
+            disabled: profile.origin !== "config",
+            act: () => setRemoving(true),
+          },
+        ]}
+      />
+      {removing && (
+        <Confirm
+          title={`Delete the profile ${profile.name}?`}
+          verb="Delete 1 profile"
+          onNo={() => setRemoving(false)}
+          onYes={remove}
+        >
+          <p>
+            It is removed from config.toml. Its sessions stay; each needs another agent before it can go on, and cards
+            with this profile are not started.
+          </p>
+        </Confirm>
+      )}
+    </div>
   );
 }
 

@@ -144,6 +144,7 @@ def profile_list(profiles: Profiles, sandbox: SandboxBuilder) -> ProfileList:
     settings = profiles.settings
     detected = {found.provider for found in profiles.detected}
     configured = profiles.configured
+    providers = {name: settings.providers.get(one.model.partition(":")[0]) for name, one in settings.profiles.items()}
     shown = [
         ProfileView(
             name=name,
@@ -158,6 +159,8 @@ def profile_list(profiles: Profiles, sandbox: SandboxBuilder) -> ProfileList:
             origin="config" if name in configured else "detected" if name in detected else "built in",
             default=name == profiles.default,
             sandbox=sandbox.in_words(profile.sandbox, network=profile.network),
+            key_name=provider.api_key_env if (provider := providers[name]) else "",
+            key_set=provider is None or provider.key() is not None,
         )
         for name, profile in sorted(settings.profiles.items())
     ]

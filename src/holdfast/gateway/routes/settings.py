@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,14 +12,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.config import ConfigError
-from holdfast.domain.errors import Rejected
+from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.reset import ResetRules
-from holdfast.edit_settings import change_values, set_default
+from holdfast.edit_settings import add_profile, change_profile, change_values, remove_profile, set_default
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import parse_body
 from holdfast.gateway.responses import json_response
+from holdfast.gateway.routes.admin import profile_list
 from holdfast.gateway.state import Gateway, gateway_of
-from holdfast.schemas.gateway import EditSettings, ResetView, RetentionChoice, SettingsView
+from holdfast.schemas.gateway import (
+    EditProfile,
+    EditSettings,
+    NewProfile,
+    ProfileList,
+    ResetView,
+    RetentionChoice,
+    SettingsView,
+)
 
 routes = Routes("settings")
 
@@ -38,6 +49,61 @@ async def edit_settings(request: Request) -> Response:
     except ConfigError as error:
         raise Rejected(str(error), hint="`holdfast config check` checks the file.") from error
     return json_response(_shown(gateway), status=202)
+
+
+@routes.post("/v1/profiles", ProfileList, body=NewProfile)
+async def create_profile(request: Request) -> Response:
+    """Add a profile to `config.toml`; it can be used at once."""
+    given = await parse_body(request, NewProfile)
+    values = _checked(given)
+    name = values.pop("name")
+    return await _profile_changed(request, lambda path: add_profile(path, name, values))
+
+
+@routes.post("/v1/profiles/{name}", ProfileList, body=EditProfile, method="PATCH")
+async def edit_profile(request: Request) -> Response:
+    """Change a profile in `config.toml`. Its sessions continue with it as it is then."""
+    gateway, name = gateway_of(request), request.path_params["name"]
+    values = _checked(await parse_body(request, EditProfile))
+    profile = gateway.profiles.settings.profiles.get(name)
+    if profile is None:
+        raise _no_profile(name)
+    now = {"model": profile.model, "tools": dict(profile.tools)}
+    return await _profile_changed(request, lambda path: change_profile(path, name, values, otherwise=now))
+
+
+@routes.post("/v1/profiles/{name}", ProfileList, method="DELETE")
+async def delete_profile(request: Request) -> Response:
+    """Remove a profile from `config.toml`. Its sessions stay, and need another agent to continue."""
+    gateway, name = gateway_of(request), request.path_params["name"]
+    if name not in gateway.profiles.names:
+        raise _no_profile(name)
+    try:
+        await asyncio.to_thread(remove_profile, gateway.profiles.path, name)
+    except ConfigError as error:
+        raise Conflict(str(error)) from error
+    return json_response(profile_list(gateway.profiles, gateway.sandbox), status=202)
+
+
+def _no_profile(name: str) -> NotFound:
+    return NotFound(f"There is no profile {name!r}.")
+
+
+def _checked(given: NewProfile | EditProfile) -> dict[str, Any]:
+    """Return what is given, if it can be used here."""
+    values = {name: value for name, value in msgspec.structs.asdict(given).items() if value is not None}
+    if (cwd := values.get("cwd")) and not (Path(cwd).is_absolute() and Path(cwd).is_dir()):
+        raise Rejected(f"There is no directory {cwd!r} on the machine of the gateway; cwd is an absolute path.")
+    return values
+
+
+async def _profile_changed(request: Request, change: Callable[[Path], None]) -> Response:
+    gateway = gateway_of(request)
+    try:
+        await asyncio.to_thread(change, gateway.profiles.path)
+    except ConfigError as error:
+        raise Rejected(str(error)) from error
+    return json_response(profile_list(gateway.profiles, gateway.sandbox), status=202)
 
 
 def _write(gateway: Gateway, given: EditSettings) -> None:
