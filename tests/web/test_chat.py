@@ -201,6 +201,11 @@ def test_what_was_sent_to_the_background_leaves_a_trace(guest: Seat) -> None:
     gate.touch()
     expect(trace).to_contain_text("Done")
     expect(trace.get_by_role("link", name="Open task")).to_be_visible()
+    guest.gateway.until_event(guest.session, "NoteReceived")
+    guest.gateway.until_rest(guest.session)
+    expect(trace).to_have_count(1)  # the note of its end stands for it
+    expect(entries(guest, "note")).to_have_count(0)
+    expect(trace).to_contain_text("Done")
 
 
 def test_a_new_session_is_asked_for_profile_model_and_directory(guest: Seat) -> None:

@@ -164,3 +164,15 @@ def test_selection_offers_only_what_can_be_done(browser: Browser, gateway: Gatew
         expect(page.get_by_role("button", name="Run again")).to_be_visible()
         seat.open("/tasks/ffffffffffffffff")
         expect(page.get_by_text("There is no such task")).to_be_visible()
+
+
+def test_an_agents_page_has_one_bar_and_a_way_to_its_chat(guest: Seat) -> None:
+    started = guest.gateway.command("POST", "/v1/tasks/agents", {"prompt": "say from the background"})
+    guest.gateway.until_rest(started["session"])
+    page = guest.page
+    guest.open(f"/tasks/{started['task']}")
+    expect(page.get_by_role("log")).to_contain_text("from the background")
+    expect(page.get_by_role("heading", level=1)).to_have_count(1)
+    expect(page.get_by_role("button", name=re.compile("^Background tasks"))).to_have_count(1)
+    page.get_by_role("link", name="Open its chat").click()
+    page.wait_for_url(f"**/s/{started['session']}")

@@ -43,7 +43,14 @@ import { TasksOfCalls } from "./ToolCard";
 /** Links of our own push, and that is no hashchange. */
 const MOVED = ["hashchange", "pushState"] as const;
 
-export function Conversation({ id }: { readonly id: string }): ReactNode {
+export function Conversation({
+  id,
+  bare = false,
+}: {
+  readonly id: string;
+  /** The page around it has a bar of its own. */
+  readonly bare?: boolean;
+}): ReactNode {
   const live = useMemo(() => liveSession(id), [id]);
   useEffect(() => live.read(), [live]);
   const gone = useStore(live.gone);
@@ -52,9 +59,11 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
   if (gone) {
     return (
       <section className={pane.pane} aria-label="Conversation">
-        <Bar>
-          <h1>Not here</h1>
-        </Bar>
+        {!bare && (
+          <Bar>
+            <h1>Not here</h1>
+          </Bar>
+        )}
         <Empty
           title="This session no longer exists"
           action={
@@ -73,18 +82,20 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
       </section>
     );
   }
-  if (loaded) return <Open live={live} />;
+  if (loaded) return <Open live={live} bare={bare} />;
   return (
     <section className={pane.pane} aria-label="Conversation">
-      <Bar>
-        <Link
-          className={buttonClass({ quiet: true, icon: true }, shared.phoneOnly)}
-          href="/s"
-          aria-label="Back to chats"
-        >
-          <Icon name="left" />
-        </Link>
-      </Bar>
+      {!bare && (
+        <Bar>
+          <Link
+            className={buttonClass({ quiet: true, icon: true }, shared.phoneOnly)}
+            href="/s"
+            aria-label="Back to chats"
+          >
+            <Icon name="left" />
+          </Link>
+        </Bar>
+      )}
       <div className={pane.banners}>
         <Banners />
       </div>
@@ -102,7 +113,7 @@ export function Conversation({ id }: { readonly id: string }): ReactNode {
   );
 }
 
-function Open({ live }: { readonly live: LiveSession }): ReactNode {
+function Open({ live, bare }: { readonly live: LiveSession; readonly bare: boolean }): ReactNode {
   const view = useStore(live.view);
   const away = useAway(live);
   const connected = useStore(connection).state === "live"; // both lines: one may come back later than the other
@@ -222,7 +233,7 @@ function Open({ live }: { readonly live: LiveSession }): ReactNode {
   const empty = view.items.length === 0 && view.queue.length === 0;
   return (
     <section className={pane.pane} aria-label="Conversation">
-      <ConversationBar view={view} title={title} />
+      {!bare && <ConversationBar view={view} title={title} />}
       <div className={pane.banners}>
         <Banners
           missed={away.shown ? missed : null}
@@ -309,7 +320,7 @@ function Splice({ missed }: { readonly missed: Missed }): ReactNode {
   );
 }
 
-/** The items with what went to the background where that began, and the tasks of the calls. */
+/** The items, with what went to the background where it began or where its end was noted; the tasks of the calls. */
 function useWithTasks(view: SessionView): {
   readonly items: readonly FlowItem[];
   readonly calls: ReadonlyMap<string, TaskView>;
@@ -320,10 +331,18 @@ function useWithTasks(view: SessionView): {
     [tasks],
   );
   const items = useMemo(() => {
-    const traces = (tasks ?? []).filter((task) => !task.foreground && task.call === "" && task.worker !== view.session);
-    if (traces.length === 0) return view.items;
-    const found: FlowItem[] = [...view.items];
-    for (const task of [...traces].sort((a, b) => a.started_at - b.started_at)) {
+    if (tasks === undefined || tasks.length === 0) return view.items;
+    const byId = new Map(tasks.map((task) => [task.id, task]));
+    // The last note of each task.
+    const noted = new Map(view.items.map((item) => [item.kind === "note" ? item.task : "", item.key]));
+    const found: FlowItem[] = view.items.map((item) => {
+      const task = item.kind === "note" && noted.get(item.task) === item.key ? byId.get(item.task) : undefined;
+      return task ? { kind: "background", key: item.key, version: item.version, at: item.at, task } : item;
+    });
+    const traces = tasks.filter(
+      (task) => !task.foreground && task.call === "" && task.worker !== view.session && !noted.has(task.id),
+    );
+    for (const task of traces.sort((a, b) => a.started_at - b.started_at)) {
       const trace: FlowItem = { kind: "background", key: `t${task.id}`, version: 0, at: task.started_at, task };
       const after = found.findIndex((item) => item.at > task.started_at);
       found.splice(after < 0 ? found.length : after, 0, trace);

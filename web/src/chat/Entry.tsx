@@ -26,7 +26,8 @@ import { WaitCard } from "./WaitCard";
 export interface BackgroundItem {
   readonly kind: "background";
   readonly key: string;
-  readonly version: 0;
+  /** Of the note of its end; 0 before there is one. */
+  readonly version: number;
   readonly at: number;
   readonly task: TaskView;
 }

@@ -78,7 +78,7 @@ function Detail({
   return (
     <div className={shared.page}>
       <TaskBar known={known} task={task} />
-      <Banners />
+      {(task.kind === "process" || tab === "output") && <Banners /> /* a transcript has its own */}
       <div className={styles.split}>
         {task.kind === "process" ? (
           <OutputView task={task} />
@@ -88,7 +88,7 @@ function Detail({
             chosen={tab}
             onChoose={setTab}
             tabs={[
-              { id: "transcript", word: "Transcript", panel: () => <Conversation id={task.worker} /> },
+              { id: "transcript", word: "Transcript", panel: () => <Conversation id={task.worker} bare /> },
               { id: "output", word: "Output", panel: () => <OutputView task={task} /> },
             ]}
           />
@@ -230,6 +230,11 @@ function Facts({ task }: { readonly task: TaskView }): ReactNode {
             {task.command}
           </div>
         </Fact>
+        {agent && task.worker && (
+          <Fact name="Session">
+            <Link href={`/s/${task.worker}`}>Open its chat</Link>
+          </Fact>
+        )}
         <Fact name="Directory">
           <span className={shared.mono}>{task.cwd}</span>
         </Fact>
