@@ -103,6 +103,21 @@ def test_models_and_profiles_need_no_gateway(alone: CommandLine) -> None:
     assert "demo" in alone.ok("profiles", "show", "plain")
 
 
+def test_a_profile_is_changed_and_removed(alone: CommandLine) -> None:
+    alone.ok("profiles", "add", "plain", "--model", "demo", "--instructions", "Be brief.")
+    assert "changed plain" in alone.ok("profiles", "edit", "plain", "--cwd", str(alone.home))
+    shown = json.loads(alone.ok("profiles", "show", "plain", "--json"))
+    assert (shown["model"], shown["instructions"], shown["cwd"]) == ("demo", "Be brief.", str(alone.home))
+    assert "Nothing to change" in alone("profiles", "edit", "plain").stderr
+    alone.ok("profiles", "default", "plain")
+    refused = alone("profiles", "remove", "plain")
+    assert refused.returncode == 2 and "Choose another one" in refused.stderr
+    alone.ok("profiles", "default", "demo")
+    assert "removed plain" in alone.ok("profiles", "remove", "plain")
+    assert alone("profiles", "edit", "plain", "--model", "demo").returncode == 4
+    assert "built in" in alone("profiles", "remove", "demo").stderr
+
+
 def test_a_profile_that_cannot_be_written_is_reported(alone: CommandLine) -> None:
     (alone.home / "config.toml").chmod(0o400)
     refused = alone("profiles", "add", "plain", "--model", "demo")

@@ -28,7 +28,7 @@ COMMANDS = {
         "restart": ("gateway", "Restart the gateway, or start one if none is running."),
         "doctor": ("gateway", "Check the installation, the settings and the database."),
         "config": ("settings", "Show or check the settings."),
-        "profiles": ("settings", "List, show and add profiles (agents), and choose the default."),
+        "profiles": ("settings", "List, show, add, change and remove profiles (agents)."),
         "notify": ("notify", "Show where notifications go, send a test, and list what was sent."),
         "devices": ("gateway", "List the browsers that are signed in, and sign them out."),
         "models": ("settings", "Show the models that were found on this machine."),

@@ -208,7 +208,7 @@ def _key(name: str) -> str:
 
 @click.group(cls=NounGroup, default="list")
 def profiles() -> None:
-    """List, show and add profiles, and choose the default one. Without a verb: list."""
+    """List, show, add, change and remove profiles, and choose the default one. Without a verb: list."""
 
 
 @profiles.verb("Show", "list")
@@ -228,10 +228,14 @@ def _profiles_table(known: ProfileList) -> str:
 @click.argument("name")
 def show_profile(cli: Cli, name: str) -> None:
     """Show all of the profile NAME."""
-    known = {profile["name"]: profile for profile in _ask(cli, "profiles")["profiles"]}
+    cli.show(_profile(cli, name), ProfileView, _profile_details)
+
+
+def _profile(cli: Cli, name: str) -> Json:
+    known: dict[str, Json] = {profile["name"]: profile for profile in _ask(cli, "profiles")["profiles"]}
     if name not in known:
         raise CliError(f"There is no profile {name}.", hint=f"The profiles are: {', '.join(known)}.", code=NOT_FOUND)
-    cli.show(known[name], ProfileView, _profile_details)
+    return known[name]
 
 
 def _profile_details(profile: ProfileView) -> str:
@@ -270,6 +274,42 @@ def add(cli: Cli, name: str, model: str, instructions: str | None, cwd: str | No
         raise CliError(str(error), code=USAGE) from error
     done = f"added {name} to {cli.home.config}\ntry: {program()} run --profile {name} PROMPT"
     cli.result(done, profile=name, **chosen)
+
+
+@profiles.verb("Change")
+@click.argument("name")
+@click.option("--model", help="demo, or PROVIDER:MODEL; see `holdfast models`.")
+@click.option("--instructions", type=TEXT, help="The system prompt.")
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True, resolve_path=True), help="Its working directory.")
+def edit(cli: Cli, name: str, model: str | None, instructions: str | None, cwd: str | None) -> None:
+    """Change the profile NAME in config.toml; what is not given stays as it is."""
+    from holdfast.edit_settings import change_profile
+
+    values = {"model": model, "instructions": instructions, "cwd": cwd}
+    chosen = {key: value for key, value in values.items() if value is not None}
+    if not chosen:
+        raise CliError("Nothing to change was given.", hint="Give --model, --instructions or --cwd.", code=USAGE)
+    now = _profile(cli, name)
+    try:
+        cli.home.prepare()
+        change_profile(cli.home.config, name, chosen, otherwise={"model": now["model"], "tools": now["tools"]})
+    except ConfigError as error:
+        raise CliError(str(error), code=USAGE) from error
+    cli.result(f"changed {name} in {cli.home.config}", profile=name, **chosen)
+
+
+@profiles.verb("Change")
+@click.argument("name")
+def remove(cli: Cli, name: str) -> None:
+    """Remove the profile NAME from config.toml; its sessions stay, and need another agent to continue."""
+    from holdfast.edit_settings import remove_profile
+
+    _profile(cli, name)
+    try:
+        remove_profile(cli.home.config, name)
+    except ConfigError as error:
+        raise CliError(str(error), code=USAGE) from error
+    cli.result(f"removed {name} from {cli.home.config}", profile=name)
 
 
 @profiles.verb("Change")
