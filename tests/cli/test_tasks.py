@@ -324,10 +324,10 @@ def test_prune_shows_first_and_never_takes_what_is_pinned_or_runs(cli: CommandLi
     cli.ok("tasks", "pin", kept)
     shown = cli.ok("tasks", "prune", "--older-than", "0s")
     assert gone[:8] in shown and kept[:8] not in shown and running[:8] not in shown
-    freed = re.search(r"would delete 1 task and free ([\d.]+) kB", shown)
+    freed = re.search(r"would delete 1 task and free ([\d.]+) KiB", shown)
     assert freed and 0.5 < float(freed[1]) < 20, "its events and the record of its end count, too"
     assert cli.ok("tasks", "log", gone) == "gone\n"
-    assert f"deleted 1 task and freed {freed[1]} kB" in cli.ok("tasks", "prune", "--older-than", "0s", "--yes")
+    assert f"deleted 1 task and freed {freed[1]} KiB" in cli.ok("tasks", "prune", "--older-than", "0s", "--yes")
     assert cli("tasks", "log", gone).returncode == 4
     assert not (gateway.home / "tasks" / gone).exists()
     cli.ok("tasks", "unpin", kept)

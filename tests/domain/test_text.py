@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.session_rules import title_from
-from holdfast.domain.text import shorten, without_markdown
+from holdfast.domain.text import shorten, size, without_markdown
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,15 @@ def test_a_title_is_the_first_line_that_says_something() -> None:
     assert title_from("```sh\nmake **all**\n```\nfails") == "make all"
     assert title_from("## Fix the *login*\nplease") == "Fix the login"
     assert title_from("***") == "***"
+
+
+def test_a_number_of_bytes() -> None:
+    assert [size(count) for count in (0, 1023, 1024, 3_500, 17 * 2**20, 3 * 2**30, 20_000 * 2**30)] == [
+        "0 B",
+        "1023 B",
+        "1.0 KiB",
+        "3.4 KiB",
+        "17 MiB",
+        "3.0 GiB",
+        "20,000 GiB",
+    ]

@@ -316,13 +316,3 @@ def age(ms: int) -> str:
     if seconds < 86_400:
         return f"{seconds // 3600} h {seconds % 3600 // 60} min"
     return f"{seconds // 86_400} d"
-
-
-def size(count: int) -> str:
-    """A number of bytes: 812 B, 3.4 kB, 17 MB."""
-    number = float(count)
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} GB" if number < 10 else f"{number:,.0f} GB"

@@ -1,4 +1,4 @@
-"""Durations and short texts for people."""
+"""Durations, sizes and short texts for people."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ def duration(milliseconds: int) -> str:
     if hours < 48:
         return f"{hours} h {minutes} min"
     return f"{hours // 24} days"
+
+
+def size(count: int) -> str:
+    """A number of bytes: 812 B, 3.4 KiB, 17 MiB."""
+    number = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} GiB" if number < 10 else f"{number:,.0f} GiB"
 
 
 def shorten(text: str, limit: int) -> str:

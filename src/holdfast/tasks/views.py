@@ -7,7 +7,7 @@ import signal
 import msgspec
 
 from holdfast.domain.task import Owner, stale
-from holdfast.domain.text import duration
+from holdfast.domain.text import duration, size
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.schemas.tasks import TaskView
 from holdfast.store.rows import TaskRow
@@ -91,16 +91,6 @@ def _line(view: TaskView, mark: str) -> str:
     if view.stale:
         parts.append("stale")
     return f"{', '.join(parts)}, {size(view.output_bytes)} of output: {view.title}{mark}"
-
-
-def size(count: int) -> str:
-    """Return a size as in 812 B, 3.4 kB, 17 MB."""
-    number = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000 or unit == "GB":
-            return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
-        number /= 1000
-    raise AssertionError
 
 
 def signal_name(number: int) -> str:

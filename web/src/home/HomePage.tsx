@@ -17,7 +17,7 @@ import { Icon } from "../ui/Icon";
 import { AsOf, asOfText, Show } from "../ui/Known";
 import shared from "../ui/shared.module.css";
 import { rowState, taskState } from "../ui/states";
-import { Since, Time } from "../ui/Time";
+import { Since } from "../ui/Time";
 import { FirstSteps } from "./FirstSteps";
 import { HealthPanel } from "./HealthPanel";
 import styles from "./HomePage.module.css";
@@ -118,7 +118,7 @@ function RunningNow({ running }: { readonly running: Known<Running> }): ReactNod
                     {row.title || "New session"}
                   </Link>
                   <span className={shared.faint}>
-                    <Time at={row.updated_at} />
+                    <Since at={row.updated_at} />
                   </span>
                   <span className={styles.sub}>{row.preview.replaceAll(/\s+/g, " ")}</span>
                 </div>

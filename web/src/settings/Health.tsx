@@ -76,7 +76,7 @@ export function Health(): ReactNode {
             />
             <b>{one.name}</b>
             <span className={`${shared.muted} ${styles.detail}`}>{one.detail}</span>
-            {one.hint && <span className={styles.hint}>{one.hint}</span>}
+            {one.hint && <span className={`${styles.hint} ${one.ok ? "" : styles.problem}`}>{one.hint}</span>}
           </div>
         ))}
         <p className={shared.faint}>

@@ -195,7 +195,7 @@ function Changes({ files, ended }: { readonly files: readonly string[] | null; r
   return (
     <section>
       <h2>Changed files {files?.length || ""}</h2>
-      {files === null && <p className={shared.muted}>Not known. It is known of what runs in a git repository.</p>}
+      {files === null && <p className={shared.muted}>Not known: only changes in a Git repository are recorded.</p>}
       {files?.length === 0 && <p className={shared.muted}>None.</p>}
       {shown.length > 0 && (
         <ul className={styles.files}>

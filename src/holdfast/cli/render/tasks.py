@@ -15,12 +15,12 @@ from holdfast.cli.screen import (
     format_datetime,
     one_line,
     plural,
-    size,
     table,
     terminal_width,
     unique_length,
     wrap,
 )
+from holdfast.domain.text import size
 from holdfast.schemas.tasks import OutputHits, PruneResult, TaskView
 
 MINUTE = 60_000

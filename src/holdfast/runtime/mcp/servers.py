@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import msgspec
 
 from holdfast.domain.events.session import Effect
+from holdfast.domain.text import size
 from holdfast.models.model import ToolSpec
 from holdfast.runtime.mcp.connection import McpConnection, McpServer, McpToolInfo, NoAnswer, ServerDown, ServerRefused
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
@@ -318,5 +319,4 @@ def _resource(resource: TextResourceContents | BlobResourceContents) -> str:
 
 
 def _size(base64: str) -> str:
-    size = len(base64) * 3 // 4
-    return f"{size} bytes" if size < 1000 else f"{round(size / 1000)} kB"
+    return size(len(base64) * 3 // 4)
