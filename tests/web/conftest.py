@@ -142,8 +142,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
 
 @pytest.fixture
 def guest(browser: Browser, shared: GatewayProcess) -> Iterator[Seat]:
-    """Somebody new at the shared one."""
-    with Seat(browser, shared) as found:
+    """Somebody new at the shared one. What only a service worker does needs a `seat`: each guest would install one."""
+    with Seat(browser, shared, service_workers="block") as found:
         yield found
 
 

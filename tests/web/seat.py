@@ -62,9 +62,9 @@ class Seat:
         return page
 
     def begin(self, profile: str = "demo") -> str:
-        """A session, and a look at it."""
+        """A session, and a look at it without a new load of the page."""
         self.session = str(self.gateway.client.post("/v1/sessions", json={"profile": profile}).json()["session"])
-        self.open(f"/s/{self.session}")
+        self.page.evaluate("path => history.pushState(null, '', path)", f"/s/{self.session}")
         expect(self.page.get_by_label("Message", exact=True)).to_be_visible()
         return self.session
 

@@ -96,6 +96,7 @@ def test_the_conversation_stands_when_its_markdown_cannot_be_loaded(browser: Bro
     """The gateway goes away in the very moment in which the page asks for the rest of itself."""
     with Seat(browser, gateway, service_workers="block") as seat:
         seat.context.route("**/assets/Markdown*", lambda route: route.abort())
+        seat.open("/home")
         seat.begin()
         seat.send("say it is **plain** then")
         seat.finished(1)
@@ -108,6 +109,7 @@ def test_the_conversation_stands_when_its_markdown_cannot_be_loaded(browser: Bro
 def test_the_gateway_is_gone_for_an_hour(browser: Browser, gateway: GatewayProcess) -> None:
     with Seat(browser, gateway) as seat:
         seat.page.clock.install()
+        seat.open("/home")
         seat.begin()
         seat.send("say before")
         seat.finished(1)
@@ -155,6 +157,7 @@ def test_ages_go_by_the_gateways_clock(browser: Browser, gateway: GatewayProcess
 def test_a_browser_that_keeps_nothing(browser: Browser, shared: GatewayProcess) -> None:
     with Seat(browser, shared) as seat:
         seat.context.add_init_script(FORBIDDEN)
+        seat.open("/home")
         seat.begin()
         seat.send("say kept in memory")
         seat.sees("kept in memory")
