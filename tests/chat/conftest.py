@@ -5,10 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.hints import use_home
 from tests.cli.commandline import CommandLine, end_gateway, new_home
 from tests.e2e.gateway import GatewayProcess
 
 CAREFUL = '\n[profiles.careful]\nmodel = "demo"\n[profiles.careful.tools]\n"write" = "ask"\n'
+
+
+@pytest.fixture(autouse=True)
+def forget_home() -> Iterator[None]:
+    """A chat in the process of the test has a home; the hints of later tests must not name it."""
+    yield
+    use_home(None)
 
 
 @pytest.fixture
