@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,18 @@ async def test_a_signal_is_not_an_exit_code(house: House) -> None:
     assert (outcome.code, outcome.signal) == (None, 11)
     outcome, _ = await house.run("exit 139")
     assert code(outcome) == 139
+
+
+def test_a_closed_directory_in_the_path_does_not_hide_that_a_command_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0)
+    program = (
+        "import os, sys; from holdfast.processes.keeper import execute; os.getuid() or os.setuid(65534);"
+        "execute(['no-such-command'], {'PATH': sys.argv[1]})"
+    )
+    ran = subprocess.run(
+        [PYTHON, "-c", program, f"{tmp_path}/closed:/usr/bin"], check=False, capture_output=True, text=True
+    )
+    assert "FileNotFoundError" in ran.stderr
 
 
 @pytest.mark.parametrize(

@@ -364,17 +364,19 @@ def subreaper() -> None:
 
 
 def execute(argv: list[str], env: dict[str, str]) -> NoReturn:
-    """Run the program in this process, found by `PATH`. It is what `os.execvpe` does, without its imports."""
+    """Run the program in this process, found by `PATH`. Like `os.execvpe`, without its imports."""
     if "/" in argv[0]:
         os.execve(argv[0], argv, env)
     found: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     for directory in env.get("PATH", os.defpath).split(":"):
+        path = os.path.join(directory, argv[0])
         try:
-            os.execve(os.path.join(directory, argv[0]), argv, env)
+            os.execve(path, argv, env)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            found = error
+            if os.path.lexists(path):  # else we may not look into the directory, and the command may be elsewhere
+                found = error
     raise found
 
 
