@@ -19,7 +19,7 @@ import pytest
 from holdfast import __version__
 from holdfast.client.http import alive
 from tests.cli.commandline import CommandLine, end_gateway, pid_of
-from tests.e2e.gateway import GatewayProcess, until, wait_for
+from tests.e2e.gateway import GatewayProcess, of_kind, until, wait_for
 from tests.eventually import PATIENCE
 
 EVERYTHING_ELSE = [
@@ -139,7 +139,8 @@ def test_restart_starts_a_gateway_where_none_runs(alone: CommandLine) -> None:
 def test_restart_takes_a_key_that_was_exported_since(gateway: GatewayProcess) -> None:
     cli = CommandLine(gateway.home)
     assert cli("restart", env={"NEW_KEY": "x y"}).returncode == 0
-    assert b"NEW_KEY=x y" in Path(f"/proc/{gateway.pid}/environ").read_bytes().split(b"\0")
+    session = gateway.wait_until_up().create('sh echo "<$NEW_KEY>"')
+    assert "<x y>" in str(of_kind(gateway.until_rest(session), "ToolCallFinished"))
 
 
 def test_restart_by_an_agent_does_not_put_the_gateway_into_its_task(gateway: GatewayProcess, tmp_path: Path) -> None:
