@@ -7,7 +7,9 @@ stays in force when it then becomes the command.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import shutil
 import signal
 import sys
 
@@ -24,7 +26,9 @@ def main() -> int:
     try:
         os.execvp(command[0], command)  # noqa: S606
     except OSError as error:
-        print(f"{command[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201
+        # a directory of PATH that is closed to us says nothing about the command
+        missing = isinstance(error, PermissionError) and shutil.which(command[0], mode=os.F_OK) is None
+        print(f"{command[0]}: {os.strerror(errno.ENOENT) if missing else error.strerror}", file=sys.stderr)  # noqa: T201
     return NOT_FOUND
 
 
