@@ -45,6 +45,7 @@ def test_pages_fit_every_screen_and_the_keyboard_reaches_all_of_them(
         name = seat.page.get_by_role("link", name=LONG_NAME)
         seat.until(lambda: (name.bounding_box() or {"width": 0})["width"] > 180, "the name has the most room")
         shared.command("POST", f"/v1/tasks/{running}/stop", {"force": True})
+        shared.until_ended(running)
 
 
 def test_nothing_is_counted_that_was_not_heard(browser: Browser, gateway: GatewayProcess) -> None:
