@@ -62,14 +62,9 @@ def new_home(directory: Path, port: int, more: str = "") -> Path:
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text(
         f'[notify.webhooks.mine]\nurl = "http://127.0.0.1:{port}/hook"\nallow_private = true\n'
-        f'secret_env = "HOOK_SECRET"\nonly_when_nobody_looks = false\n{more}'
+        f"only_when_nobody_looks = false\n{more}"
     )
     return home
-
-
-@pytest.fixture(autouse=True)
-def secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 
 
 def test_promise_5_killed_while_it_tells_it_tells_again_under_the_same_id(tmp_path: Path) -> None:
@@ -120,11 +115,17 @@ def kills(directory: Path, count: int, seed: int) -> None:
             threading.Event().wait(choose.uniform(0, 0.3))
             gateway.kill9()
             gateway.start()
-        until(lambda: expected <= hook.texts() or None, "every end was told")
+        until(lambda: expected <= hook.texts() | collapsed(gateway) or None, "every end was told")
         ids: dict[str, set[str]] = {}
         for id, body in hook.received:
             ids.setdefault(body["data"]["matter"], set()).add(id)
         assert all(len(found) == 1 for found in ids.values()), ids
+
+
+def collapsed(gateway: GatewayProcess) -> set[str]:
+    """What one message told instead of many, where they had waited for long: on a slow machine."""
+    log = gateway.get("/v1/notify/log", limit=1000)["deliveries"]
+    return {one["title"] for one in log if one["reason"].startswith("one notice about")}
 
 
 def test_promise_5_kill_9_between_the_end_of_a_turn_and_its_notice(tmp_path: Path) -> None:

@@ -49,13 +49,15 @@ class Webhook:
         if problem := webhook_problem(url, settings) if url else "is not set in the environment of the gateway.":
             return TryAgain(f"{settings.url_env or 'Its url'} {problem}")
         request = request_of(message, url, settings.style)
+        at = int(time.time())
         headers = {"content-type": "application/json", "user-agent": "holdfast"}
+        headers |= {"webhook-id": message.id, "webhook-timestamp": str(at)}
         if settings.secret_env:
             secret = environment(settings.secret_env)
             if not secret:
                 return TryAgain(f"{settings.secret_env} is not set in the environment of the gateway.")
             try:
-                headers |= signature(message.id, int(time.time()), request.content, secret)
+                headers["webhook-signature"] = signature(message.id, at, request.content, secret)
             except ValueError:
                 return TryAgain(f"{settings.secret_env} is no secret of a webhook: whsec_ and base64 is expected.")
         return await self._post(request, headers)
@@ -105,18 +107,14 @@ def _retry_after(value: str) -> int:
         return 0
 
 
-def signature(id: str, at: int, content: bytes, secret: str) -> dict[str, str]:
-    """Return the headers by which a receiver knows who sent it. ValueError if the secret is none."""
+def signature(id: str, at: int, content: bytes, secret: str) -> str:
+    """Return the header by which a receiver knows who sent it. ValueError if the secret is none."""
     try:
         key = base64.b64decode(secret.removeprefix(SECRET), validate=True)
     except binascii.Error as error:
         raise ValueError(str(error)) from error
     signed = hmac.digest(key, b"%b.%d.%b" % (id.encode(), at, content), hashlib.sha256)
-    return {
-        "webhook-id": id,
-        "webhook-timestamp": str(at),
-        "webhook-signature": f"v1,{base64.b64encode(signed).decode()}",
-    }
+    return f"v1,{base64.b64encode(signed).decode()}"
 
 
 # --- the forms ----------------------------------------------------------------------------------
