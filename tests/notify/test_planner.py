@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.config import Home
 from holdfast.domain.events import SYSTEM, AnyEvent, session_stream, task_stream
 from holdfast.domain.events.actor import Actor, ServiceActor
 from holdfast.domain.events.card import CardBlocked, CardCompleted, CardMoved, CardUnblocked, RunFinished
 from holdfast.domain.events.chapter import ChapterOpened, ResetRule, Survivor
-from holdfast.domain.events.parts import Delegated
+from holdfast.domain.events.parts import Delegated, ShownArgument
 from holdfast.domain.events.session import Purpose, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
 from holdfast.domain.events.system import GatewayStarted, StaleListed
 from holdfast.profiles import Profiles
@@ -98,6 +99,38 @@ async def test_a_wait_is_told_until_it_is_answered(watch: Watch, purpose: Purpos
     assert (row.detail, row.link, row.stream) == ("which one?", f"/s/{A}", session_stream(A))
     await write(watch.store, session_stream(A), answered())
     assert await watch.told() == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "choices"),
+    [
+        ([ShownArgument("command", "ls *.py *"), ShownArgument("cwd", ".", usual=True)], ["allow", "deny"]),
+        ([], ["deny"]),
+        ([ShownArgument("command", "ls *.py *"), ShownArgument("background", "true")], ["deny"]),
+        ([ShownArgument("command", "ls *.py *", left_out=3)], ["deny"]),
+        ([ShownArgument("command", "something else")], ["deny"]),
+        ([ShownArgument("command", "ls *.py *\nrm x")], ["deny"]),
+        ([ShownArgument("command", "ls \u202e")], ["deny"]),
+        ([ShownArgument("command", "x" * 121)], ["deny"]),
+    ],
+)
+async def test_only_a_call_that_is_shown_as_a_whole_can_be_allowed(
+    watch: Watch, shown: list[ShownArgument], choices: list[str]
+) -> None:
+    command = shown[0].value if shown and shown[0].value != "something else" else "ls *.py *"
+    await at_work(watch.store, replace(opened("approval"), reason=f"allow terminal {command}?", shown=shown))
+    await watch.told()
+    (row,) = await watch.store.outbox.pending("webhooks.mine")
+    assert (row.wait, row.choices) == ("w" * 16, choices)
+    if "allow" in choices:
+        assert row.detail == "allow terminal ls *.py *?"
+
+
+async def test_a_question_offers_its_choices(watch: Watch) -> None:
+    await at_work(watch.store, replace(opened(), choices=["red", "blue"]))
+    await watch.told()
+    (row,) = await watch.store.outbox.pending("webhooks.mine")
+    assert (row.wait, row.choices) == ("w" * 16, ["red", "blue"])
 
 
 async def test_a_retry_waits_for_nobody(watch: Watch) -> None:

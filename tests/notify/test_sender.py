@@ -120,6 +120,20 @@ async def test_details_are_told_where_that_is_allowed_and_masked(post: Post) -> 
     assert post.channel.messages[0].text == "asks a question: the plan is [hidden]"
 
 
+@pytest.mark.parametrize(
+    ("detail", "details", "choices"),
+    [("allow ls?", True, ["allow", "deny"]), ("allow ls?", False, ["deny"]), ("allow hunter2?", True, ["deny"])],
+)
+async def test_nothing_is_allowed_that_was_not_shown(
+    post: Post, detail: str, details: bool, choices: list[str]
+) -> None:
+    post.destinations.found[TO] = Destination(TO, post.channel, frozenset(), when_absent=True, details=details)
+    await post.plan(new(detail=detail, wait="w1", choices=["allow", "deny"]))
+    await post.round()
+    (message,) = post.channel.messages
+    assert (message.wait, message.choices) == ("w1", choices)
+
+
 async def test_what_fails_is_tried_again_in_order_with_growing_pauses_under_the_same_id(post: Post) -> None:
     first, second = new(1), new(2)
     await post.plan(first, second)

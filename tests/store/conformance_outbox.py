@@ -65,7 +65,7 @@ class OutboxContract:
         await store.close()
 
     async def test_what_was_planned_before_is_not_planned_again(self, store: Store) -> None:
-        row = delivery()
+        row = replace(delivery(), wait="w1", choices=["allow", "deny"])
         for _ in range(2):
             await store.outbox.plan(OutboxPlan(1, (row,)))
         assert await store.outbox.pending(TO) == [row]

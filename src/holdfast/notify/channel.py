@@ -29,6 +29,10 @@ class NoticeMessage(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     receipt: str = ""
     """What the destination called the notice that this one settles."""
+    wait: str = ""
+    """The wait that an answer answers (`AnswerWait`); empty when there is nothing to answer."""
+    choices: list[str] = []
+    """The answers that may be offered beside this text; `allow` only if the text is the whole call."""
 
 
 @dataclass(frozen=True, slots=True)

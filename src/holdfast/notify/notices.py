@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.domain.events import Record, session_stream, task_stream
 from holdfast.domain.events.actor import PersonActor
@@ -29,6 +30,8 @@ from holdfast.store.rows import CardRow, SessionRow, TaskRow
 OF_THE_GATEWAY: tuple[NoticeName, ...] = ("reset", "stale", "upgrade", "disk_full")
 """Kinds that no single piece of work is about; they go to the home channel."""
 DETAIL = 500
+WHOLE_CALL = 120
+"""So many characters of a call are seen at a glance on a small screen."""
 TELLING = frozenset(
     kind.__name__
     for kind in (
@@ -56,6 +59,10 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     stream: str
     seq: int
     at: int
+    wait: str = ""
+    """The wait that it asks for an answer to."""
+    choices: list[str] = []
+    """The answers that may be offered to somebody who sees the detail and nothing more."""
 
 
 class Subject(NamedTuple):
@@ -92,9 +99,13 @@ def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Told:
     wait, turn = f"wait/{id}", f"turn/{id}"
     match event:
         case WaitOpened(purpose="approval"):
-            return [_of_session(record, session, wait, "approval", "asks for an approval", event.reason)]
+            notice = _of_session(record, session, wait, "approval", "asks for an approval", event.reason)
+            if not _says_all(event):
+                return [replace(notice, wait=event.wait, choices=["deny"])]
+            return [replace(notice, wait=event.wait, choices=["allow", "deny"], detail=event.reason)]  # word for word
         case WaitOpened(purpose="question"):
-            return [_of_session(record, session, wait, "question", "asks a question", event.reason)]
+            notice = _of_session(record, session, wait, "question", "asks a question", event.reason)
+            return [replace(notice, wait=event.wait, choices=event.choices)]
         case WaitOpened(purpose="resume" | "compaction"):
             return [_of_session(record, session, wait, "question", "asks whether to continue", event.reason)]
         case WaitAnswered():
@@ -123,6 +134,18 @@ def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Told:
             return [_of_session(record, session, f"reset/{id}", "reset", "was not reset yet", reasons)]
         case _:
             return []
+
+
+def _says_all(event: WaitOpened) -> bool:
+    """Whether the reason of an approval is the whole call: one short argument, and no change of a file."""
+    given = [argument for argument in event.shown if not argument.usual]
+    return (
+        len(given) == 1
+        and not given[0].left_out
+        and len(given[0].value) <= WHOLE_CALL
+        and given[0].value.isprintable()
+        and given[0].value in event.reason
+    )
 
 
 def _is_choice(event: WaitAnswered) -> bool:

@@ -110,6 +110,8 @@ class Planner:
                 link=notice.link,
                 when_absent=destination.when_absent,
                 due_at=notice.at,
+                wait=notice.wait,
+                choices=notice.choices,
             )
             for name, destination in self._destinations.all().items()
             if destination.wants(notice)

@@ -164,18 +164,20 @@ class OutboxSender(PeriodicTask):
         await self._outbox.mark(replace(row, state="dropped", changed_at=self._clock.now(), error=reason))
 
     def _message(self, row: DeliveryRow, destination: Destination, receipt: str) -> NoticeMessage:
-        detail = row.detail if destination.details else ""
+        detail = self._mask(row.detail) if destination.details else ""
         address = self._address()
         return NoticeMessage(
             id=row.id,
             matter=row.matter,
             kind=row.kind,
             title=self._mask(row.title),
-            text=self._mask(f"{row.summary}: {detail}" if detail else row.summary),
+            text=f"{self._mask(row.summary)}: {detail}" if detail else self._mask(row.summary),
             link=row.link,
             url=f"{address}{row.link}" if address else "",
             at=row.at,
             receipt=receipt,
+            wait=row.wait,
+            choices=row.choices if row.detail == detail else [choice for choice in row.choices if choice == "deny"],
         )
 
     async def send_now(self, destination: Destination, kind: str, text: str) -> Result:

@@ -48,6 +48,10 @@ class DeliveryRow(msgspec.Struct, frozen=True, gc=False):
     """How its matter was settled meanwhile."""
     receipt: str = ""
     """What the destination calls it, where it can be changed later."""
+    wait: str = ""
+    """The wait that an answer to the notice answers; empty when it cannot be answered."""
+    choices: list[str] = []
+    """The answers that may be offered to somebody who sees its detail and nothing more."""
 
 
 class SettledMatter(msgspec.Struct, frozen=True, gc=False):

@@ -17,9 +17,9 @@ WHERE state = 'sending';
 -- name: add_delivery
 -- Something to tell; what was planned before is not planned again.
 INSERT INTO deliveries (id, destination, matter, kind, seq, at, stream, title, summary, detail, link, when_absent,
-    due_at, changed_at)
+    due_at, changed_at, wait, choices)
 VALUES (:id, :destination, :matter, :kind, :seq, :at, :stream, :title, :summary, :detail, :link, :when_absent,
-    :due_at, :at)
+    :due_at, :at, :wait, :choices)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: replace_older_deliveries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import asdict
 
 from holdfast.store.outbox_store import ASKING, DeliveryRow, OutboxPlan, OutboxStore, SettledMatter, settled_delivery
@@ -37,24 +38,28 @@ class SqliteOutbox(OutboxStore):
                 if isinstance(step, SettledMatter):
                     _settle(tx, step)
                 else:
-                    tx.run("replace_older_deliveries", asdict(step))
-                    tx.run("add_delivery", asdict(step))
+                    tx.run("replace_older_deliveries", _values(step))
+                    tx.run("add_delivery", _values(step))
             tx.run("set_outbox_position", {"position": plan.position})
 
         await self._writer.do(write)
 
     async def mark(self, delivery: DeliveryRow) -> None:
-        await self._writer.do(lambda tx: tx.run("mark_delivery", asdict(delivery)))
+        await self._writer.do(lambda tx: tx.run("mark_delivery", _values(delivery)))
 
     async def collapse(self, into: DeliveryRow, *, reason: str) -> None:
         def write(tx: Transaction) -> None:
-            tx.run("collapse_deliveries", asdict(into) | {"reason": reason})
-            tx.run("add_delivery", asdict(into))
+            tx.run("collapse_deliveries", _values(into) | {"reason": reason})
+            tx.run("add_delivery", _values(into))
 
         await self._writer.do(write)
 
     async def prune(self, *, before: int) -> None:
         await self._writer.do(lambda tx: tx.run("prune_deliveries", {"before": before}))
+
+
+def _values(row: DeliveryRow) -> dict[str, object]:
+    return asdict(row) | {"choices": msgspec.json.encode(row.choices).decode()}
 
 
 def _settle(tx: Transaction, settled: SettledMatter) -> None:
@@ -63,4 +68,4 @@ def _settle(tx: Transaction, settled: SettledMatter) -> None:
     rows = decode_rows(DeliveryRow, [column[0] for column in cursor.description], cursor.fetchall())
     told = {row.destination: row for row in rows if row.state in TOLD and row.kind in ASKING}
     for row in told.values():
-        tx.run("add_delivery", asdict(settled_delivery(settled, row)))
+        tx.run("add_delivery", _values(settled_delivery(settled, row)))

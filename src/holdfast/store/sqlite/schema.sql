@@ -252,7 +252,9 @@ CREATE TABLE deliveries (
     changed_at INTEGER NOT NULL DEFAULT 0,
     error TEXT NOT NULL DEFAULT '',
     settled TEXT NOT NULL DEFAULT '',
-    receipt TEXT NOT NULL DEFAULT ''
+    receipt TEXT NOT NULL DEFAULT '',
+    wait TEXT NOT NULL DEFAULT '',
+    choices TEXT NOT NULL DEFAULT '[]'
 ) WITHOUT ROWID;
 CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending';
 CREATE INDEX deliveries_open ON deliveries (destination) WHERE state IN ('pending', 'sending');
