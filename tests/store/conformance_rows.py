@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from holdfast.domain.card import Board
-from holdfast.domain.events import board_stream, task_stream
+from holdfast.domain.events import board_stream, session_stream, task_stream
 from holdfast.domain.events.card import BoardCreated, CardCommented
 from holdfast.domain.events.chapter import ResetPolicy, ResetPolicySet, SummaryRequested
 from holdfast.domain.events.parts import Rights, ShownArgument
@@ -101,6 +101,15 @@ class RowsContract:
         checked(TitledWait, wait, *await store.waits())
         assert (wait.choices, wait.shown, wait.state) == (["yes", "no"], shown, "open")
         checked(StoreCounts, await store.counts())
+
+    async def test_the_session_of_a_chat_is_the_one_that_began_last(self, store: Store) -> None:
+        assert await store.session_of_chat("telegram:42") is None
+        for session, chat, at in ((A, "telegram:42", AT), (B, "telegram:42", AT - 99), (C, "telegram:42:7", AT)):
+            made = SessionCreated(session=session, profile="demo", cwd="/", title="", by=ME, chat=chat)
+            await write(store, session_stream(session), made, at=at)  # the clock was set back before the second
+        found = [await store.session_of_chat(chat) for chat in ("telegram:42", "telegram:42:7", "telegram:4", "")]
+        checked(SessionRow, *found[:2])
+        assert [None if row is None else row.id for row in found] == [B, C, None, None]
 
     async def test_what_failed_and_what_nobody_uses(self, store: Store) -> None:
         await at_work(store)

@@ -87,7 +87,7 @@ export type Actor = SessionCreated["by"];
 export function actorWords(by: Actor): string {
   switch (by.type) {
     case "person":
-      return by.client;
+      return by.client === "telegram" ? `${by.device} on Telegram` : by.client;
     case "agent":
       return `the agent of session ${by.session}`;
     case "run":

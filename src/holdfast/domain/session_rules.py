@@ -72,12 +72,14 @@ CLOSED_TO_OTHERS = (
 """Commands that are refused while a run of a card works in the session."""
 
 
-def create(command: CreateSession, *, session: str, profile: str, cwd: str, id: str, by: Actor) -> list[AnyEvent]:
+def create(
+    command: CreateSession, *, session: str, profile: str, cwd: str, id: str, by: Actor, chat: str = ""
+) -> list[AnyEvent]:
     """Return the first events of a session. The caller chooses the defaults for profile and cwd."""
     if command.title is not None:
         _title_not_blank(command.title)
     title = command.title or title_from(command.text or "")
-    events: list[AnyEvent] = [SessionCreated(session=session, profile=profile, cwd=cwd, title=title, by=by)]
+    events: list[AnyEvent] = [SessionCreated(session=session, profile=profile, cwd=cwd, title=title, by=by, chat=chat)]
     if command.model:
         events.append(AgentChosen(profile=profile, model=command.model, by=by))
     if command.text is not None:

@@ -211,6 +211,10 @@ class ProjectionReads:
         """One wait by id or unique prefix; an open one wins."""
         return await _WAIT.look_up(self._fetch, prefix)
 
+    async def session_of_chat(self, chat: str) -> SessionRow | None:
+        """The session that began last in a chat of another service; None when there is none."""
+        return await self._fetch.row("session_of_chat", SessionRow, chat=chat)
+
     async def waits(self) -> list[TitledWait]:
         """The inbox: everything that waits for a person, oldest first."""
         return await self._fetch.rows("open_waits", TitledWait)
@@ -360,10 +364,7 @@ class CardReads:
         )
 
     async def for_people(self, profiles: list[str]) -> list[CardRow]:
-        """Cards that only a person can move, longest waiting first: blocked, in review, or never started as they are.
-
-        `profiles` are those that there are.
-        """
+        """Cards that only a person can move, longest waiting first. `profiles` are those that there are."""
         return await self._fetch.rows("cards_for_people", CardRow, profiles=profiles)
 
     async def to_promote(self, now: int) -> list[str]:

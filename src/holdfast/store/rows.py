@@ -66,6 +66,8 @@ class SessionRow(msgspec.Struct, frozen=True, gc=False):
     """The sessions that it descends from, the first one first."""
     node: str = "local"
     """The machine on which its agent works."""
+    chat: str = ""
+    """The chat of another service in which it is held."""
 
     @property
     def state(self) -> SessionActivity:

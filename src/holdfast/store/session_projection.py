@@ -118,6 +118,7 @@ def _created(event: SessionCreated, id: str, record: Record) -> SessionRow:
         task=event.origin.task if isinstance(event.origin, Delegated) else "",
         ancestors=[] if event.rights is None else event.rights.ancestors,
         node=event.node,
+        chat=event.chat,
     )
 
 

@@ -1349,6 +1349,7 @@ export interface SessionCreated {
   readonly rights?: Rights | null;
   readonly driver?: string;
   readonly node?: string;
+  readonly chat?: string;
 }
 
 export interface SessionDeleted {

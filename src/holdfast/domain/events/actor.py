@@ -14,14 +14,14 @@ ServiceName = Literal["clock", "runtime", "reset clock", "board", "retention"]
 
 
 class PersonActor(EventPart, frozen=True, tag_field="type", tag="person"):
-    """A person, through the command line (`cli`), the dashboard (`web`) or the API (`api`)."""
+    """A person, through the command line (`cli`), the dashboard (`web`), the API (`api`) or a chat (`telegram`)."""
 
     client: str
     device: str = ""
-    """The id of the browser that is signed in."""
+    """The id of the browser that is signed in; in Telegram the name and the number of the account: `Ada (42)`."""
 
     def __str__(self) -> str:
-        return self.client
+        return f"{self.device} on Telegram" if self.client == "telegram" else self.client
 
 
 class AgentActor(EventPart, frozen=True, tag_field="type", tag="agent"):

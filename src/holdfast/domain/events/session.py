@@ -46,6 +46,8 @@ class SessionCreated(Event, frozen=True):
     driver: str = "builtin"
     node: str = "local"
     """The machine on which its agent works."""
+    chat: str = ""
+    """The chat of another service in which it is held, as in `telegram:42`; empty for all others."""
 
 
 class SessionRenamed(Event, frozen=True):

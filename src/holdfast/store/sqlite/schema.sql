@@ -65,13 +65,15 @@ CREATE TABLE sessions (
     failed_turn INTEGER NOT NULL DEFAULT 0,
     compaction_requested INTEGER NOT NULL DEFAULT 0 CHECK (compaction_requested IN (0, 1)),
     compaction_running INTEGER NOT NULL DEFAULT 0 CHECK (compaction_running IN (0, 1)),
-    node TEXT NOT NULL DEFAULT 'local'
+    node TEXT NOT NULL DEFAULT 'local',
+    chat TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
 -- "NOT archived", and so in the queries: for "archived = 0" SQLite takes the index above and reads every session.
 CREATE INDEX sessions_begun ON sessions (id) WHERE first_input_at > 0 AND NOT archived;
 CREATE INDEX sessions_with_policy ON sessions (id) WHERE first_input_at > 0 AND NOT archived AND reset_policy <> '{}';
 CREATE INDEX sessions_failed ON sessions (id) WHERE failed_turn > 0;
+CREATE INDEX sessions_of_chats ON sessions (chat) WHERE chat <> '';
 
 -- Projection: one row per turn. The partial index is promise 2 as the database sees it.
 CREATE TABLE turns (

@@ -31,6 +31,11 @@ GROUP BY t.state;
 SELECT e.at FROM spans s JOIN events e ON e.span = s.span
 WHERE s.stream = :stream AND s.number = (:version - 1) / 16 AND e.version = :version;
 
+-- name: session_of_chat
+-- The session that began last in a chat, in the order of the log: clocks can be set back.
+SELECT n.* FROM sessions n JOIN spans s ON s.stream = 'session/' || n.id AND s.number = 0
+WHERE n.chat = :chat AND n.chat <> '' ORDER BY s.span DESC LIMIT 1;
+
 -- name: task_event_bytes
 -- What the events of tasks take.
 SELECT t.id, (SELECT COALESCE(SUM(LENGTH(e.data)), 0) FROM spans s JOIN events e ON e.span = s.span
