@@ -100,7 +100,9 @@ def assemble(
         sessions=work.sessions,
         streaming=streaming,
         streams=streams,
-        devices=Devices(store.devices, streams, clock, Revocations(home.revocations), timings.gateway),
+        devices=Devices(
+            store.devices, streams, work.notify.push, clock, Revocations(home.revocations), timings.gateway
+        ),
         runner=runner,
         tasks=work.tasks,
         task_queries=work.queries,
@@ -160,7 +162,7 @@ class _Work:
         )
         root = home.path / WORKSPACES
         self.cards = Cards(store, sessions=sessions, running=self.running, clock=clock, root=root)
-        self.notify = Notifications(store, profiles, clock)
+        self.notify = Notifications(store, profiles, clock, home.push_key)
         timer = RunTimer(machine.monotonic)
         self.dispatcher = Dispatcher(
             store, cards=self.cards, sessions=sessions, profiles=profiles, clock=clock, timer=timer

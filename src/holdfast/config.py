@@ -62,6 +62,11 @@ class Home:
         return self.path / "revoked"
 
     @property
+    def push_key(self) -> Path:
+        """The key by which push services know this gateway, 0600."""
+        return self.path / "push.pem"
+
+    @property
     def heartbeat(self) -> Path:
         """The last sign of life of a gateway at work."""
         return self.run / "heartbeat"
@@ -103,7 +108,7 @@ class Home:
 
     def readable_by_others(self) -> list[Path]:
         """What of the home should be its owner's alone and is not. A link leads elsewhere and is left alone."""
-        private = (self.path, self.run, self.config, self.token, self.database, self.revocations)
+        private = (self.path, self.run, self.config, self.token, self.database, self.revocations, self.push_key)
         return [path for path in private if not path.is_symlink() and path.exists() and path.stat().st_mode & 0o077]
 
     def refuse(self) -> None:

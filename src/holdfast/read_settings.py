@@ -255,6 +255,9 @@ def _check_notify(file: _ConfigText, settings: Settings) -> None:
             raise file.wrong(["notify", "webhooks", name], "needs either a url or a url_env.")
         if webhook.url and (problem := webhook_problem(webhook.url, webhook)):
             raise file.wrong(["notify", "webhooks", name, "url"], problem)
+    contact = notify.push.contact
+    if contact and not contact.startswith(("mailto:", "https://")):
+        raise file.wrong(["notify", "push", "contact"], "is no address; write mailto:NAME@HOST or https://HOST.")
     known = [f"webhooks.{name}" for name in notify.webhooks]
     if notify.home_channel and notify.home_channel not in known:
         there = ", ".join(known) or "none; add [notify.webhooks.NAME]"

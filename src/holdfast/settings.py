@@ -216,12 +216,23 @@ class WebhookSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PushSettings:
+    """[notify.push]"""
+
+    contact: str = ""
+    """Where the operator of a push service can complain: mailto:… or https://…; by default the first public URL."""
+    allow_private: bool = False
+    """Whether a push service may be on this machine or in a private network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NotifySettings:
     """[notify]"""
 
     home_channel: str = ""
     """Where the gateway itself reports, like "webhooks.mine": resets, commands that are no longer needed, upgrades, a
     full disk."""
+    push: PushSettings = field(default_factory=PushSettings)
     webhooks: dict[str, WebhookSettings] = field(default_factory=dict)
 
 

@@ -104,7 +104,8 @@ async def test_a_wait_is_told_until_it_is_answered(watch: Watch, purpose: Purpos
 @pytest.mark.parametrize(
     ("shown", "choices"),
     [
-        ([ShownArgument("command", "ls *.py *"), ShownArgument("cwd", ".", usual=True)], ["allow", "deny"]),
+        ([ShownArgument("command", "ls *.py *"), ShownArgument("cwd", "/src")], ["allow", "deny"]),
+        ([ShownArgument("command", "ls *.py *"), ShownArgument("cwd", "/src\n")], ["deny"]),
         ([], ["deny"]),
         ([ShownArgument("command", "ls *.py *"), ShownArgument("background", "true")], ["deny"]),
         ([ShownArgument("command", "ls *.py *", left_out=3)], ["deny"]),
@@ -123,7 +124,7 @@ async def test_only_a_call_that_is_shown_as_a_whole_can_be_allowed(
     (row,) = await watch.store.outbox.pending("webhooks.mine")
     assert (row.wait, row.choices) == ("w" * 16, choices)
     if "allow" in choices:
-        assert row.detail == "allow terminal ls *.py *?"
+        assert row.detail == "allow terminal ls *.py *? In /src"
 
 
 async def test_a_question_offers_its_choices(watch: Watch) -> None:

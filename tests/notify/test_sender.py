@@ -299,7 +299,7 @@ async def test_a_destination_that_was_removed(post: Post) -> None:
     await post.plan(row)
     post.destinations.found.clear()
     await post.round()
-    assert (await post.row(row.id)).error == "its destination is no longer in config.toml"
+    assert (await post.row(row.id)).error == "its destination is gone"
 
 
 async def test_a_clock_that_is_set_back_holds_up_nothing(post: Post) -> None:

@@ -34,6 +34,7 @@ GOOD = f'{HOOK}url = "https://example.com/hook"\n'
             2,
             "takes the NAME of an environment",
         ),
+        ('[notify.push]\ncontact = "me"\n', 2, "notify.push.contact is no address; write mailto:NAME@HOST"),
         (f'[notify]\nhome_channel = "mine"\n{GOOD}', 2, "is 'mine'; there is: webhooks.mine."),
     ],
 )

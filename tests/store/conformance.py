@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from holdfast.domain.errors import Conflict, Fenced, Gone, NotFound, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent, Record, decode, session_stream, task_stream
@@ -44,7 +45,7 @@ from holdfast.domain.events.task import (
     TaskStopRequested,
 )
 from holdfast.store.contract import Append, Appended, CommandKey, Hit, Lease, Store, Write
-from holdfast.store.device_store import DeviceRow
+from holdfast.store.device_store import DeviceRow, PushRow
 from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.store.rows import PartialText, StoreCounts, TaskRow
 from tests.actors import person
@@ -120,6 +121,10 @@ async def session(store: Store, id: str, *texts: str, at: int = AT) -> str:
 
 def device(id: str, *, at: int = AT) -> DeviceRow:
     return DeviceRow(id, f"hash of {id}", f"name of {id}", at, at)
+
+
+def pushed(device: str, endpoint: str) -> PushRow:
+    return PushRow(device, endpoint, "a key", "a secret", ["question", "done"], True, False, AT)
 
 
 async def let_in(store: Store, *ids: str, at: int = AT) -> None:
@@ -794,6 +799,38 @@ class StoreContract:
             await store.devices.mark_seen("nobody", A, 1, at=AT)
         await write(store, SYSTEM, deleted(A))
         assert (await store.devices.read_positions("d1"), await store.devices.last_session("d1")) == ({}, "")
+
+    async def test_a_push_subscription_belongs_to_one_device_and_goes_with_it(self, engine: Engine) -> None:
+        store = await engine.open()
+        await let_in(store, "d1", "d2")
+        for row in (pushed("d1", "https://a"), pushed("d1", "https://b"), pushed("d2", "https://c")):
+            await store.devices.save_push(row)
+        await store.close()
+        store = await engine.open()
+        assert await store.devices.pushes() == [pushed("d1", "https://b"), pushed("d2", "https://c")]
+        await store.devices.save_push(pushed("d2", "https://b"))  # the browser signed in as another device
+        assert await store.devices.pushes() == [pushed("d2", "https://b")]
+        with pytest.raises(NotFound):
+            await store.devices.save_push(pushed("nobody", "https://b"))
+        assert await store.devices.pushes() == [pushed("d2", "https://b")]
+        await store.devices.drop("d2")
+        assert await store.devices.pushes() == []
+        await store.devices.save_push(pushed("d1", "https://b"))
+        await store.devices.delete_push("d1")
+        assert await store.devices.pushes() == []
+        await store.close()
+
+    async def test_a_push_subscription_that_has_ended_keeps_only_its_rules(self, store: Store) -> None:
+        await let_in(store, "d1", "d2")
+        for device in ("d1", "d2"):
+            await store.devices.save_push(pushed(device, f"https://{device}"))
+            await store.devices.end_push(structs.replace(pushed(device, f"https://{device}"), ended="it answered 410"))
+        (first, _) = await store.devices.pushes()
+        assert values(first, "endpoint", "p256dh", "auth", "ended") == ("", "", "", "it answered 410")
+        assert first.kinds == ["question", "done"]
+        await store.devices.save_push(pushed("d1", "https://new"))
+        await store.devices.end_push(structs.replace(pushed("d1", "https://d1"), ended="late"))
+        assert (await store.devices.pushes())[0] == pushed("d1", "https://new")
 
     async def test_when_somebody_looked_only_grows_and_begins_with_the_device(self, store: Store) -> None:
         await let_in(store, "d1")

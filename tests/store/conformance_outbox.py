@@ -133,6 +133,14 @@ class OutboxContract:
         assert await store.outbox.next_due(after=100) == 150
         assert await store.outbox.next_due(after=10_000) is None
 
+    async def test_how_each_destination_is_doing(self, store: Store) -> None:
+        rows = [delivery(seq, matter=str(seq)) for seq in (1, 2, 3, 4)]
+        await store.outbox.plan(OutboxPlan(4, (*rows, delivery(5, to="webhooks.other"))))
+        ends: list[tuple[DeliveryState, int]] = [("sent", AT + 7), ("sent", AT + 9), ("failed", AT + 11)]
+        for row, (state, at) in zip(rows, ends, strict=False):
+            await store.outbox.mark(replace(row, state=state, changed_at=at))
+        assert await store.outbox.summaries() == {TO: (AT + 9, 1), "webhooks.other": (0, 0)}
+
     async def test_many_become_one(self, store: Store) -> None:
         await store.outbox.plan(OutboxPlan(4, tuple(delivery(seq, matter=str(seq)) for seq in range(1, 4))))
         into = delivery(3, matter="digest", kind="digest")

@@ -20,6 +20,7 @@ from pathlib import Path
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected, Unauthorized, Unavailable
 from holdfast.gateway.streams import Streams
+from holdfast.notify.push import PushSubscriptions
 from holdfast.schemas.devices import DeviceView, SignInCode
 from holdfast.store.device_store import DeviceRow, DeviceStore
 from holdfast.timings import USUAL, GatewayTimings
@@ -53,6 +54,7 @@ class Devices:
         self,
         store: DeviceStore,
         streams: Streams,
+        push: PushSubscriptions,
         clock: Clock,
         revocations: Revocations,
         timings: GatewayTimings = USUAL.gateway,
@@ -60,6 +62,7 @@ class Devices:
         self._seen_ms = timings.device_seen * 1000
         self._store = store
         self._streams = streams
+        self._push = push
         self._clock = clock
         self._revocations = revocations
         self._by_hash: dict[str, DeviceRow] = {}
@@ -73,6 +76,7 @@ class Devices:
         self._by_hash = {row.hash: row for row in await self._store.all() if row.id not in pending}
         self._codes = await self._store.codes(at=self._clock.now())
         for device in pending:
+            self._push.forget(device)
             self._in_background(self._drop_later(device))
 
     # --- signing in ------------------------------------------------------------------------------
@@ -187,6 +191,7 @@ class Devices:
         row = self.get(device)
         self._by_hash.pop(row.hash, None)
         self._streams.cut(device)
+        self._push.forget(device)
         try:
             await self._store.drop(device)
         except Unavailable as error:

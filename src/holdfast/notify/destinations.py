@@ -1,4 +1,4 @@
-"""Destinations: what the settings say about who is told of what, and through which channel."""
+"""Destinations: who is told of what, and through which channel: by the settings, and on devices that take pushes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from holdfast.notify.channel import Channel
 from holdfast.notify.notices import OF_THE_GATEWAY, Notice
+from holdfast.notify.push import PREFIX, PushChannel, PushSubscriptions
 from holdfast.notify.webhooks import Webhook
 from holdfast.profiles import Profiles
 from holdfast.settings import NotifySettings
+from holdfast.store.device_store import PushRow
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +36,15 @@ class Destination:
 
 
 class Destinations:
-    """All destinations of the settings in force. The channels stay the same until `[notify]` changes."""
+    """All destinations of now. The channels of the settings stay the same until `[notify]` changes."""
 
-    def __init__(self, profiles: Profiles) -> None:
+    def __init__(self, profiles: Profiles, push: PushSubscriptions) -> None:
         self._profiles = profiles
+        self._push = push
+        self._rows: Mapping[str, PushRow] = {}
         self._settings: NotifySettings | None = None
         self._all: dict[str, Destination] = {}
+        self._configured: dict[str, Destination] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     def all(self) -> Mapping[str, Destination]:
@@ -48,19 +53,40 @@ class Destinations:
         if settings != self._settings:
             self._replace(_made_of(settings))
             self._settings = settings
+        if self._push.rows is not self._rows:
+            self._rows = self._push.rows
+            self._all = self._configured | _of_devices(self._push)
         return self._all
 
     def _replace(self, found: dict[str, Destination]) -> None:
-        for destination in self._all.values():
+        for destination in self._configured.values():
             task = asyncio.ensure_future(destination.channel.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
-        self._all = found
+        self._configured = found
+        self._all = found | _of_devices(self._push)
 
     async def close(self) -> None:
         """Let go of all connections."""
         self._replace({})
         await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._push.close()
+
+
+def _of_devices(push: PushSubscriptions) -> dict[str, Destination]:
+    """The devices that take pushes."""
+    found: dict[str, Destination] = {}
+    for row in push.rows.values():
+        if not row.ended:
+            name = f"{PREFIX}{row.device}"
+            found[name] = Destination(
+                name=name,
+                channel=PushChannel(row, push),
+                on=frozenset(row.kinds),
+                when_absent=row.when_absent,
+                details=row.details,
+            )
+    return found
 
 
 def _made_of(settings: NotifySettings) -> dict[str, Destination]:

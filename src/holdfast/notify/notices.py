@@ -100,9 +100,9 @@ def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Told:
     match event:
         case WaitOpened(purpose="approval"):
             notice = _of_session(record, session, wait, "approval", "asks for an approval", event.reason)
-            if not _says_all(event):
-                return [replace(notice, wait=event.wait, choices=["deny"])]
-            return [replace(notice, wait=event.wait, choices=["allow", "deny"], detail=event.reason)]  # word for word
+            if whole := _whole_call(event):
+                return [replace(notice, wait=event.wait, choices=["allow", "deny"], detail=whole)]
+            return [replace(notice, wait=event.wait, choices=["deny"])]
         case WaitOpened(purpose="question"):
             notice = _of_session(record, session, wait, "question", "asks a question", event.reason)
             return [replace(notice, wait=event.wait, choices=event.choices)]
@@ -136,16 +136,15 @@ def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Told:
             return []
 
 
-def _says_all(event: WaitOpened) -> bool:
-    """Whether the reason of an approval is the whole call: one short argument, and no change of a file."""
-    given = [argument for argument in event.shown if not argument.usual]
-    return (
-        len(given) == 1
-        and not given[0].left_out
-        and len(given[0].value) <= WHOLE_CALL
-        and given[0].value.isprintable()
-        and given[0].value in event.reason
-    )
+def _whole_call(event: WaitOpened) -> str:
+    """Return what an approval allows, word for word, if that is one short argument and a directory; else empty."""
+    given = [argument for argument in event.shown if not argument.usual and argument.name != "cwd"]
+    places = [argument for argument in event.shown if argument.name == "cwd"]
+    if len(given) != 1 or given[0].value not in event.reason:
+        return ""
+    if any(one.left_out or len(one.value) > WHOLE_CALL or not one.value.isprintable() for one in (*given, *places)):
+        return ""
+    return " ".join([event.reason, *(f"In {place.value}" for place in places)])
 
 
 def _is_choice(event: WaitAnswered) -> bool:

@@ -118,7 +118,7 @@ class OutboxSender(PeriodicTask):
         """Send one delivery; return whether the next one may be sent now."""
         destination, now = self._destinations.all().get(row.destination), self._clock.now()
         if destination is None:
-            await self._drop(row, "its destination is no longer in config.toml")
+            await self._drop(row, "its destination is gone")
             return True
         if row.when_absent and (looked := self._presence.last_look(row.stream)):
             if row.kind not in ASKING and looked >= row.at:

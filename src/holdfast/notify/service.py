@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from holdfast.clock import Clock
 from holdfast.notify.channel import Sent
 from holdfast.notify.destinations import Destinations
 from holdfast.notify.planner import Planner
 from holdfast.notify.presence import Presence
+from holdfast.notify.push import PushSubscriptions
+from holdfast.notify.push_encryption import PushKey
 from holdfast.notify.sender import OutboxSender
 from holdfast.periodic import PeriodicTask
 from holdfast.profiles import Profiles
@@ -41,23 +45,32 @@ class DiskWatch(PeriodicTask):
 class Notifications:
     """Everything that tells people who do not look."""
 
-    def __init__(self, store: Store, profiles: Profiles, clock: Clock) -> None:
+    def __init__(self, store: Store, profiles: Profiles, clock: Clock, push_key: Path) -> None:
         self.presence = Presence(clock)
-        self.destinations = Destinations(profiles)
+        self._profiles = profiles
+        self.push = PushSubscriptions(
+            store.devices, PushKey(push_key), settings=lambda: profiles.settings.notify.push, contact=self.address
+        )
+        self.destinations = Destinations(profiles, self.push)
         self.sender = OutboxSender(
             store.outbox,
             self.destinations,
             presence=self.presence,
             clock=clock,
             mask=profiles.mask,
-            address=lambda: next(iter(profiles.settings.gateway.public_urls), ""),
+            address=self.address,
         )
         self.planner = Planner(store, self.destinations, self.sender, presence=self.presence, clock=clock)
         self.disk_watch = DiskWatch(store, self.destinations, self.sender)
         self.states = [self.planner.state, self.sender.state]
 
+    def address(self) -> str:
+        """Where people reach the dashboard from elsewhere; empty when they cannot."""
+        return next(iter(self._profiles.settings.gateway.public_urls), "")
+
     async def start(self) -> None:
         """Continue where the last gateway was."""
+        await self.push.load()
         await self.planner.start()
         self.sender.start()
         self.disk_watch.start()

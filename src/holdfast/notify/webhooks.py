@@ -8,21 +8,16 @@ import hashlib
 import hmac
 import time
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
-from httpcore2 import AsyncConnectionPool, NetworkError, ProtocolError, TimeoutException
 
 from holdfast.config import environment
-from holdfast.notify.addresses import PrivateAddress, connection_pool
 from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain
+from holdfast.notify.http_poster import HttpAnswer, HttpPoster
 from holdfast.settings import WebhookSettings, WebhookStyle, webhook_problem
 
-SECONDS = 15.0
-"""How long a connection, and how long an answer may take."""
-AGAIN_LATER = frozenset({408, 425, 429})
 SECRET = "whsec_"  # noqa: S105  # what every secret begins with
 encode = msgspec.json.encode
 
@@ -39,7 +34,7 @@ class Webhook:
 
     def __init__(self, settings: WebhookSettings) -> None:
         self._settings = settings
-        self._pool: AsyncConnectionPool | None = None
+        self._poster = HttpPoster(allow_private=settings.allow_private)
         self.tells_settled = settings.style == "standard"
 
     async def send(self, message: NoticeMessage) -> Result:
@@ -50,8 +45,7 @@ class Webhook:
             return TryAgain(f"{settings.url_env or 'Its url'} {problem}")
         request = request_of(message, url, settings.style)
         at = int(time.time())
-        headers = {"content-type": "application/json", "user-agent": "holdfast"}
-        headers |= {"webhook-id": message.id, "webhook-timestamp": str(at)}
+        headers = {"content-type": "application/json", "webhook-id": message.id, "webhook-timestamp": str(at)}
         if settings.secret_env:
             secret = environment(settings.secret_env)
             if not secret:
@@ -64,47 +58,22 @@ class Webhook:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._pool is not None:
-            await self._pool.aclose()
+        await self._poster.close()
 
     async def _post(self, request: WebhookRequest, headers: dict[str, str]) -> Result:
-        if self._pool is None:
-            self._pool = connection_pool(allow_private=self._settings.allow_private)
-        limits = {"connect": SECONDS, "read": SECONDS, "write": SECONDS, "pool": SECONDS}
-        given = [(name.encode(), value.encode()) for name, value in {"host": _host(request.url), **headers}.items()]
-        try:
-            async with self._pool.stream(
-                "POST", request.url, headers=given, content=request.content, extensions={"timeout": limits}
-            ) as answer:
-                return _result(answer.status, {name.lower(): value for name, value in answer.headers})
-        except PrivateAddress as error:
-            return GiveUp(f"{error}.", hint="Set allow_private = true if it is meant.")
-        except TimeoutException:
-            return TryAgain(f"{_host(request.url)} did not answer within {SECONDS:.0f} s.")
-        except (NetworkError, ProtocolError, OSError) as error:
-            return TryAgain(f"{_host(request.url)} cannot be reached: {str(error) or type(error).__name__}.")
+        answer = await self._poster.post(request.url, headers, request.content)
+        return _result(answer) if isinstance(answer, HttpAnswer) else answer
 
 
-def _result(status: int, headers: dict[bytes, bytes]) -> Result:
-    if 200 <= status < 300:
+def _result(answer: HttpAnswer) -> Result:
+    said = f"It answered {answer.status}"
+    if answer.is_ok:
         return Sent()
-    if status in AGAIN_LATER or status >= 500:
-        return TryAgain(
-            f"It answered {status}.", after_ms=_retry_after(headers.get(b"retry-after", b"").decode("latin-1"))
-        )
-    if 300 <= status < 400:
-        return GiveUp(f"It answered {status}, and redirects are not followed.", hint="Write the final address.")
-    return GiveUp(f"It answered {status}.", hint="Check its address and its secret.")
-
-
-def _retry_after(value: str) -> int:
-    """The milliseconds that a `Retry-After` asks for; 0 when it says nothing that can be understood."""
-    if value.isascii() and value.isdigit():
-        return int(value[:9]) * 1000
-    try:
-        return max(0, int((parsedate_to_datetime(value).timestamp() - time.time()) * 1000))
-    except (TypeError, ValueError):
-        return 0
+    if answer.may_work_later:
+        return TryAgain(f"{said}.", after_ms=answer.retry_after_ms)
+    if 300 <= answer.status < 400:
+        return GiveUp(f"{said}, and redirects are not followed.", hint="Write the final address.")
+    return GiveUp(f"{said}.", hint="Check its address and its secret.")
 
 
 def signature(id: str, at: int, content: bytes, secret: str) -> str:
@@ -146,7 +115,3 @@ def request_of(message: NoticeMessage, url: str, style: WebhookStyle) -> Webhook
 def _for_slack(text: str) -> str:
     """Nothing in it mentions a channel or is a link."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc

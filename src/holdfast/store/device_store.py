@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import get_args
 
+import msgspec
+
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.task import TaskOutcome
 from holdfast.store.reads import Fetch
@@ -23,6 +25,25 @@ class DeviceRow:
     name: str
     created_at: int
     seen_at: int
+
+
+class PushRow(msgspec.Struct, frozen=True):
+    """Where the browser of a device takes pushes, and what it is told. Who knows the endpoint can push there."""
+
+    device: str
+    endpoint: str
+    p256dh: str
+    auth: str
+    kinds: list[str]
+    when_absent: bool
+    """Only what nobody looks at."""
+    details: bool
+    changed_at: int
+    ended: str = ""
+    """Why it takes no pushes any longer; then without endpoint and keys."""
+
+    def __repr__(self) -> str:
+        return f"PushRow({self.device})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +95,25 @@ class DeviceStore(ABC):
     @abstractmethod
     async def mark_reviewed(self, device: str, *, at: int) -> int:
         """Record that the user of the device has reviewed what happened. Return since when that counts."""
+
+    @abstractmethod
+    async def save_push(self, row: PushRow) -> None:
+        """Keep the subscription of a device, its only one. NotFound if the device is no longer signed in.
+
+        Another device with the same endpoint was the same browser, and loses it.
+        """
+
+    @abstractmethod
+    async def end_push(self, row: PushRow) -> None:
+        """Keep only why a subscription has ended, unless the device has another one by now."""
+
+    @abstractmethod
+    async def delete_push(self, device: str) -> None:
+        """Delete the subscription of a device, if there is one."""
+
+    async def pushes(self) -> list[PushRow]:
+        """Every subscription, also those that have ended."""
+        return await self._fetch.rows("list_pushes", PushRow)
 
     async def codes(self, *, at: int) -> dict[str, int]:
         """The hash of every code that can still be used, with the time when it expires."""

@@ -149,6 +149,11 @@ class OutboxStore(ABC):
         found = await self._fetch.rows("told_delivery", DeliveryRow, destination=destination, matter=matter)
         return found[0] if found else None
 
+    async def summaries(self) -> dict[str, tuple[int, int]]:
+        """By destination: when something last arrived there, and how many deliveries were given up."""
+        found = await self._fetch.values("summarize_deliveries")
+        return {destination: (sent_at or 0, failed) for destination, sent_at, failed in found}
+
     async def history(self, *, limit: int, destination: str = "") -> list[DeliveryRow]:
         """The latest deliveries, newest first."""
         return await self._fetch.rows("list_deliveries", DeliveryRow, limit=limit, destination=destination)

@@ -502,6 +502,10 @@ export interface DestinationView {
   readonly home_channel: boolean;
   readonly pending: number;
   readonly problem: string;
+  readonly label?: string;
+  readonly sent_at?: number;
+  readonly given_up?: number;
+  readonly ended?: boolean;
 }
 
 export interface DetachTurn {
@@ -996,6 +1000,34 @@ export interface PruneTasks {
   readonly keep_last?: number | null;
   readonly state?: "done" | "failed" | "lost" | "stopped" | null;
   readonly confirm?: boolean;
+}
+
+export interface PushKeys {
+  readonly p256dh: string;
+  readonly auth: string;
+}
+
+export interface PushState {
+  readonly key: string;
+  readonly subscription: PushView | null;
+}
+
+export interface PushSubscribe {
+  readonly endpoint: string;
+  readonly keys: PushKeys;
+  readonly on?: ("approval" | "blocked" | "disk_full" | "done" | "failed" | "question" | "reset" | "stale" | "stalled" | "upgrade")[] | null;
+  readonly only_when_nobody_looks?: boolean | null;
+  readonly details?: boolean | null;
+}
+
+export interface PushView {
+  readonly destination: string;
+  readonly service: string;
+  readonly on: string[];
+  readonly only_when_nobody_looks: boolean;
+  readonly details: boolean;
+  readonly changed_at: number;
+  readonly ended: string;
 }
 
 export interface QueueEdit {
@@ -2105,6 +2137,9 @@ export interface Routes {
   readonly "POST /v1/profiles": { readonly takes: NewProfile; readonly gives: ProfileList };
   readonly "DELETE /v1/profiles/{name}": { readonly takes: undefined; readonly gives: ProfileList };
   readonly "PATCH /v1/profiles/{name}": { readonly takes: EditProfile; readonly gives: ProfileList };
+  readonly "DELETE /v1/push": { readonly takes: undefined; readonly gives: PushState };
+  readonly "GET /v1/push": { readonly takes: undefined; readonly gives: PushState };
+  readonly "POST /v1/push": { readonly takes: PushSubscribe; readonly gives: PushState };
   readonly "POST /v1/restart": { readonly takes: Restart; readonly gives: ShuttingDown };
   readonly "GET /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };
   readonly "POST /v1/retention": { readonly takes: undefined; readonly gives: RetentionView };

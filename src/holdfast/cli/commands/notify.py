@@ -13,7 +13,8 @@ from holdfast.cli.values import TEXT
 from holdfast.schemas.notify import DeliveryList, DeliveryView, DestinationList, DestinationView, TestResult
 
 NONE_YET = """\
-No destination is set up. For a webhook, add to config.toml:
+No destination is set up. In a browser or on a phone, open Settings, Notifications in the dashboard. For a webhook, add
+to config.toml:
 
   [notify.webhooks.mine]
   url = "https://example.com/hook"
@@ -24,6 +25,7 @@ DESTINATIONS = (
     Column("TELLS OF", flexible=True),
     Column("WHEN"),
     Column("PENDING", right=True),
+    Column("LAST SENT"),
     Column("PROBLEM", flexible=True),
 )
 DELIVERIES = (
@@ -43,7 +45,7 @@ def notify() -> None:
 
 @notify.verb("Show", "list")
 def list_destinations(cli: Cli) -> None:
-    """List the destinations of config.toml, what each is told of, and what waits to be sent."""
+    """List the destinations: those of config.toml and the devices that take pushes, and what waits for each."""
     cli.show(cli.client.get("/v1/notify"), DestinationList, _destinations_table)
 
 
@@ -55,8 +57,11 @@ def _destinations_table(found: DestinationList) -> str:
 
 def _destination_cells(one: DestinationView) -> list[str]:
     when = "nobody looks" if one.only_when_nobody_looks else "always"
-    name = f"{one.name} (home)" if one.home_channel else one.name
-    return [name, ", ".join(one.on), when, str(one.pending), one_line(one.problem)]
+    more = one.label or ("home" if one.home_channel else "")
+    name = f"{one.name} ({one_line(clean(more))})" if more else one.name
+    sent = ago(one.sent_at) if one.sent_at else "never"
+    problem = one.problem or (f"{one.given_up} given up, see: {program()} notify log" if one.given_up else "")
+    return [name, ", ".join(one.on), when, str(one.pending), sent, one_line(problem)]
 
 
 @notify.verb("Show")
@@ -83,7 +88,10 @@ def _delivery_cells(one: DeliveryView) -> list[str]:
 @notify.verb("Change")
 @click.argument("destination", type=TEXT)
 def test(cli: Cli, destination: str) -> None:
-    """Send a test to DESTINATION and report what became of it. The webhook `mine` is `mine` or `webhooks.mine`."""
+    """Send a test to DESTINATION and report what became of it.
+
+    The webhook `mine` is `mine` or `webhooks.mine`; a device is `push.ID`, as `notify list` shows it.
+    """
     found = cli.client.post(TestResult, "/v1/notify/test", destination=destination)
     if not found.sent:
         raise CliError(f"{found.destination}: {found.problem}", hint=found.hint, code=FAILED)

@@ -16,6 +16,7 @@ from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.notify.channel import GiveUp, Sent
 from holdfast.notify.destinations import Destination
 from holdfast.notify.presence import LOOKING_MS
+from holdfast.notify.push import PREFIX, TURN_ON_AGAIN
 from holdfast.schemas.notify import (
     DeliveryList,
     DeliveryView,
@@ -26,8 +27,10 @@ from holdfast.schemas.notify import (
     TestNotice,
     TestResult,
 )
+from holdfast.store.device_store import PushRow
 from holdfast.store.outbox_store import DeliveryRow
 
+NONE_YET = "Add [notify.webhooks.NAME] to config.toml, or turn notifications on in the settings of the dashboard."
 TEST = "this is a test: notifications arrive here"
 routes = Routes("notify")
 
@@ -36,11 +39,36 @@ routes = Routes("notify")
 async def list_destinations(request: Request) -> Response:
     """List the destinations of notifications, and what waits for each."""
     gateway = gateway_of(request)
-    found = [await _destination(gateway, one) for one in gateway.notify.destinations.all().values()]
-    return json_response(DestinationList(found))
+    summaries = await gateway.store.outbox.summaries()
+    found = [
+        await _destination(gateway, one, *summaries.get(one.name, (0, 0)))
+        for one in gateway.notify.destinations.all().values()
+    ]
+    ended = (row for row in gateway.notify.push.rows.values() if row.ended)
+    return json_response(DestinationList(found + [_ended(gateway, row) for row in ended]))
 
 
-async def _destination(gateway: Gateway, destination: Destination) -> DestinationView:
+def _label(gateway: Gateway, destination: str) -> str:
+    device = destination.removeprefix(PREFIX)
+    return gateway.devices.get(device).name if device != destination and gateway.devices.knows(device) else ""
+
+
+def _ended(gateway: Gateway, row: PushRow) -> DestinationView:
+    """A device that takes no pushes any longer."""
+    return DestinationView(
+        name=f"{PREFIX}{row.device}",
+        on=sorted(row.kinds),
+        only_when_nobody_looks=row.when_absent,
+        details=row.details,
+        home_channel=False,
+        pending=0,
+        problem=f"{row.ended} {TURN_ON_AGAIN}",
+        label=_label(gateway, f"{PREFIX}{row.device}"),
+        ended=True,
+    )
+
+
+async def _destination(gateway: Gateway, destination: Destination, sent_at: int, given_up: int) -> DestinationView:
     pending = await gateway.store.outbox.pending(destination.name)
     return DestinationView(
         name=destination.name,
@@ -50,6 +78,9 @@ async def _destination(gateway: Gateway, destination: Destination) -> Destinatio
         home_channel=gateway.profiles.settings.notify.home_channel == destination.name,
         pending=len(pending),
         problem=next((row.error for row in pending if row.attempts), ""),
+        label=_label(gateway, destination.name),
+        sent_at=sent_at,
+        given_up=given_up,
     )
 
 
@@ -94,9 +125,10 @@ async def test_destination(request: Request) -> Response:
     gateway = gateway_of(request)
     given = await parse_body(request, TestNotice)
     known = gateway.notify.destinations.all()
-    destination = known.get(given.destination) or known.get(f"webhooks.{given.destination}")
+    names = (f"{prefix}{given.destination}" for prefix in ("", "webhooks.", PREFIX))
+    destination = next((known[name] for name in names if name in known), None)
     if destination is None:
-        hint = f"There is: {', '.join(known)}." if known else "Add [notify.webhooks.NAME] to config.toml."
+        hint = f"There is: {', '.join(known)}." if known else NONE_YET
         raise NotFound(f"There is no destination {given.destination!r}.", hint=hint)
     result = await gateway.notify.sender.send_now(destination, "test", TEST)
     problem = "" if isinstance(result, Sent) else result.problem

@@ -109,3 +109,30 @@ UPDATE devices SET last_session = '' WHERE last_session = :session;
 -- What the agent said after a version, and where it began.
 SELECT COUNT(*) AS messages, MIN(version) AS first FROM answers
 WHERE session = :session AND version > :after AND version <= :upto;
+
+-- name: release_endpoint
+-- The same browser is another device now, one that is signed in.
+DELETE FROM push_subscriptions WHERE endpoint = :endpoint AND device <> :device
+AND EXISTS (SELECT 1 FROM devices WHERE id = :device);
+
+-- name: save_push
+-- The browser of a device takes pushes there, if the device is still signed in.
+INSERT INTO push_subscriptions (device, endpoint, p256dh, auth, kinds, when_absent, details, changed_at, ended)
+SELECT id, :endpoint, :p256dh, :auth, :kinds, :when_absent, :details, :changed_at, '' FROM devices WHERE id = :device
+ON CONFLICT (device) DO UPDATE SET endpoint = excluded.endpoint, p256dh = excluded.p256dh, auth = excluded.auth,
+    kinds = excluded.kinds, when_absent = excluded.when_absent, details = excluded.details,
+    changed_at = excluded.changed_at, ended = ''
+RETURNING device;
+
+-- name: end_push
+-- Its push service takes nothing more there; the rest stays for when it subscribes again.
+UPDATE push_subscriptions SET ended = :ended, changed_at = :changed_at, endpoint = '', p256dh = '', auth = ''
+WHERE device = :device AND endpoint = :endpoint;
+
+-- name: delete_push
+-- Somebody turned it off.
+DELETE FROM push_subscriptions WHERE device = :device;
+
+-- name: list_pushes
+-- All of them.
+SELECT * FROM push_subscriptions ORDER BY device;

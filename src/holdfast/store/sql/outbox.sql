@@ -72,3 +72,9 @@ SELECT * FROM deliveries WHERE matter = :matter AND destination = :destination A
 -- The latest ones, newest first.
 SELECT * FROM deliveries WHERE (:destination = '' OR destination = :destination)
 ORDER BY at DESC, seq DESC, id LIMIT :limit;
+
+-- name: summarize_deliveries
+-- How each destination is doing.
+SELECT destination, MAX(CASE WHEN state = 'sent' THEN changed_at END) AS sent_at,
+    COUNT(CASE WHEN state = 'failed' THEN 1 END) AS failed
+FROM deliveries GROUP BY destination;

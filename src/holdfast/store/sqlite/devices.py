@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from msgspec.json import encode
+from msgspec.structs import asdict
+
 from holdfast.domain.errors import NotFound
 from holdfast.domain.events import session_stream
 from holdfast.store.decisions import check_seen
-from holdfast.store.device_store import DeviceRow, DeviceStore
+from holdfast.store.device_store import DeviceRow, DeviceStore, PushRow
 from holdfast.store.reads import Fetch
 from holdfast.store.sqlite.operations import Transaction
 from holdfast.store.sqlite.writer import Writer
+
+GONE = "This device no longer exists."
 
 
 class SqliteDevices(DeviceStore):
@@ -50,7 +55,7 @@ class SqliteDevices(DeviceStore):
             check_seen(tx, session_stream(session), version)
             where = {"device": device, "session": session}
             if not tx.run("save_last_session", where | {"at": at}).fetchall():
-                raise NotFound("This device no longer exists.")
+                raise NotFound(GONE)
             return int(tx.run("save_cursor", where | {"version": version, "at": at}).fetchone()[0])
 
         return await self._writer.do(mark)
@@ -59,10 +64,25 @@ class SqliteDevices(DeviceStore):
         def mark(tx: Transaction) -> int:
             found = tx.run("save_reviewed", {"device": device, "at": at}).fetchall()
             if not found:
-                raise NotFound("This device no longer exists.")
+                raise NotFound(GONE)
             return int(found[0][0])
 
         return await self._writer.do(mark)
+
+    async def save_push(self, row: PushRow) -> None:
+        def save(tx: Transaction) -> None:
+            tx.run("release_endpoint", {"endpoint": row.endpoint, "device": row.device})
+            if not tx.run("save_push", asdict(row) | {"kinds": encode(row.kinds).decode()}).fetchall():
+                raise NotFound(GONE)
+
+        await self._writer.do(save)
+
+    async def end_push(self, row: PushRow) -> None:
+        given = {"device": row.device, "endpoint": row.endpoint, "ended": row.ended, "changed_at": row.changed_at}
+        await self._writer.do(lambda tx: tx.run("end_push", given))
+
+    async def delete_push(self, device: str) -> None:
+        await self._writer.do(lambda tx: tx.run("delete_push", {"device": device}))
 
 
 def _drop(tx: Transaction, device: str) -> None:

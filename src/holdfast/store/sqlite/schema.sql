@@ -232,6 +232,19 @@ CREATE TABLE cursors (
     seen_at INTEGER NOT NULL DEFAULT 0, -- when it was last looked at; 0 for before that was kept
     PRIMARY KEY (device, session)
 ) WITHOUT ROWID;
+-- Where the browser of a device takes pushes, and what it is told (notify/push.py). `ended` says why it takes none.
+CREATE TABLE push_subscriptions (
+    device TEXT PRIMARY KEY REFERENCES devices (id) ON DELETE CASCADE,
+    endpoint TEXT NOT NULL,
+    p256dh TEXT NOT NULL,
+    auth TEXT NOT NULL,
+    kinds TEXT NOT NULL,
+    when_absent INTEGER NOT NULL CHECK (when_absent IN (0, 1)),
+    details INTEGER NOT NULL CHECK (details IN (0, 1)),
+    changed_at INTEGER NOT NULL,
+    ended TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX push_endpoints ON push_subscriptions (endpoint) WHERE ended = '';
 
 -- Not in the log, and no projection, since a rebuild must not tell anything again: who was told of what (notify/).
 CREATE TABLE deliveries (
