@@ -249,7 +249,9 @@ def _collect_garbage_less_often() -> None:
 
 async def _begin(gateway: Gateway, *, wait: bool) -> bool:
     """Write that a gateway has started; return whether that is done. With `wait`, wait for space on a full disk."""
-    started = GatewayStarted(pid=os.getpid(), version=__version__, boot=boot_id())
+    earlier = await gateway.store.nodes()  # this one is not among them before its first write, which comes now
+    before = earlier[0].version if earlier else ""
+    started = GatewayStarted(pid=os.getpid(), version=__version__, boot=boot_id(), version_before=before)
     while not gateway.shutdown.is_set():
         try:
             await _note(gateway, started)

@@ -49,6 +49,7 @@ from holdfast.domain.commands import (
     ReviseInput,
     SendMessage,
     SetResetPolicy,
+    SetSessionTell,
     StopCard,
     StopTurn,
     UnblockCard,
@@ -115,6 +116,7 @@ from holdfast.domain.events.session import (
     SessionPinned,
     SessionRenamed,
     SessionRestored,
+    SessionTellSet,
     StopRequested,
     ToolCallFinished,
     ToolCallStarted,
@@ -140,8 +142,18 @@ from holdfast.domain.events.task import (
     TaskResumed,
     TaskStarted,
     TaskStopRequested,
+    TaskTellSet,
 )
-from holdfast.domain.task_commands import PinTask, PruneTasks, RerunTask, StartAgent, StartCommand, StopTask, WriteTask
+from holdfast.domain.task_commands import (
+    PinTask,
+    PruneTasks,
+    RerunTask,
+    SetTaskTell,
+    StartAgent,
+    StartCommand,
+    StopTask,
+    WriteTask,
+)
 from tests.actors import person
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -168,6 +180,7 @@ EVENTS: list[AnyEvent] = [
     InputReceived(input="c1", text="say hi\nread a.txt", mode="steer", by=person("cli")),
     StopRequested(turn=1, by=person("web")),
     SessionPinned(pinned=True, by=person("web")),
+    SessionTellSet(tell="always", by=person("web")),
     FailureDismissed(turn=2, by=person("cli")),
     InputRevised(input="c1", by=person("web"), text="say hello", mode="steer", place=2),
     InputWithdrawn(input="c1", by=person("web")),
@@ -362,6 +375,7 @@ EVENTS: list[AnyEvent] = [
     TaskResumed(task=ID, turn=2),
     TaskStopRequested(task=ID, by=person("cli"), reason="by force", force=True),
     TaskPinned(task=ID, pinned=True, by=person("cli")),
+    TaskTellSet(task=ID, tell="never", by=person("cli")),
     TaskFinished(
         task=ID,
         outcome="stopped",
@@ -395,6 +409,7 @@ COMMANDS: list[AnyCommand] = [
     ArchiveSession(running="stop"),
     RestoreSession(),
     PinSession(pinned=False),
+    SetSessionTell(tell="never"),
     DeleteSession(running="keep"),
     DetachTurn(),
     ResetSession(running="keep", note=True),
@@ -434,6 +449,7 @@ COMMANDS: list[AnyCommand] = [
     StopTask(force=True),
     WriteTask(text="yes\n", close=True),
     PinTask(pinned=False),
+    SetTaskTell(tell="always"),
     PruneTasks(older_than_ms=604_800_000, larger_than=1_000_000, keep_last=10, state="done", confirm=True),
 ]
 RECORD = Record(seq=1234, stream=f"session/{ID}", version=5, at=1_790_000_000_000, event=EVENTS[6])

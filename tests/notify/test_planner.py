@@ -11,16 +11,24 @@ from msgspec.structs import replace
 from holdfast.config import Home
 from holdfast.domain.events import SYSTEM, AnyEvent, session_stream, task_stream
 from holdfast.domain.events.actor import Actor, ServiceActor
-from holdfast.domain.events.card import CardBlocked, CardCompleted, CardMoved, CardUnblocked, RunFinished
+from holdfast.domain.events.card import CardBlocked, CardCompleted, CardEdited, CardMoved, CardUnblocked, RunFinished
 from holdfast.domain.events.chapter import ChapterOpened, ResetRule, Survivor
-from holdfast.domain.events.parts import Delegated, ShownArgument
-from holdfast.domain.events.session import Purpose, SessionCreated, TurnFinished, WaitAnswered, WaitOpened
+from holdfast.domain.events.parts import Delegated, ShownArgument, Tell
+from holdfast.domain.events.session import (
+    Purpose,
+    SessionCreated,
+    SessionTellSet,
+    TurnFinished,
+    WaitAnswered,
+    WaitOpened,
+)
 from holdfast.domain.events.system import GatewayStarted, StaleListed
+from holdfast.domain.events.task import TaskFinished, TaskPruned, TaskTellSet, TurnEnded
 from holdfast.profiles import Profiles
 from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.rig import GatewayRig
-from tests.store.conformance import AT, A, B, created, ended, responded, said, started, task, write
+from tests.store.conformance import AT, A, B, created, deleted, ended, responded, said, started, task, write
 from tests.store.conformance_board import card, put, run, then
 
 CONFIG = """
@@ -165,9 +173,9 @@ async def test_the_next_message_makes_the_last_answer_old(watch: Watch) -> None:
 
 
 async def test_the_turn_of_an_agent_that_another_started_is_told_by_its_task(watch: Watch) -> None:
-    born = SessionCreated(session=B, profile="demo", cwd="/", title="Helper", by=person(), origin=Delegated(task=A))
-    await write(watch.store, session_stream(B), born, said(), started(1, "i"), responded(), over())
-    await write(watch.store, task_stream(A), task(A, task_kind="agent", worker=B), ended(A))
+    born = SessionCreated(session=A, profile="demo", cwd="/", title="Helper", by=person(), origin=Delegated(task=A))
+    await write(watch.store, session_stream(A), born, said(), started(1, "i"), responded(), over())
+    await write(watch.store, task_stream(A), task(A, task_kind="agent", worker=A), ended(A))
     assert [kind for kind, *_ in await watch.told()] == ["done"]
     assert [title for _, title, _ in await watch.told()] == [f"build {A}"]
 
@@ -182,6 +190,83 @@ async def test_the_end_of_a_task(watch: Watch) -> None:
 async def test_a_task_that_was_stopped_is_no_news(watch: Watch) -> None:
     await write(watch.store, task_stream(A), task(A), ended(A, "stopped"))
     assert await watch.told() == []
+
+
+async def test_a_turn_in_the_background_is_told_once(watch: Watch) -> None:
+    await at_work(watch.store, responded("It is fixed."), over())
+    end = TaskFinished(task=B, outcome="done", reason="", end=TurnEnded(session=A, turn=1))
+    await write(watch.store, task_stream(B), task(B, task_kind="agent", worker=A), end)
+    assert await watch.told() == [("done", "Fix it", "has answered")]
+
+
+def choice(tell: Tell) -> TaskTellSet:
+    return TaskTellSet(task=A, tell=tell, by=person())
+
+
+async def test_a_task_of_which_a_person_wants_to_be_told(watch: Watch) -> None:
+    await write(watch.store, task_stream(A), task(A, title="tests"), choice("always"), ended(A, "done"))
+    assert await watch.told("webhooks.home") == [("done", "tests", "is done")], "it is told of failures only"
+    rows = [*await watch.store.outbox.pending("webhooks.home"), *await watch.store.outbox.pending("webhooks.mine")]
+    assert [row.when_absent for row in rows] == [False, False], "also while somebody looks"
+
+
+@pytest.mark.parametrize("tell", ["never", "default"])
+async def test_a_task_of_which_a_person_wants_to_hear_nothing_or_what_the_rules_say(watch: Watch, tell: Tell) -> None:
+    await write(watch.store, task_stream(A), task(A, tell="always"), choice(tell), ended(A, "failed"))
+    expected = 0 if tell == "never" else 1
+    assert (len(await watch.told()), len(await watch.told("webhooks.home"))) == (expected, expected)
+    assert all(row.when_absent for row in await watch.store.outbox.pending("webhooks.mine"))
+
+
+async def test_a_foreground_task_is_told_where_a_person_asked_for_it(watch: Watch) -> None:
+    await write(watch.store, task_stream(A), task(A, foreground=True), choice("always"), ended(A, "done"))
+    assert [kind for kind, *_ in await watch.told()] == ["done"]
+
+
+@pytest.mark.parametrize(("tell", "mine", "home"), [("always", 1, 1), ("never", 0, 0), ("default", 1, 0)])
+async def test_what_a_person_chose_for_a_card(watch: Watch, tell: Tell, mine: int, home: int) -> None:
+    await put(watch.store, card(A, "running", title="The login"))
+    await then(watch.store, A, CardEdited(card=A, tell=tell, by=person()))
+    await then(watch.store, A, CardBlocked(card=A, block_kind="needs_input", reason="Which key?", by=BOARD))
+    assert (len(await watch.told()), len(await watch.told("webhooks.home"))) == (mine, home)
+
+
+@pytest.mark.parametrize(("tell", "mine", "home"), [("always", 1, 1), ("never", 0, 0), ("default", 1, 0)])
+async def test_what_a_person_chose_for_a_session(watch: Watch, tell: Tell, mine: int, home: int) -> None:
+    await at_work(watch.store, SessionTellSet(tell=tell, by=person()), opened())
+    assert (len(await watch.told()), len(await watch.told("webhooks.home"))) == (mine, home)
+
+
+@pytest.mark.parametrize(("tell", "home"), [("always", 1), ("never", 0)])
+async def test_what_was_chosen_for_a_card_or_an_agent_holds_for_its_questions(
+    watch: Watch, tell: Tell, home: int
+) -> None:
+    await put(watch.store, card(A))
+    await then(watch.store, A, CardEdited(card=A, tell=tell, by=person()))
+    await then(watch.store, A, run(A, session=A))
+    await at_work(watch.store, opened())
+    assert len(await watch.told("webhooks.home")) == home
+    born = SessionCreated(session=B, profile="demo", cwd="/", title="Helper", by=person(), origin=Delegated(task=B))
+    await write(watch.store, task_stream(B), task(B, task_kind="agent", worker=B, tell=tell))
+    await write(watch.store, session_stream(B), born, said(), started(1, "i"), opened(wait="v" * 16))
+    assert len(await watch.told("webhooks.home")) == 2 * home
+
+
+async def test_a_choice_does_not_bring_the_reports_of_the_gateway_elsewhere(watch: Watch) -> None:
+    kept = Survivor(task=B, title="npm run dev", pid=1, activity="idle", evidence="", age_ms=1, rule="it is a server")
+    reset = ChapterOpened(chapter=2, rule="daily", reason="", by=ServiceActor(name="reset clock"), kept=[kept])
+    await at_work(watch.store, over("stopped"), SessionTellSet(tell="always", by=person()), reset)
+    assert await watch.told() == []
+
+
+@pytest.mark.parametrize("noun", ["session", "task"])
+async def test_what_was_deleted_is_not_told_any_more(watch: Watch, noun: str) -> None:
+    await at_work(watch.store, responded(), over())
+    await write(watch.store, task_stream(A), task(A), ended(A, "done"))
+    assert len(await watch.told()) == 2
+    pruned = TaskPruned(task=A, title="", state="done", bytes=0, by=person())
+    await write(watch.store, SYSTEM, deleted(A) if noun == "session" else pruned)
+    assert len(await watch.told()) == 1
 
 
 async def test_a_blocked_card_is_told_until_somebody_deals_with_it(watch: Watch) -> None:
@@ -228,11 +313,11 @@ async def test_a_reset_by_a_rule_says_in_the_home_channel_what_it_kept(
 
 
 async def test_the_gateway_reports_an_upgrade_and_what_is_stale(watch: Watch) -> None:
-    for version in ("0.1.0", "0.1.0", "0.2.0"):
-        await write(watch.store, SYSTEM, GatewayStarted(pid=1, version=version, boot="b"))
+    for before, version in (("", "0.1.0"), ("0.1.0", "0.1.0"), ("0.1.0", "0.2.0")):
+        await write(watch.store, SYSTEM, GatewayStarted(pid=1, version=version, boot="b", version_before=before))
     await write(watch.store, SYSTEM, StaleListed(tasks=[A], reasons=["A preview server that nobody used for 3 days."]))
     assert await watch.told("webhooks.home") == [
-        ("upgrade", "Holdfast", "was upgraded from 0.1.0 to 0.2.0"),
+        ("upgrade", "Holdfast", "runs in version 0.2.0 now; before it was 0.1.0"),
         ("stale", "Holdfast", "1 running command is no longer needed"),
     ]
 
@@ -271,8 +356,6 @@ async def test_without_a_destination_nothing_is_planned_and_one_that_is_added_he
 
 
 async def test_a_session_that_was_deleted_meanwhile_tells_nothing(watch: Watch) -> None:
-    from tests.store.conformance import deleted
-
     await at_work(watch.store, opened())
     await write(watch.store, SYSTEM, deleted(A))
     assert await watch.told() == []

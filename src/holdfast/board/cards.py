@@ -141,6 +141,7 @@ class Cards:
             max_attempts=command.max_attempts,
             session=command.session or "",
             rights=rights,
+            tell=command.tell,
         )
         events: list[AnyEvent] = [created]
         if status == "scheduled":

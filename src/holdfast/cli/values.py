@@ -189,11 +189,19 @@ START = _Value("time", _start)
 SIZE = _Value("size", _size)
 """A number of bytes: `500`, `20k`, `5M`, `1G`; with an `i` (`1Gi`) by 1024."""
 
+kind_option = click.option(
+    "--kind", type=click.Choice(["process", "agent", "card"]), help="Only commands, agents, or runs of cards."
+)
 limit_option = click.option(
     "--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many to show."
 )
 before_option = click.option(
     "--before", metavar="CURSOR", help="Show the next page, from the cursor that the last page printed."
+)
+tell_option = click.option(
+    "--tell",
+    type=click.Choice(["always", "never", "default"]),
+    help="Notify people of it always, never, or by the rules of each destination.",
 )
 patience_option = click.option(
     "--patience",

@@ -18,6 +18,7 @@ from holdfast.schemas.cards import (
 
 if TYPE_CHECKING:
     from holdfast.domain.events.card import BlockKind, CardStatus, ResumePolicy
+    from holdfast.domain.events.parts import Tell
 
 
 class CardDetails(TypedDict, total=False):
@@ -30,6 +31,7 @@ class CardDetails(TypedDict, total=False):
     resume: ResumePolicy | None
     max_runtime_ms: int | None
     max_attempts: int | None
+    tell: Tell
 
 
 class NewCard(CardDetails, total=False):
@@ -109,7 +111,7 @@ class CardApi:
         return self._client.post(CardAccepted, "/v1/cards", title=title, **details)
 
     def edit(self, card: str, *, title: str | None = None, **details: Unpack[CardDetails]) -> CardAccepted:
-        """Change its text and options; others stay. While it is running, only its priority and limits can change."""
+        """Change its text and options; others stay. While it runs, only priority, limits and `tell` can be changed."""
         return self._client.post(CardAccepted, _path(card), method="PATCH", title=title, **details)
 
     def comment(self, card: str, text: str) -> CardAccepted:

@@ -10,6 +10,7 @@ from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, Sessi
 
 if TYPE_CHECKING:
     from holdfast.domain.command import InputMode
+    from holdfast.domain.events.parts import Tell
     from holdfast.schemas.chapters import ModelContext, ResetOutlook
 
 WhatRuns = Literal["keep", "stop"]
@@ -81,6 +82,10 @@ class SessionApi:
     def rename(self, session: str, title: str) -> Accepted:
         """Change the title."""
         return self._client.post(Accepted, _path(session), method="PATCH", title=title)
+
+    def set_tell(self, session: str, tell: Tell) -> Accepted:
+        """Choose whether people are told of it, whatever the rules of the destinations say."""
+        return self._client.post(Accepted, f"{_path(session)}/tell", tell=tell)
 
     def fork(self, session: str, *, version: int | None = None, title: str | None = None) -> Accepted:
         """Create a copy of the session, up to a version; by default of everything."""

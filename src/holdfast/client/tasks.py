@@ -21,6 +21,7 @@ from holdfast.schemas.tasks import (
 )
 
 if TYPE_CHECKING:
+    from holdfast.domain.events.parts import Tell
     from holdfast.domain.events.task import Lifetime, TaskOutcome
 
 WAIT_SECONDS = 20
@@ -72,6 +73,7 @@ class TaskApi:
         session: str | None = None,
         lifetime: Lifetime = "persist",
         stdin: bool = False,
+        tell: Tell = "default",
     ) -> TaskAccepted:
         """Run a command that outlives the gateway: a shell command line, or a list of arguments."""
         words = None if isinstance(command, str) else list(command)
@@ -86,6 +88,7 @@ class TaskApi:
             session=session,
             lifetime=lifetime,
             stdin=stdin,
+            tell=tell,
         )
 
     def start_agent(
@@ -96,6 +99,7 @@ class TaskApi:
         cwd: str | None = None,
         title: str | None = None,
         session: str | None = None,
+        tell: Tell = "default",
     ) -> TaskAccepted:
         """Start an agent in the background, in its own session, whose ID is the task's."""
         return self._client.post(
@@ -106,6 +110,7 @@ class TaskApi:
             cwd=cwd,
             title=title,
             session=session,
+            tell=tell,
         )
 
     def detach(self, session: str) -> TaskAccepted:
@@ -166,6 +171,10 @@ class TaskApi:
     def pin(self, id: str, *, pinned: bool = True) -> TaskAccepted:
         """Protect it from pruning, or remove the protection."""
         return self._client.post(TaskAccepted, f"{_path(id)}/pin", pinned=pinned)
+
+    def set_tell(self, id: str, tell: Tell) -> TaskAccepted:
+        """Choose whether people are told of its end, whatever the rules of the destinations say."""
+        return self._client.post(TaskAccepted, f"{_path(id)}/tell", tell=tell)
 
     def stale(self) -> TaskPage:
         """Running commands that nobody seems to need."""

@@ -35,10 +35,10 @@ from holdfast.domain.events.card import (
     RunReminded,
     RunStarted,
 )
-from holdfast.domain.events.parts import EventRef, Rights
+from holdfast.domain.events.parts import EventRef, Rights, Tell
 
 NEVER = EventRef(0, 0)
-EDITABLE = ("title", "body", "profile", "workspace", "priority", "resume", "max_runtime_ms", "max_attempts")
+EDITABLE = ("title", "body", "profile", "workspace", "priority", "resume", "max_runtime_ms", "max_attempts", "tell")
 
 
 class Board(msgspec.Struct, frozen=True, gc=False):
@@ -97,6 +97,7 @@ class Card(msgspec.Struct, frozen=True):
     resume: ResumePolicy | None = None
     max_runtime_ms: int | None = None
     max_attempts: int | None = None
+    tell: Tell = "default"
     parents: tuple[str, ...] = ()
     followers: tuple[str, ...] = ()
     status: CardStatus = "triage"

@@ -166,7 +166,7 @@ def _edit(card: Card, command: EditCard, by: Actor) -> CardEdited:
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         raise Rejected("There is nothing to change.")
-    if card.run is not None and given.keys() - {"priority", "max_runtime_ms", "max_attempts"}:
+    if card.run is not None and given.keys() - {"priority", "max_runtime_ms", "max_attempts", "tell"}:
         raise Conflict("The card is running, and its worker has read it.", hint="Comment on it, or stop it first.")
     return CardEdited(card=card.id, by=by, **given)
 

@@ -13,6 +13,7 @@ import msgspec
 from holdfast.domain.command import TEXT_LIMIT, Command, InputId, InputMode, ModelName, Name, Path, Text, Title
 from holdfast.domain.events.card import BlockKind, CardStatus, ResumePolicy
 from holdfast.domain.events.chapter import ResetPolicy
+from holdfast.domain.events.parts import Tell
 from holdfast.domain.task_commands import TaskCommand
 
 Workspace = Annotated[str, msgspec.Meta(min_length=1, max_length=4096, pattern=r"^(scratch|(dir|worktree):.+)$")]
@@ -63,10 +64,14 @@ class CreateCard(Command, frozen=True):
     """A delay instead of a time, so that a repeated command is the same."""
     session: Name | None = None
     """The session that is notified about its blocks and its end."""
+    tell: Tell = "default"
+    """Whether people are told of its blocks and its end."""
 
 
 class EditCard(Command, frozen=True):
-    """Change fields of the card; null stays as it is. While it is running, only limits and priority can be changed."""
+    """Change fields of the card; null stays as it is. While it is running, only limits, priority and `tell`
+    can be changed.
+    """
 
     title: Title | None = None
     body: Body | None = None
@@ -76,6 +81,7 @@ class EditCard(Command, frozen=True):
     resume: ResumePolicy | None = None
     max_runtime_ms: Milliseconds | None = None
     max_attempts: Attempts | None = None
+    tell: Tell | None = None
 
 
 class CommentCard(Command, frozen=True):
@@ -268,6 +274,12 @@ class PinSession(Command, frozen=True):
     pinned: bool = True
 
 
+class SetSessionTell(Command, frozen=True):
+    """Choose whether people are told of the waits of the session and of the ends of its turns."""
+
+    tell: Tell
+
+
 class DeleteSession(Command, frozen=True):
     """Delete the session with all its events permanently. `running` says what happens to running tasks."""
 
@@ -321,6 +333,7 @@ SessionCommand = (
     | ArchiveSession
     | RestoreSession
     | PinSession
+    | SetSessionTell
     | UndoReset
     | SetResetPolicy
     | CompactSession

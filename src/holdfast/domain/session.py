@@ -12,7 +12,7 @@ from holdfast.domain.card_number import card_label
 from holdfast.domain.chapter import Chapter, chapter_note, summary_note
 from holdfast.domain.events.actor import Actor, is_person
 from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed, ToolResultsTrimmed
-from holdfast.domain.events.parts import Call, EventRef, Rights
+from holdfast.domain.events.parts import Call, EventRef, Rights, Tell
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     DriverOutputRead,
@@ -157,6 +157,7 @@ class Session(StatePart, frozen=True):
     archived_at: EventRef | None = None
     """The event that archived it; None while it is not archived."""
     pinned: bool = False
+    tell: Tell = "default"
     messages: History = msgspec.field(default_factory=History)
     """The messages of all turns that were not undone; the model sees `visible_messages()`."""
     chapters: tuple[Chapter, ...] = (Chapter(),)

@@ -34,6 +34,7 @@ from holdfast.domain.events.session import (
     SessionPinned,
     SessionRenamed,
     SessionRestored,
+    SessionTellSet,
 )
 from holdfast.domain.fold_parts import FoldTable, recompute_visible, with_activity, with_chapter, with_visible
 from holdfast.domain.history import History
@@ -98,6 +99,11 @@ def _session_renamed(session: Session, event: SessionRenamed, _: EventRef) -> Se
 @SESSION_EVENTS.on(SessionPinned)
 def _session_pinned(session: Session, event: SessionPinned, _: EventRef) -> Session:
     return replace(session, pinned=event.pinned)
+
+
+@SESSION_EVENTS.on(SessionTellSet)
+def _session_tell_set(session: Session, event: SessionTellSet, _: EventRef) -> Session:
+    return replace(session, tell=event.tell)
 
 
 @SESSION_EVENTS.on(SessionArchived)

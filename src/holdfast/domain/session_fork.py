@@ -31,6 +31,7 @@ from holdfast.domain.events.session import (
     SessionPinned,
     SessionRenamed,
     SessionRestored,
+    SessionTellSet,
     StopRequested,
     TurnBackgrounded,
     WaitAnswered,
@@ -76,6 +77,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
                 | InputRevised()
                 | InputWithdrawn()
                 | SessionPinned()
+                | SessionTellSet()
                 | SessionRenamed()
                 | StopRequested()
                 | DriverOutputRead()

@@ -21,6 +21,7 @@ from holdfast.domain.commands import (
     SendMessage,
     SessionCommand,
     SetResetPolicy,
+    SetSessionTell,
     StopTurn,
     UndoReset,
     UndoTurn,
@@ -47,6 +48,7 @@ from holdfast.domain.events.session import (
     SessionPinned,
     SessionRenamed,
     SessionRestored,
+    SessionTellSet,
     StopRequested,
     TurnUndone,
     WaitAnswered,
@@ -141,6 +143,8 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
             if session.pinned == pinned:
                 raise Conflict("It is pinned already." if pinned else "It is not pinned.")
             return [SessionPinned(pinned=pinned, by=by)]
+        case SetSessionTell(tell=tell):
+            return [SessionTellSet(tell=tell, by=by)]
         case _ as never:
             assert_never(never)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.command import Command, Name, Path, Text, Title
+from holdfast.domain.events.parts import Tell
 from holdfast.domain.events.task import Lifetime, TaskOutcome
 
 
@@ -24,6 +25,8 @@ class StartCommand(Command, frozen=True):
     session: Name | None = None
     notify: bool = False
     stdin: bool = False
+    tell: Tell = "default"
+    """Whether people are told of its end."""
 
 
 class StartAgent(Command, frozen=True):
@@ -36,6 +39,8 @@ class StartAgent(Command, frozen=True):
     session: Name | None = None
     """The session that is notified about its end."""
     notify: bool = False
+    tell: Tell = "default"
+    """Whether people are told of its questions and its end."""
 
 
 class RerunTask(Command, frozen=True):
@@ -63,6 +68,12 @@ class PinTask(Command, frozen=True):
     pinned: bool = True
 
 
+class SetTaskTell(Command, frozen=True):
+    """Choose whether people are told of the end of a task, and of the questions of its agent."""
+
+    tell: Tell
+
+
 class PruneTasks(Command, frozen=True):
     """Delete ended tasks with their output. All given conditions must hold; pinned tasks are kept.
 
@@ -76,4 +87,4 @@ class PruneTasks(Command, frozen=True):
     confirm: bool = False
 
 
-TaskCommand = StartCommand | StartAgent | RerunTask | StopTask | WriteTask | PinTask | PruneTasks
+TaskCommand = StartCommand | StartAgent | RerunTask | StopTask | WriteTask | PinTask | SetTaskTell | PruneTasks

@@ -44,6 +44,7 @@ from holdfast.domain.events.session import (
     SessionPinned,
     SessionRenamed,
     SessionRestored,
+    SessionTellSet,
     StopRequested,
     ToolCallFinished,
     TurnBackgrounded,
@@ -67,6 +68,7 @@ NoticeEvent = (
     | SessionArchived
     | SessionRestored
     | SessionPinned
+    | SessionTellSet
     | AgentChosen
     | FailureDismissed
     | StopRequested

@@ -47,6 +47,10 @@ SENTENCES = {
     "SessionArchived": "Archived by {by}. A new message restores it.",
     "SessionRestored": "Restored by {by}.",
     "SessionPinned": "[pinned?Pinned][!pinned?Unpinned] by {by}.",
+    "SessionTellSet": (
+        "[tell=always?You are always told of this session][tell=never?You are never told of this session]"
+        "[tell=default?You are told of this session by the rules of each destination]: chosen by {by}."
+    ),
     "AgentChosen": "Profile {profile}[model? with model {model}] was chosen by {by} and answers from here on.",
     "FailureDismissed": "The failure of turn {turn} was dismissed by {by}.",
     "StopRequested": "A stop of turn {turn} was requested by {by}.",

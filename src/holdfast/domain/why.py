@@ -24,6 +24,7 @@ from holdfast.domain.events.task import (
     TaskResumed,
     TaskStarted,
     TaskStopRequested,
+    TaskTellSet,
 )
 from holdfast.domain.next_step import Partial, stop_reason
 from holdfast.domain.reset import NotDue, still_postponed
@@ -350,16 +351,21 @@ def _ending(record: Record, end: TaskFinished, now: int) -> list[Sentence]:
 def _meanwhile(records: list[Record], now: int) -> list[Sentence]:
     found = []
     pin: Record | None = None
+    tell: Record | None = None
     for record in records:
         match record.event:
             case TaskBackgrounded(reason=reason):
                 found.append(sentence(f"It went to the background {duration(now - record.at)} ago: {reason}.", record))
             case TaskPinned():
                 pin = record
+            case TaskTellSet():
+                tell = record
             case _:
                 continue
     if pin is not None and isinstance(pin.event, TaskPinned) and pin.event.pinned:
         found.append(sentence(f"It is pinned by {pin.event.by}, so it is not pruned.", pin))
+    if tell is not None and isinstance(tell.event, TaskTellSet) and tell.event.tell != "default":
+        found.append(sentence(f"People are {tell.event.tell} told of its end, as {tell.event.by} chose.", tell))
     return found
 
 

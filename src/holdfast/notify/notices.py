@@ -11,6 +11,7 @@ from holdfast.domain.events import Record, session_stream, task_stream
 from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.card import CardBlocked, CardCompleted, CardMoved, CardUnblocked, RunFinished, RunStarted
 from holdfast.domain.events.chapter import ChapterOpened, ResetPostponed
+from holdfast.domain.events.parts import Tell
 from holdfast.domain.events.session import (
     FailureDismissed,
     InputReceived,
@@ -20,27 +21,31 @@ from holdfast.domain.events.session import (
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.domain.events.system import GatewayStarted, StaleListed
-from holdfast.domain.events.task import TaskFinished, TaskPruned, TurnEnded
+from holdfast.domain.events.system import GatewayStarted, SessionDeleted, StaleListed
+from holdfast.domain.events.task import TaskFinished, TaskPruned
 from holdfast.domain.text import shorten, without_markdown
-from holdfast.settings import NoticeName
+from holdfast.settings import USUAL_NOTICES, NoticeName
 from holdfast.store.outbox_store import SettledMatter
 from holdfast.store.rows import CardRow, SessionRow, TaskRow
 
 OF_THE_GATEWAY: tuple[NoticeName, ...] = ("reset", "stale", "upgrade", "disk_full")
 """Kinds that no single piece of work is about; they go to the home channel."""
+OF_WORK: tuple[NoticeName, ...] = USUAL_NOTICES
+"""Kinds that are told wherever a person chose to be told always."""
 DETAIL = 500
 WHOLE_CALL = 120
 """So many characters of a call are seen at a glance on a small screen."""
-TELLING = frozenset(
-    kind.__name__
-    for kind in (
-        *(WaitOpened, WaitAnswered, TurnStarted, TurnFinished, InputReceived, FailureDismissed, SessionArchived),
-        *(ChapterOpened, ResetPostponed, TaskFinished, TaskPruned, StaleListed, GatewayStarted),
-        *(CardBlocked, CardUnblocked, CardCompleted, CardMoved, RunStarted, RunFinished),
-    )
+TELLING: tuple[type, ...] = (
+    *(WaitOpened, TurnFinished, ChapterOpened, ResetPostponed, TaskFinished, StaleListed, GatewayStarted),
+    *(CardBlocked, CardCompleted, CardMoved, RunFinished),
 )
-"""The events that tell something or settle it."""
+"""The events that may tell something."""
+SETTLING: tuple[type, ...] = (
+    *(WaitAnswered, TurnStarted, TurnFinished, InputReceived, FailureDismissed, SessionArchived, SessionDeleted),
+    *(TaskPruned, CardUnblocked, CardCompleted, CardMoved, RunStarted),
+)
+"""The events that may settle what was told."""
+OF_INTEREST = frozenset(kind.__name__ for kind in (*TELLING, *SETTLING))
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,67 +78,84 @@ class Subject(NamedTuple):
     """The session belongs to the run of a card, which tells how it went."""
     task: TaskRow | None = None
     card: CardRow | None = None
-    version_before: str = ""
-    """The version of the gateway that ran before."""
+    tell: Tell = "default"
+    """What a person chose for it."""
 
 
-Told = list[Notice | SettledMatter]
+def settled_by(record: Record) -> list[SettledMatter]:
+    """Return what an event settles. No row is needed for that, and most events only settle something."""
+    event, (_, _, id) = record.event, record.stream.partition("/")
+    wait, turn, card = f"wait/{id}", f"turn/{id}", f"card/{id}"
+    match event:
+        case WaitAnswered():
+            return [_settled(record, wait, f"answered: {event.answer}" if _is_choice(event) else "answered")]
+        case TurnFinished():
+            return [_settled(record, wait, f"the turn is over: {event.outcome}")]
+        case TurnStarted():
+            return [_settled(record, turn, "work went on")]
+        case FailureDismissed() | SessionArchived():
+            return [_settled(record, turn, "dealt with")]
+        case InputReceived(by=PersonActor()):
+            return [_settled(record, turn, "a message was sent")]
+        case SessionDeleted(session=session):
+            return [_settled(record, f"{noun}/{session}", "the session was deleted") for noun in ("wait", "turn")]
+        case TaskPruned(task=task):
+            return [_settled(record, f"task/{task}", "the task was deleted")]
+        case CardCompleted() if not isinstance(event.by, PersonActor):
+            return [_settled(record, card, "done")]
+        case CardMoved(status="review") if not isinstance(event.by, PersonActor):
+            return []
+        case CardUnblocked() | CardMoved() | CardCompleted() | RunStarted():
+            return [_settled(record, card, "somebody dealt with the card")]
+        case _:
+            return []
 
 
-def told_by(record: Record, subject: Subject) -> Told:
-    """Return what an event tells, and what it settles."""
+def told_by(record: Record, subject: Subject) -> Notice | None:
+    """Return what an event tells."""
     if subject.session is not None:
         return _by_session(record, subject.session, of_card=subject.of_card)
     if subject.task is not None:
         return _by_task(record, subject.task)
     if subject.card is not None:
         return _by_card(record, subject.card)
-    return _by_gateway(record, subject.version_before)
+    return _by_gateway(record)
 
 
 # --- sessions -----------------------------------------------------------------------------------
 
 
-def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Told:
+def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Notice | None:
     event, id = record.event, session.id
     wait, turn = f"wait/{id}", f"turn/{id}"
     match event:
         case WaitOpened(purpose="approval"):
             notice = _of_session(record, session, wait, "approval", "asks for an approval", event.reason)
             if whole := _whole_call(event):
-                return [replace(notice, wait=event.wait, choices=["allow", "deny"], detail=whole)]
-            return [replace(notice, wait=event.wait, choices=["deny"])]
+                return replace(notice, wait=event.wait, choices=["allow", "deny"], detail=whole)
+            return replace(notice, wait=event.wait, choices=["deny"])
         case WaitOpened(purpose="question"):
             notice = _of_session(record, session, wait, "question", "asks a question", event.reason)
-            return [replace(notice, wait=event.wait, choices=event.choices)]
+            return replace(notice, wait=event.wait, choices=event.choices)
         case WaitOpened(purpose="resume" | "compaction"):
-            return [_of_session(record, session, wait, "question", "asks whether to continue", event.reason)]
-        case WaitAnswered():
-            return [_settled(record, wait, f"answered: {event.answer}" if _is_choice(event) else "answered")]
-        case TurnStarted() | FailureDismissed() | SessionArchived():
-            return [_settled(record, turn, "work went on" if isinstance(event, TurnStarted) else "dealt with")]
-        case InputReceived(by=PersonActor()):
-            return [_settled(record, turn, "a message was sent")]
-        case TurnFinished():
-            told: Told = [_settled(record, wait, f"the turn is over: {event.outcome}")]
-            if session.task or of_card:  # its task or its card tells it
-                return told
-            if event.outcome == "done":
-                told.append(_of_session(record, session, turn, "done", "has answered", session.preview))
-            elif event.outcome == "failed":
-                told.append(_of_session(record, session, turn, "failed", "failed", event.reason))
-            return told
+            return _of_session(record, session, wait, "question", "asks whether to continue", event.reason)
+        case TurnFinished() if session.task or of_card:  # its task or its card tells it
+            return None
+        case TurnFinished(outcome="done"):
+            return _of_session(record, session, turn, "done", "has answered", session.preview)
+        case TurnFinished(outcome="failed"):
+            return _of_session(record, session, turn, "failed", "failed", event.reason)
         case ChapterOpened(rule="idle" | "daily", notify=True) if event.kept or event.stopped:
             kept, stopped = len(event.kept), len(event.stopped)
             summary = f"was reset; commands kept: {kept}, stopped: {stopped}"
             lines = [f"kept: {one.title} ({one.rule})" for one in event.kept]
             lines += [f"stopped: {one.title} ({one.rule})" for one in event.stopped]
-            return [_of_session(record, session, f"reset/{id}", "reset", summary, "\n".join(lines))]
+            return _of_session(record, session, f"reset/{id}", "reset", summary, "\n".join(lines))
         case ResetPostponed():
             reasons = "\n".join(blocker.reason for blocker in event.blockers)
-            return [_of_session(record, session, f"reset/{id}", "reset", "was not reset yet", reasons)]
+            return _of_session(record, session, f"reset/{id}", "reset", "was not reset yet", reasons)
         case _:
-            return []
+            return None
 
 
 def _whole_call(event: WaitOpened) -> str:
@@ -171,48 +193,42 @@ def _of_session(
 # --- tasks --------------------------------------------------------------------------------------
 
 
-def _by_task(record: Record, task: TaskRow) -> Told:
+def _by_task(record: Record, task: TaskRow) -> Notice | None:
     event = record.event
-    if not isinstance(event, TaskFinished) or task.foreground or task.kind == "card" or task.left_by:
-        return []
-    if isinstance(event.end, TurnEnded) and task.session == event.end.session:  # a turn in the background: it tells
-        return []
-    if event.outcome == "stopped":
-        return []
+    if not isinstance(event, TaskFinished) or task.kind == "card" or task.is_turn:  # its card or its session tells it
+        return None
+    if event.outcome == "stopped" or (task.tell != "always" and (task.foreground or task.left_by)):
+        return None
     done = event.outcome == "done"
-    return [
-        Notice(
-            matter=f"task/{task.id}",
-            kind="done" if done else "failed",
-            title=task.title,
-            summary="is done" if done else "failed",
-            detail=_short(event.summary or event.reason),
-            link=f"/tasks/{task.id}",
-            stream=task_stream(task.id),
-            seq=record.seq,
-            at=record.at,
-        )
-    ]
+    return Notice(
+        matter=f"task/{task.id}",
+        kind="done" if done else "failed",
+        title=task.title,
+        summary="is done" if done else "failed",
+        detail=_short(event.summary or event.reason),
+        link=f"/tasks/{task.id}",
+        stream=task_stream(task.id),
+        seq=record.seq,
+        at=record.at,
+    )
 
 
 # --- cards --------------------------------------------------------------------------------------
 
 
-def _by_card(record: Record, card: CardRow) -> Told:
-    event, matter = record.event, f"card/{card.id}"
+def _by_card(record: Record, card: CardRow) -> Notice | None:
+    event = record.event
     match event:
         case CardBlocked() if not isinstance(event.by, PersonActor):
-            return [_of_card(record, card, "blocked", "is blocked", event.reason)]
+            return _of_card(record, card, "blocked", "is blocked", event.reason)
         case CardCompleted() if not isinstance(event.by, PersonActor):
-            return [_settled(record, matter, "done"), _of_card(record, card, "done", "is done", event.summary)]
+            return _of_card(record, card, "done", "is done", event.summary)
         case CardMoved(status="review") if not isinstance(event.by, PersonActor):
-            return [_of_card(record, card, "blocked", "waits for a review", event.reason)]
-        case CardUnblocked() | CardMoved() | CardCompleted() | RunStarted():
-            return [_settled(record, matter, "somebody dealt with the card")]
+            return _of_card(record, card, "blocked", "waits for a review", event.reason)
         case RunFinished(failure="frozen"):
-            return [_of_card(record, card, "stalled", "stalled: its worker did nothing and was ended", event.reason)]
+            return _of_card(record, card, "stalled", "stalled: its worker did nothing and was ended", event.reason)
         case _:
-            return []
+            return None
 
 
 def _of_card(record: Record, card: CardRow, kind: NoticeName, summary: str, detail: str) -> Notice:
@@ -232,15 +248,17 @@ def _of_card(record: Record, card: CardRow, kind: NoticeName, summary: str, deta
 # --- the gateway itself -------------------------------------------------------------------------
 
 
-def _by_gateway(record: Record, version_before: str) -> Told:
+def _by_gateway(record: Record) -> Notice | None:
     match record.event:
         case StaleListed(tasks=tasks, reasons=reasons):
             count = f"{len(tasks)} running command{'s are' if len(tasks) > 1 else ' is'} no longer needed"
-            return [_of_gateway(record, "stale", count, "\n".join(reasons), link="/tasks")]
-        case GatewayStarted(version=version) if version_before and version != version_before:
-            return [_of_gateway(record, "upgrade", f"was upgraded from {version_before} to {version}", "", link="/")]
+            return _of_gateway(record, "stale", count, "\n".join(reasons), link="/tasks")
+        case GatewayStarted(version=version, version_before=before) if before and version != before:
+            return _of_gateway(
+                record, "upgrade", f"runs in version {version} now; before it was {before}", "", link="/"
+            )
         case _:
-            return []
+            return None
 
 
 def _of_gateway(record: Record, kind: NoticeName, summary: str, detail: str, *, link: str) -> Notice:

@@ -7,13 +7,14 @@ destination is told of what happens from then on.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from holdfast.clock import Clock
 from holdfast.domain.errors import Gone, NotFound
 from holdfast.domain.events import Record
 from holdfast.domain.events.actor import PersonActor
-from holdfast.domain.events.system import GatewayStarted
 from holdfast.notify.destinations import Destinations
-from holdfast.notify.notices import TELLING, Notice, Subject, told_by
+from holdfast.notify.notices import OF_INTEREST, OF_WORK, TELLING, Notice, Subject, settled_by, told_by
 from holdfast.notify.presence import Presence
 from holdfast.notify.sender import OutboxSender
 from holdfast.store.contract import Store
@@ -36,12 +37,10 @@ class Planner:
         self._presence = presence
         self._clock = clock
         self._position = self._stored = 0
-        self._version = ""
-        """The version of the gateway that last started."""
         self._follower = LogFollower(
             store,
             self._changed,
-            wanted=lambda _, kind: kind in TELLING and bool(destinations.all()),
+            wanted=lambda _, kind: kind in OF_INTEREST and bool(destinations.all()),
             name="notifications",
             sweep=self._sweep,
             sweep_seconds=SWEEP_SECONDS,
@@ -76,7 +75,7 @@ class Planner:
         """OutboxPlan what is to be told of everything that is new in the log."""
         more = True
         while more:
-            records, upto = await self._store.load_kinds(TELLING, after=self._position, limit=PAGE)
+            records, upto = await self._store.load_kinds(OF_INTEREST, after=self._position, limit=PAGE)
             if upto <= self._position:
                 return
             steps = [step for record in records for step in await self._steps(record)]
@@ -88,13 +87,14 @@ class Planner:
     async def _steps(self, record: Record) -> list[DeliveryRow | SettledMatter]:
         if isinstance(getattr(record.event, "by", None), PersonActor):
             self._presence.look([record.stream], at=record.at)
-        subject = await self._subject(record)
-        steps: list[DeliveryRow | SettledMatter] = []
-        for told in () if subject is None else told_by(record, subject):
-            steps += [told] if isinstance(told, SettledMatter) else self._deliveries(told)
-        return steps
+        settled = settled_by(record)
+        subject = await self._subject(record) if isinstance(record.event, TELLING) else None
+        notice = told_by(record, subject) if subject is not None else None
+        if subject is None or notice is None or subject.tell == "never":
+            return [*settled]
+        return [*settled, *self._deliveries(notice, always=subject.tell == "always" and notice.kind in OF_WORK)]
 
-    def _deliveries(self, notice: Notice) -> list[DeliveryRow]:
+    def _deliveries(self, notice: Notice, *, always: bool) -> list[DeliveryRow]:
         return [
             DeliveryRow(
                 id=delivery_id(name, notice.matter, notice.seq, notice.kind),
@@ -108,13 +108,13 @@ class Planner:
                 summary=notice.summary,
                 detail=notice.detail,
                 link=notice.link,
-                when_absent=destination.when_absent,
+                when_absent=destination.when_absent and not always,
                 due_at=notice.at,
                 wait=notice.wait,
                 choices=notice.choices,
             )
             for name, destination in self._destinations.all().items()
-            if destination.wants(notice)
+            if always or destination.wants(notice)
         ]
 
     async def _subject(self, record: Record) -> Subject | None:
@@ -123,16 +123,26 @@ class Planner:
         try:
             match noun:
                 case "session":
-                    session = await self._store.session(id)
-                    return Subject(session=session, of_card=bool(await self._store.sessions_of_runs([id])))
+                    return await self._session(id)
                 case "task":
-                    return Subject(task=await self._store.task(id))
+                    task = await self._store.task(id)
+                    return Subject(task=task, tell=task.tell)
                 case "card":
-                    return Subject(card=await self._store.cards.card(id))
+                    card = await self._store.cards.card(id)
+                    return Subject(card=card, tell=card.tell)
                 case _:
-                    before = self._version
-                    if isinstance(record.event, GatewayStarted):
-                        self._version = record.event.version
-                    return Subject(version_before=before)
+                    return Subject()
         except (NotFound, Gone):
             return None
+
+    async def _session(self, id: str) -> Subject:
+        """A session. What was chosen for its card or its task holds for its questions, too."""
+        session = await self._store.session(id)
+        of_card = bool(await self._store.sessions_of_runs([id]))
+        tell = session.tell
+        if tell == "default" and session.task:
+            with suppress(NotFound, Gone):  # it was pruned, and its session continues
+                tell = (await self._store.task(session.task)).tell
+        elif tell == "default" and of_card and (run := await self._store.cards.open_run_of(id)) is not None:
+            tell = (await self._store.cards.card(run.card)).tell
+        return Subject(session=session, of_card=of_card, tell=tell)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from holdfast.domain.events.parts import Tell
+
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """A task. What is not known is null."""
@@ -24,6 +26,8 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     until: int | None
     notify: bool
     pinned: bool
+    tell: Tell = "default"
+    """Whether people are told of its end: `default` is by the rules of each destination, else `always` or `never`."""
     started_at: int
     finished_at: int | None
     duration_ms: int

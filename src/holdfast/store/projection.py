@@ -50,6 +50,7 @@ from holdfast.domain.events.task import (
     TaskResumed,
     TaskStarted,
     TaskStopRequested,
+    TaskTellSet,
 )
 from holdfast.domain.task import end_evidence
 from holdfast.store.rows import CardRow, R, Row, RunRow, TaskRow, WaitRow
@@ -152,6 +153,7 @@ def _task_started(event: TaskStarted, id: str, record: Record) -> TaskRow:
         started_at=record.at,
         version=record.version,
         node=event.node,
+        tell=event.tell,
     )
 
 
@@ -175,6 +177,8 @@ def task_after(row: TaskRow, event: TaskEvent, record: Record) -> TaskRow:
             return replace(row, stop_by=str(event.by), stop_reason=event.reason)
         case TaskPinned():
             return replace(row, pinned=event.pinned)
+        case TaskTellSet():
+            return replace(row, tell=event.tell)
         case TaskFinished():
             return _task_finished(row, event, record.at)
         case _ as never:
@@ -265,6 +269,7 @@ def _card_created(event: CardCreated, id: str, record: Record) -> CardRow:
         updated_at=record.at,
         version=record.version,
         number=event.number,
+        tell=event.tell,
     )
 
 
@@ -284,6 +289,7 @@ def card_after(row: CardRow, event: CardEvent, record: Record) -> CardRow:
                 profile=row.profile if event.profile is None else event.profile,
                 workspace=row.workspace if event.workspace is None else event.workspace,
                 priority=row.priority if event.priority is None else event.priority,
+                tell=event.tell or row.tell,
             )
         case CardCommented():
             return replace(row, comments=row.comments + 1)

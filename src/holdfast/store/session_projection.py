@@ -43,6 +43,7 @@ from holdfast.domain.events.session import (
     SessionPinned,
     SessionRenamed,
     SessionRestored,
+    SessionTellSet,
     StopRequested,
     ToolCallFinished,
     ToolCallStarted,
@@ -212,6 +213,7 @@ RareEvent = (
     | SessionArchived
     | SessionRestored
     | SessionPinned
+    | SessionTellSet
     | StopRequested
     | InputRevised
     | InputWithdrawn
@@ -249,6 +251,8 @@ def _after_rare_event(row: SessionRow, event: RareEvent, at: int) -> SessionRow:
             return replace(row, archived=False)
         case SessionPinned():
             return replace(row, pinned=event.pinned)
+        case SessionTellSet():
+            return replace(row, tell=event.tell)
         case RunBound():
             return replace(row, cwd=event.cwd or row.cwd)
         case ResetPolicySet():

@@ -17,6 +17,7 @@ from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import AnyEvent, session_stream, task_stream
 from holdfast.domain.events.actor import THE_BOARD, Actor, AgentActor, TaskActor
 from holdfast.domain.events.card import RunFinished
+from holdfast.domain.events.parts import Tell
 from holdfast.domain.events.session import InputReceived, NoteReceived, ToolCallFinished, TurnStarted
 from holdfast.domain.events.task import (
     CommandLost,
@@ -35,6 +36,7 @@ from holdfast.domain.events.task import (
     TaskResumed,
     TaskStarted,
     TaskStopRequested,
+    TaskTellSet,
     TurnEnded,
 )
 from holdfast.domain.history import ToolResult, UserMessage
@@ -110,6 +112,17 @@ class TaskLog:
     async def pin(self, task: str, *, pinned: bool, by: Actor, command: CommandKey | None = None) -> Appended:
         """Pin or unpin a task."""
         return await self.add(TaskPinned(task=task, pinned=pinned, by=by), command=command)
+
+    async def set_tell(self, row: TaskRow, tell: Tell, *, by: Actor, command: CommandKey | None = None) -> Appended:
+        """Choose whether people are told of its end; refused where a card or a session tells that."""
+        if row.kind == "card":
+            raise Conflict(f"Task {row.id} is a run of a card, and the card is told.", hint="Choose it for the card.")
+        if row.is_turn:
+            raise Conflict(
+                f"Task {row.id} is a turn of session {row.worker}, and the session is told.",
+                hint="Choose it for the session.",
+            )
+        return await self.add(TaskTellSet(task=row.id, tell=tell, by=by), command=command)
 
     async def finish(self, finished: TaskFinished, *also: Write, began: Sequence[ProcessStarted] = ()) -> None:
         """Append the end of a task with the note about it, unless the task has already ended.
@@ -223,6 +236,7 @@ def command_started(
         until=command.until,
         notify=command.notify,
         stdin=command.stdin,
+        tell=command.tell,
         head=head,
         tail=tail,
     )
@@ -241,6 +255,7 @@ def agent_started(command: StartAgent, *, task: str, cwd: str, by: Actor, sessio
         call=by.call if isinstance(by, AgentActor) else "",
         worker=task,
         notify=command.notify,
+        tell=command.tell,
     )
 
 

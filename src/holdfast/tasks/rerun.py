@@ -21,7 +21,7 @@ def rerun(started: TaskStarted, row: TaskRow, *, task: str, by: Actor) -> TaskSt
         raise Conflict(f"Task {row.id} is what task {row.left_by} left behind.", hint=f"Run {row.left_by} again.")
     if row.kind == "card":
         raise Conflict(f"Task {row.id} is a run of a card.", hint="Retry the card.")
-    if row.kind == "agent" and row.worker != row.id:
+    if row.is_turn:
         raise Conflict(
             f"Task {row.id} is a turn of session {row.worker}.", hint="Send the message again in that session."
         )
@@ -37,5 +37,6 @@ def rerun(started: TaskStarted, row: TaskRow, *, task: str, by: Actor) -> TaskSt
         lifetime="persist",
         until=None,
         notify=False,
+        tell="default",
         sandbox=None if sandbox is None else msgspec.structs.replace(sandbox, tmp=""),
     )

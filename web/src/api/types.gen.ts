@@ -202,6 +202,7 @@ export interface CardCreated {
   readonly session?: string;
   readonly rights?: Rights | null;
   readonly number?: number;
+  readonly tell?: "always" | "default" | "never";
 }
 
 export interface CardDetail {
@@ -243,6 +244,7 @@ export interface CardEdited {
   readonly resume?: "auto" | "fresh" | "resume" | null;
   readonly max_runtime_ms?: number | null;
   readonly max_attempts?: number | null;
+  readonly tell?: "always" | "default" | "never" | null;
 }
 
 export interface CardFollowed {
@@ -317,6 +319,7 @@ export interface CardView {
   readonly moved_at: number;
   readonly updated_at: number;
   readonly version: number;
+  readonly tell?: "always" | "default" | "never";
 }
 
 export interface ChapterItem {
@@ -440,6 +443,7 @@ export interface CreateCard {
   readonly at?: number | null;
   readonly after_ms?: number | null;
   readonly session?: string | null;
+  readonly tell?: "always" | "default" | "never";
 }
 
 export interface CreateSession {
@@ -558,6 +562,7 @@ export interface EditCard {
   readonly resume?: "auto" | "fresh" | "resume" | null;
   readonly max_runtime_ms?: number | null;
   readonly max_attempts?: number | null;
+  readonly tell?: "always" | "default" | "never" | null;
 }
 
 export interface EditProfile {
@@ -643,6 +648,7 @@ export interface GatewayStarted {
   readonly pid: number;
   readonly version: string;
   readonly boot: string;
+  readonly version_before?: string;
 }
 
 export interface GatewayStopped {
@@ -860,7 +866,7 @@ export interface NoteReceived {
 
 export interface NoticeItem {
   readonly item: "notice";
-  readonly event: SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | AgentChosen | FailureDismissed | StopRequested | TurnBackgrounded | TurnSuspended | TurnResumed | TurnUndone | RunBound | RunReleased | ResetPolicySet | ResetPostponed | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryFailed;
+  readonly event: SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | AgentChosen | FailureDismissed | StopRequested | TurnBackgrounded | TurnSuspended | TurnResumed | TurnUndone | RunBound | RunReleased | ResetPolicySet | ResetPostponed | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryFailed;
   readonly version: number;
   readonly at: number;
 }
@@ -1055,7 +1061,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RenameDevice {
@@ -1420,6 +1426,12 @@ export interface SessionRestored {
   readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
+export interface SessionTellSet {
+  readonly kind: "SessionTellSet";
+  readonly tell: "always" | "default" | "never";
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+}
+
 export interface SessionView {
   readonly id: string;
   readonly title: string;
@@ -1440,6 +1452,7 @@ export interface SessionView {
   readonly preview: string;
   readonly pinned: boolean;
   readonly chapter: number;
+  readonly tell?: "always" | "default" | "never";
   readonly unread?: number;
   readonly kind?: string;
 }
@@ -1448,6 +1461,16 @@ export interface SetResetPolicy {
   readonly command?: "SetResetPolicy";
   readonly policy: ResetPolicy;
   readonly merge?: boolean;
+}
+
+export interface SetSessionTell {
+  readonly command?: "SetSessionTell";
+  readonly tell: "always" | "default" | "never";
+}
+
+export interface SetTaskTell {
+  readonly command?: "SetTaskTell";
+  readonly tell: "always" | "default" | "never";
 }
 
 export interface SettingsView {
@@ -1494,6 +1517,7 @@ export interface StartAgent {
   readonly title?: string | null;
   readonly session?: string | null;
   readonly notify?: boolean;
+  readonly tell?: "always" | "default" | "never";
 }
 
 export interface StartCommand {
@@ -1508,6 +1532,7 @@ export interface StartCommand {
   readonly session?: string | null;
   readonly notify?: boolean;
   readonly stdin?: boolean;
+  readonly tell?: "always" | "default" | "never";
 }
 
 export interface Started {
@@ -1754,6 +1779,7 @@ export interface TaskStarted {
   readonly left_by?: string;
   readonly sandbox?: SandboxSpec | null;
   readonly no_sandbox?: string;
+  readonly tell?: "always" | "default" | "never";
 }
 
 export interface TaskStopRequested {
@@ -1762,6 +1788,13 @@ export interface TaskStopRequested {
   readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
   readonly reason: string;
   readonly force: boolean;
+}
+
+export interface TaskTellSet {
+  readonly kind: "TaskTellSet";
+  readonly task: string;
+  readonly tell: "always" | "default" | "never";
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
 export interface TaskView {
@@ -1781,6 +1814,7 @@ export interface TaskView {
   readonly until: number | null;
   readonly notify: boolean;
   readonly pinned: boolean;
+  readonly tell?: "always" | "default" | "never";
   readonly started_at: number;
   readonly finished_at: number | null;
   readonly duration_ms: number;
@@ -2171,6 +2205,7 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/reset/undo": { readonly takes: UndoReset; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/restore": { readonly takes: RestoreSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/stop": { readonly takes: StopTurn; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/tell": { readonly takes: SetSessionTell; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/undo": { readonly takes: UndoTurn; readonly gives: Accepted };
   readonly "GET /v1/sessions/{id}/why": { readonly takes: undefined; readonly gives: Why };
   readonly "GET /v1/settings": { readonly takes: undefined; readonly gives: SettingsView };
@@ -2190,6 +2225,7 @@ export interface Routes {
   readonly "POST /v1/tasks/{id}/pin": { readonly takes: PinTask; readonly gives: TaskAccepted };
   readonly "POST /v1/tasks/{id}/rerun": { readonly takes: RerunTask; readonly gives: TaskAccepted };
   readonly "POST /v1/tasks/{id}/stop": { readonly takes: StopTask; readonly gives: TaskAccepted };
+  readonly "POST /v1/tasks/{id}/tell": { readonly takes: SetTaskTell; readonly gives: TaskAccepted };
   readonly "GET /v1/tasks/{id}/wait": { readonly takes: undefined; readonly gives: TaskView };
   readonly "GET /v1/tasks/{id}/why": { readonly takes: undefined; readonly gives: Why };
   readonly "POST /v1/tasks/{id}/write": { readonly takes: WriteTask; readonly gives: WriteResult };

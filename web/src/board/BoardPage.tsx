@@ -9,6 +9,7 @@ import type { BoardView, CardView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { COLUMNS, type Column, columns } from "../log/cards";
 import { DrawerButton } from "../shell/TasksDrawer";
+import { tellEntries } from "../tell";
 import { byWhom, cardLabel, cardPath, plural } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button, buttonClass } from "../ui/Button";
@@ -26,7 +27,7 @@ import { BoardSwitch, PauseButton } from "./BoardSwitch";
 import { CardDrawer } from "./CardDrawer";
 import { CardForm } from "./CardForm";
 import { Columns } from "./Columns";
-import { type Moves, moveEntries, useMoves, WORDS } from "./moves";
+import { type Moves, moveEntries, tellOfCard, useMoves, WORDS } from "./moves";
 import { useBoards, useCard, useCardId, useCards } from "./queries";
 
 const DEFAULT = "default";
@@ -351,6 +352,7 @@ function CardMenu({
                 act: () => void call("POST /v1/cards/{id}/retry", { path, body: {} }).catch(toastError),
               },
             ]),
+        ...tellEntries(card.tell, (tell) => tellOfCard(card.id, tell)),
         ...moveEntries(card, moves),
       ]}
     />

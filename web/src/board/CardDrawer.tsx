@@ -6,6 +6,7 @@ import type { Known } from "../api/known";
 import { useLooking } from "../api/looking";
 import { queryClient } from "../api/queryClient";
 import type { CardDetail } from "../api/types.gen";
+import { tellEntries, tellWords } from "../tell";
 import { cardLabel, count, dollars } from "../text";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
@@ -29,7 +30,7 @@ import { Activity, Runs } from "./CardRuns";
 import { Talk, Unblock } from "./CardTalk";
 import cardStyles from "./card.module.css";
 import { focusOneOf, neighboursOf } from "./focus";
-import { type Moves, moveEntries } from "./moves";
+import { type Moves, moveEntries, tellOfCard } from "./moves";
 import { useCard } from "./queries";
 
 type Tab = "activity" | "card" | "log" | "runs" | "changes";
@@ -191,6 +192,7 @@ function Head({
           { word: "Try again", icon: "refresh", act: () => retry(false) },
           { word: "Try again, fresh", icon: "plus", act: () => retry(true) },
         ]),
+    ...tellEntries(card.tell, (tell) => tellOfCard(card.id, tell)),
     ...moveEntries(card, moves),
     card.status === "archived"
       ? { word: "Remove its workspace", icon: "close", separated: true, act: release }
@@ -343,6 +345,7 @@ function Policy({ detail }: { readonly detail: CardDetail }): ReactNode {
       <p className={shared.muted}>
         Resume <b>{detail.resume ?? "as in its profile"}</b>, {detail.attempts}
         {most} attempts used{hours}.{" "}
+        {(detail.card.tell ?? "default") !== "default" && `${tellWords(detail.card.tell ?? "default")}. `}
         {detail.followers.length > 0 && (
           <>
             Notified when it ends:{" "}

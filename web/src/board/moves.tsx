@@ -4,6 +4,7 @@ import { now } from "../api/clock";
 import { call, newId } from "../api/http";
 import type { CardAccepted, CardView } from "../api/types.gen";
 import { COLUMNS, type Column } from "../log/cards";
+import type { Tell } from "../tell";
 import { cardLabel } from "../text";
 import { Confirm } from "../ui/Confirm";
 import form from "../ui/form.module.css";
@@ -99,6 +100,9 @@ export function useMoves(cards: readonly CardView[]): Moves {
   }, [way, cards]);
   return { moving, move, dialog: asking && <Ask {...asking} onAct={act} onClose={() => setAsking(null)} /> };
 }
+
+export const tellOfCard = (id: string, tell: Tell): void =>
+  void call("PATCH /v1/cards/{id}", { path: { id }, body: { tell } }).catch(toastError);
 
 /** The columns that a card can be moved to, as entries of its menus. */
 export const moveEntries = (card: CardView, moves: Moves): readonly MenuEntry[] =>

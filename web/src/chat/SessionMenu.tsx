@@ -3,6 +3,7 @@ import { useLocation } from "wouter";
 import { pinSession } from "../api/endpoints";
 import { call, Refused } from "../api/http";
 import type { SessionView } from "../log/model";
+import { type Tell, tellEntries } from "../tell";
 import { Confirm } from "../ui/Confirm";
 import { Menu, type MenuEntry } from "../ui/Menu";
 import shared from "../ui/shared.module.css";
@@ -17,6 +18,7 @@ export interface Named {
   readonly title: string;
   readonly archived: boolean;
   readonly pinned: boolean;
+  readonly tell?: Tell;
 }
 
 /** Archived at once, unless something runs: then the gateway wants to know what becomes of it. */
@@ -55,6 +57,10 @@ export function SessionActions({
       icon: "pin",
       act: () => void pinSession(session.id, !session.pinned).catch(toastError),
     },
+    ...tellEntries(
+      session.tell,
+      (tell) => void call("POST /v1/sessions/{id}/tell", { path, body: { tell } }).catch(toastError),
+    ),
     { word: "Reset…", icon: "refresh", act: () => setAsking("reset") },
     { word: "When it is reset…", icon: "clock", act: () => setAsking("policy") },
     { word: "Compact now…", icon: "partial", act: () => setAsking("compact") },
@@ -112,7 +118,7 @@ export function SessionMenu({ view }: { readonly view: SessionView }): ReactNode
   return (
     <>
       <SessionActions
-        session={{ id: view.session, title: view.title, archived: view.archived, pinned: view.pinned }}
+        session={{ id: view.session, title: view.title, archived: view.archived, pinned: view.pinned, tell: view.tell }}
         extra={[
           { word: "Agent…", icon: "agent", act: () => setChoosing(true) },
           {

@@ -1,5 +1,6 @@
 /** What happened to a task, from its own events: who did what when. */
 import type { LogRecord, TaskFinished } from "../api/types.gen";
+import { tellWords } from "../tell";
 import { asYou, byWhom, clock, size } from "../text";
 
 export interface Happened {
@@ -60,6 +61,8 @@ function tell(event: LogRecord["event"]): TabMessage | null {
       };
     case "TaskPinned":
       return { text: `${event.pinned ? "Pinned" : "Unpinned"} by ${byWhom(event.by)}` };
+    case "TaskTellSet":
+      return { text: `${tellWords(event.tell)}, chosen by ${byWhom(event.by)}` };
     case "TaskFinished":
       return {
         text: `Ended: ${event.outcome}`,

@@ -11,6 +11,7 @@ import type {
   Usage,
   WaitAnswered,
 } from "../api/types.gen";
+import type { Tell } from "../tell";
 
 /** A message or the end of a task, as every client of the gateway folds it. */
 export type Message = MessageItem | TaskNote;
@@ -189,6 +190,7 @@ export interface SessionView {
   readonly task: string;
   readonly archived: boolean;
   readonly pinned: boolean;
+  readonly tell: Tell;
   /** Tokens of the last call of the model, in and out: what it had before its eyes. 0 when it did not say. */
   readonly context: number;
   /** The versions of the resets that hold; the last one can be undone. */
@@ -225,6 +227,7 @@ export function emptySession(session: string): SessionView {
     task: "",
     archived: false,
     pinned: false,
+    tell: "default",
     context: 0,
     resets: [],
     compaction: AT_REST,

@@ -57,6 +57,10 @@ function fold(view: Draft, record: LogRecord): void {
       view.pinned = event.pinned;
       notice(view, record, event);
       break;
+    case "SessionTellSet":
+      view.tell = event.tell;
+      notice(view, record, event);
+      break;
     case "AgentChosen":
       view.profile = event.profile;
       view.model = event.model;
@@ -204,6 +208,7 @@ function fold(view: Draft, record: LogRecord): void {
     case "TaskResumed":
     case "TaskStopRequested":
     case "TaskPinned":
+    case "TaskTellSet":
     case "TaskFinished":
     case "TaskPruned":
     case "TaskLifetimeSet":

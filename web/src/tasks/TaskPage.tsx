@@ -99,6 +99,8 @@ function Detail({
   );
 }
 
+const TELL = { always: "Told always", never: "Never told", default: "Tell me" } as const;
+
 function TaskBar({ known, task }: { readonly known: Known<TaskView>; readonly task: TaskView }): ReactNode {
   const actions = useTaskActions(task);
   const words = task.state === "running" ? task.activity_detail : endWords(task);
@@ -121,6 +123,18 @@ function TaskBar({ known, task }: { readonly known: Known<TaskView>; readonly ta
           <Icon name="pin" />
           {task.pinned ? "Unpin" : "Pin"}
         </Button>
+        {actions.tell.length > 0 && (
+          <Menu
+            name="Tell me"
+            entries={actions.tell}
+            trigger={
+              <Button quiet>
+                <Icon name={task.tell === "never" ? "muted" : "bell"} />
+                {TELL[task.tell ?? "default"]}
+              </Button>
+            }
+          />
+        )}
         <Button quiet onClick={actions.copyLink}>
           <Icon name="link" />
           Copy link

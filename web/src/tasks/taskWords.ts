@@ -37,6 +37,9 @@ export function starter(task: Pick<TaskView, "started_by" | "kind">): Starter {
 
 export const canStop = (task: TaskView): boolean => task.state === "running";
 export const canKill = (task: TaskView): boolean => canStop(task) && task.kind === "process";
+/** Whether its end will be told by itself: the end of a card's run and of a session's turn is told by those. */
+export const canBeTold = (task: TaskView): boolean =>
+  task.kind === "agent" ? task.worker === task.id : task.kind === "process" && task.state === "running";
 export const hasOutput = (task: TaskView): boolean => task.kind === "process" && task.output_bytes > 0;
 
 /** An ended command, or an agent that had a session of its own. */

@@ -4,17 +4,20 @@ import { useLocation } from "wouter";
 import { call } from "../api/http";
 import { queryClient } from "../api/queryClient";
 import type { TaskView } from "../api/types.gen";
+import { type Tell, tellEntries } from "../tell";
 import { size } from "../text";
 import { Confirm } from "../ui/Confirm";
 import type { MenuEntry } from "../ui/Menu";
 import { toast, toastError } from "../ui/toasts";
 import { download } from "./download";
 import { refreshTask } from "./queries";
-import { canKill, canRerun, canStop, hasOutput } from "./taskWords";
+import { canBeTold, canKill, canRerun, canStop, hasOutput } from "./taskWords";
 
 export interface TaskActions {
   readonly stop: () => void;
   readonly pin: () => void;
+  /** What else to be told of its end, if it can be chosen here. */
+  readonly tell: readonly MenuEntry[];
   readonly rerun: () => void;
   readonly copyLink: () => void;
   readonly save: () => void;
@@ -39,6 +42,11 @@ export const pinTask = async (task: TaskView, pinned: boolean): Promise<void> =>
   refresh(task.id);
 };
 
+const tellTask = async (task: TaskView, tell: Tell): Promise<void> => {
+  await call("POST /v1/tasks/{id}/tell", { path: { id: task.id }, body: { tell } });
+  refresh(task.id);
+};
+
 export const rerunTask = async (task: TaskView): Promise<string> =>
   (await call("POST /v1/tasks/{id}/rerun", { path: { id: task.id } })).task;
 
@@ -47,6 +55,7 @@ export function useTaskActions(task: TaskView): TaskActions {
   const [, go] = useLocation();
   const stop = (force = false): void => void stopTask(task, force).catch(toastError);
   const pin = (): void => void pinTask(task, !task.pinned).catch(toastError);
+  const tell = (choice: Tell): void => void tellTask(task, choice).catch(toastError);
   const rerun = (): void => void rerunTask(task).then((id) => go(`/tasks/${id}`), toastError);
   const copyLink = (): void =>
     void navigator.clipboard
@@ -54,10 +63,12 @@ export function useTaskActions(task: TaskView): TaskActions {
       .then(() => toast("done", "Link copied"), toastError);
   const save = (): void => void download(task.id, `${task.id}.log`);
   const askToKill = (): void => setKilling(true);
+  const telling = canBeTold(task) ? tellEntries(task.tell, tell) : [];
   const entries: readonly MenuEntry[] = [
     ...(canRerun(task) ? [{ word: "Run again", icon: "refresh", act: rerun }] : []),
     { word: task.pinned ? "Unpin" : "Pin", icon: "pin", act: pin },
     { word: "Copy link", icon: "link", act: copyLink },
+    ...telling,
     ...(hasOutput(task)
       ? [{ word: `Download ${size(task.output_bytes - task.dropped_bytes)}`, icon: "download", act: save }]
       : []),
@@ -77,5 +88,5 @@ export function useTaskActions(task: TaskView): TaskActions {
       <p>All its processes are killed at once.</p>
     </Confirm>
   );
-  return { stop: () => stop(), pin, rerun, copyLink, save, askToKill, entries, question };
+  return { stop: () => stop(), pin, tell: telling, rerun, copyLink, save, askToKill, entries, question };
 }

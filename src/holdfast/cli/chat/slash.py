@@ -76,6 +76,7 @@ COMMANDS = (
     SlashCommand("models", "", "show the models that were found on this machine", "models"),
     SlashCommand("profile", "[NAME]", "list profiles, or switch to one", changes=True),
     SlashCommand("profiles", "[VERB …]", "list profiles; show, add, default", "profiles"),
+    SlashCommand("notify", "[VERB …]", "show where notifications go; `never`: not of this session", "notify"),
     SlashCommand("devices", "[VERB …]", "list the browsers that are signed in; revoke", "devices"),
     SlashCommand("status", "", "show the gateway, and what is running", "status"),
     SlashCommand("export", "[FILE]", "write the conversation to a file (.md or .jsonl)"),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.commands.card_options import card_options, message_options
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import FAILED, NOT_FOUND, USAGE, CliError
 from holdfast.cli.groups import NounGroup, TextCommand
@@ -15,7 +15,6 @@ from holdfast.cli.hints import program
 from holdfast.cli.render.cards import (
     EXAMPLE,
     KINDS,
-    RESUME,
     STATUSES,
     cards_table,
     fetch_cards,
@@ -27,7 +26,7 @@ from holdfast.cli.render.cards import (
 )
 from holdfast.cli.render.why import render_why
 from holdfast.cli.screen import clean, format_datetime
-from holdfast.cli.values import BOARD, BODY, CARD, SESSION, SOME_TIME, START, TEXT, UNTIL, WORKSPACE, patience_option
+from holdfast.cli.values import BOARD, CARD, SESSION, START, TEXT, UNTIL, patience_option
 from holdfast.client.http import Json, quote
 from holdfast.client.lenient import convert
 from holdfast.schemas.cards import CardAccepted, CardContext, CardDetail, CardDiff, CardPage
@@ -36,9 +35,7 @@ from holdfast.schemas.gateway import Why
 if TYPE_CHECKING:
     from holdfast.domain.events.card import BlockKind, CardStatus
 
-F = TypeVar("F", bound=Callable[..., Any])
 KEY = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
-PRIORITY = 1000
 card_argument = click.argument("id", type=CARD, metavar="CARD")
 
 
@@ -142,43 +139,6 @@ def diff(cli: Cli, id: str) -> None:
 # --- write ----------------------------------------------------------------------------------------
 
 
-def card_options(function: F) -> F:
-    """Options of `add` and `edit`, in the order in which --help shows them."""
-    options = (
-        click.option("--body", type=BODY, metavar="TEXT", help="The job for the agent; `-` reads standard input."),
-        click.option("--profile", metavar="NAME", help="The profile (agent) that works on it."),
-        click.option(
-            "--workspace",
-            type=WORKSPACE,
-            metavar="WHERE",
-            help="scratch (a new directory), dir:PATH, or worktree:REPO (a git worktree on a new branch).",
-        ),
-        click.option(
-            "--priority",
-            type=click.IntRange(-PRIORITY, PRIORITY),
-            metavar="N",
-            help="Cards with a higher priority start first; 0 by default.",
-        ),
-        click.option(
-            "--resume",
-            type=click.Choice(RESUME),
-            help="Whether its next worker continues the session of the last one; by default as set for the profile.",
-        ),
-        click.option(
-            "--max-runtime", "max_runtime_ms", type=SOME_TIME, metavar="TIME", help="How long a run may take."
-        ),
-        click.option(
-            "--max-attempts",
-            type=click.IntRange(1, 100),
-            metavar="N",
-            help="How often it is tried before it is blocked.",
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
 @card.verb("Write", cls=TextCommand)
 @click.argument("title", type=TEXT)
 @card_options
@@ -215,7 +175,8 @@ def add(cli: Cli, /, key: str | None, triage: bool, parents: tuple[str, ...], st
 def edit(cli: Cli, /, id: str, **given: Any) -> None:
     """Change the text and the options of CARD. Options that you do not name stay as they are.
 
-    While the card is running, only its priority and limits can be changed. To reach its worker, comment on it.
+    While the card is running, only its priority, its limits and --tell can be changed. To reach its worker, comment
+    on it.
     """
     body = _named(given)
     if not body:
@@ -270,14 +231,6 @@ def follow(cli: Cli, id: str, session: str, off: bool) -> None:
 
 
 # --- move -----------------------------------------------------------------------------------------
-
-
-def message_options(function: F) -> F:
-    """A message to the worker: as TEXT or, equally, with -m; and --fresh."""
-    text = click.argument("text", type=TEXT, metavar="[TEXT]", required=False)
-    message = click.option("--message", "-m", type=TEXT, metavar="TEXT", help="The same as TEXT; `-` reads it.")
-    fresh = click.option("--fresh", is_flag=True, help="Start a new session, with a hand-over note.")
-    return text(message(fresh(function)))
 
 
 @card.verb("Move")

@@ -1,6 +1,8 @@
-"""`holdfast notify`: where notifications go, a test, and what was sent."""
+"""`holdfast notify`: where notifications go, a test, what was sent, and what one wants to be told of."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,9 +10,13 @@ from holdfast.cli.context import Cli
 from holdfast.cli.errors import FAILED, CliError
 from holdfast.cli.groups import NounGroup
 from holdfast.cli.hints import program
+from holdfast.cli.resolve import resolve_id
 from holdfast.cli.screen import Column, ago, clean, one_line, table
-from holdfast.cli.values import TEXT
+from holdfast.cli.values import SESSION, TEXT
 from holdfast.schemas.notify import DeliveryList, DeliveryView, DestinationList, DestinationView, TestResult
+
+if TYPE_CHECKING:
+    from holdfast.domain.events.parts import Tell
 
 NONE_YET = """\
 No destination is set up. In a browser or on a phone, open Settings, Notifications in the dashboard. For a webhook, add
@@ -40,7 +46,7 @@ DELIVERIES = (
 
 @click.group(cls=NounGroup, default="list")
 def notify() -> None:
-    """Show where notifications go, send a test, and list what was sent. Without a verb: list."""
+    """Show where notifications go, send a test, list what was sent, choose what to be told of. Without a verb: list."""
 
 
 @notify.verb("Show", "list")
@@ -96,3 +102,40 @@ def test(cli: Cli, destination: str) -> None:
     if not found.sent:
         raise CliError(f"{found.destination}: {found.problem}", hint=found.hint, code=FAILED)
     cli.result(f"{found.destination}: the test was delivered", destination=found.destination, sent=True)
+
+
+# --- choose -------------------------------------------------------------------------------------
+
+
+@notify.verb("Choose")
+@click.argument("id", type=SESSION)
+def always(cli: Cli, id: str) -> None:
+    """Always notify you of a session, a task or a card. When it asks, is blocked, is done or has failed.
+
+    Every destination is told, whatever kinds it is told of, and also while somebody looks.
+    """
+    _choose(cli, id, "always", "you are always notified of it")
+
+
+@notify.verb("Choose")
+@click.argument("id", type=SESSION)
+def never(cli: Cli, id: str) -> None:
+    """Never notify you of a session, a task or a card. Its questions still wait in the inbox."""
+    _choose(cli, id, "never", "you are never notified of it")
+
+
+@notify.verb("Choose")
+@click.argument("id", type=SESSION)
+def default(cli: Cli, id: str) -> None:
+    """Notify you of a session, a task or a card by the rules of each destination again."""
+    _choose(cli, id, "default", "you are notified of it by the rules of each destination")
+
+
+def _choose(cli: Cli, id: str, tell: Tell, done: str) -> None:
+    found = resolve_id(cli.client, id)
+    if "card" in found:
+        cli.accepted(cli.client.cards.edit(found["card"], tell=tell), done)
+    elif "task" in found:  # also of an agent in the background, whose session has the same id
+        cli.accepted(cli.client.tasks.set_tell(found["task"], tell), done)
+    else:
+        cli.accepted(cli.client.sessions.set_tell(found["session"], tell), done)

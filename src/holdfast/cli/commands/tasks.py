@@ -26,8 +26,10 @@ from holdfast.cli.values import (
     TYPED_LINE,
     UNTIL,
     before_option,
+    kind_option,
     limit_option,
     patience_option,
+    tell_option,
 )
 from holdfast.client.client import Client
 from holdfast.client.http import Json, quote
@@ -44,9 +46,6 @@ SHELL_HINT = "Several words are a program and its arguments; a shell command lin
 WEEK = 7 * 86_400_000
 PLAIN = re.compile(r"[\w./+@%:,-]+\Z")
 """A word that means the same to a shell and without one."""
-kind_option = click.option(
-    "--kind", type=click.Choice(["process", "agent", "card"]), help="Only commands, agents, or runs of cards."
-)
 
 
 @click.group(cls=NounGroup, default="list")
@@ -371,6 +370,7 @@ def prune(cli: Cli, /, yes: bool, **conditions: object) -> None:
 @click.option("--until", type=UNTIL, metavar="TIME", help='Stop it then: 2h, 7d, or a date like "2026-11-30 18:00".')
 @click.option("--session", type=SESSION, metavar="ID", help="Notify this session when it ends.")
 @click.option("--stdin", is_flag=True, help="Keep its input open, for `holdfast tasks write`.")
+@tell_option
 def start(
     cli: Cli, /, words: tuple[str, ...], cwd: str | None, lifetime: str | None, until: int | None, **options: object
 ) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.context import Cli
-from holdfast.cli.errors import CONFLICT, NOT_FOUND, USAGE, CliError
+from holdfast.cli.errors import USAGE, CliError
 from holdfast.cli.groups import verb
 from holdfast.cli.render.sessions import all_reset_details
 from holdfast.cli.render.tasks import task_details
 from holdfast.cli.render.why import render_why
+from holdfast.cli.resolve import resolve_id
 from holdfast.cli.values import SESSION
 from holdfast.client.client import Client
-from holdfast.client.errors import ApiError
 from holdfast.client.events import stored_records
-from holdfast.client.http import Json, quote
+from holdfast.client.http import Json
 from holdfast.client.lenient import convert
 from holdfast.schemas.gateway import Why
 from holdfast.schemas.tasks import TaskView
@@ -37,7 +37,7 @@ def why(cli: Cli, id: str | None, verbose: bool) -> None:
             raise CliError("--verbose needs an ID.", hint="`holdfast why` lists what is running.", code=USAGE)
         cli.show(cli.client.get("/v1/why"), Why, lambda found: render_why(found) or NOTHING)
         return
-    found = _fetch(cli.client, _resolve_id(cli.client, id), verbose=verbose)
+    found = _fetch(cli.client, resolve_id(cli.client, id), verbose=verbose)
     if cli.json:
         cli.print_json(found)
     else:
@@ -70,33 +70,3 @@ def _fetch(client: Client, subject: dict[str, str], *, verbose: bool) -> Json:
     if verbose and task:
         found["task"] = client.get(f"/v1/tasks/{task}")
     return found
-
-
-def _resolve_id(client: Client, id: str) -> dict[str, str]:
-    """Return the session, the task or the card that an id names; an agent task and its session have the same id.
-
-    The whole id of one of them names that one, even if it is the beginning of another id.
-    """
-    found = {noun: known for noun in ("session", "task", "card") if (known := _find(client, noun, id))}
-    found = {noun: known for noun, known in found.items() if known == id} or found
-    if not found:
-        raise CliError(
-            f"There is no session, task or card {id}.",
-            hint="`holdfast sessions`, `holdfast tasks history` and `holdfast card list` list them.",
-            code=NOT_FOUND,
-        )
-    if len(set(found.values())) > 1:
-        listed = " and of ".join(f"{noun} {known}" for noun, known in found.items())
-        raise CliError(f"{id} is the beginning of {listed}.", hint="Use more characters of the ID.", code=CONFLICT)
-    return found
-
-
-def _find(client: Client, noun: str, id: str) -> str:
-    """Return the whole id; empty when there is none. A deleted one is an error."""
-    try:
-        found: Json = client.get(f"/v1/{noun}s/{quote(id)}")
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return ""
-    return str((found if noun == "task" else found[noun])["id"])

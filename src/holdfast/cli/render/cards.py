@@ -192,6 +192,8 @@ def _card_details(found: CardDetail) -> list[tuple[str, str]]:
     rows.append(("created", f"{format_datetime(card.created_at)} by {card.created_by}"))
     if found.followers:
         rows.append(("notifies", "session " + ", ".join(found.followers)))
+    if card.tell != "default":
+        rows.append(("notifications", card.tell))
     rows += [("waits for", _named(parent)) for parent in found.parents]
     rows += [("needed by", _named(child)) for child in found.children]
     if card.status == "done" and found.summary:

@@ -108,6 +108,7 @@ def _session_details(session: SessionView) -> Details:
         ("created", format_datetime(session.created_at)),
         ("updated", format_datetime(session.updated_at)),
         ("holds", f"{plural(session.message_count, 'message')}, {plural(session.version, 'event')}"),
+        *([("notifications", session.tell)] if session.tell != "default" else []),
     ]
 
 

@@ -164,6 +164,8 @@ def task_details(task: TaskView) -> str:
     if task.stale:
         rows.append(("stale", task.stale))
     rows += [("pinned", "yes (never pruned)" if task.pinned else "no"), ("files changed", _files(task))]
+    if task.tell != "default":
+        rows.append(("notifications", task.tell))
     if task.evidence:
         rows.append(("evidence", task.evidence))
     if task.survivors:

@@ -13,7 +13,7 @@ import msgspec
 from holdfast.domain.command import InputMode, InputSource
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import ChapterEvent
-from holdfast.domain.events.parts import Call, Event, Grant, Origin, Rights, ShownArgument, Started, Usage
+from holdfast.domain.events.parts import Call, Event, Grant, Origin, Rights, ShownArgument, Started, Tell, Usage
 from holdfast.domain.events.problem import Problem
 
 Outcome = Literal["done", "failed", "stopped"]
@@ -88,6 +88,13 @@ class SessionPinned(Event, frozen=True):
     """It was pinned to the top of the list, or unpinned."""
 
     pinned: bool
+    by: Actor
+
+
+class SessionTellSet(Event, frozen=True):
+    """A person chose whether people are told of its waits and of the ends of its turns."""
+
+    tell: Tell
     by: Actor
 
 
@@ -382,6 +389,7 @@ SessionEvent = (
     | SessionArchived
     | SessionRestored
     | SessionPinned
+    | SessionTellSet
     | InputRevised
     | InputWithdrawn
     | ChapterEvent

@@ -13,6 +13,8 @@ class GatewayStarted(Event, frozen=True):
     pid: int
     version: str
     boot: str
+    version_before: str = ""
+    """The version of the gateway that had the home before; empty for the first."""
 
 
 class GatewayStopped(Event, frozen=True):

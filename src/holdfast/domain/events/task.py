@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.domain.events.actor import Actor
-from holdfast.domain.events.parts import Event, EventPart
+from holdfast.domain.events.parts import Event, EventPart, Tell
 
 TaskKind = Literal["process", "agent", "card"]
 TaskState = Literal["running", "done", "failed", "stopped", "lost"]
@@ -65,6 +65,8 @@ class TaskStarted(Event, frozen=True):
     """The sandbox in which the command runs; null is none."""
     no_sandbox: str = ""
     """Why a command of an agent runs without one."""
+    tell: Tell = "default"
+    """Whether people are told of its end."""
 
 
 class ProcessStarted(Event, frozen=True):
@@ -110,6 +112,14 @@ class TaskPinned(Event, frozen=True):
 
     task: str
     pinned: bool
+    by: Actor
+
+
+class TaskTellSet(Event, frozen=True):
+    """A person chose whether people are told of its end."""
+
+    task: str
+    tell: Tell
     by: Actor
 
 
@@ -201,5 +211,6 @@ TaskEvent = (
     | TaskLifetimeSet
     | TaskStopRequested
     | TaskPinned
+    | TaskTellSet
     | TaskFinished
 )

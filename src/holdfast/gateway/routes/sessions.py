@@ -27,6 +27,7 @@ from holdfast.domain.commands import (
     ReviseInput,
     SendMessage,
     SessionCommand,
+    SetSessionTell,
     StopTurn,
     UndoTurn,
     WithdrawInput,
@@ -105,6 +106,7 @@ for path, command in (
     ("dismiss", DismissFailure),
     ("restore", RestoreSession),
     ("pin", PinSession),
+    ("tell", SetSessionTell),
 ):
     routes.add_command(f"/v1/sessions/{{id}}/{path}", command, passed_on(command))
 routes.add_command("/v1/sessions/{id}", RenameSession, passed_on(RenameSession), method="PATCH")

@@ -15,7 +15,16 @@ from holdfast.domain.commands import DetachTurn
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events import task_stream
 from holdfast.domain.rights import NO_LIMITS
-from holdfast.domain.task_commands import PinTask, PruneTasks, RerunTask, StartAgent, StartCommand, StopTask, WriteTask
+from holdfast.domain.task_commands import (
+    PinTask,
+    PruneTasks,
+    RerunTask,
+    SetTaskTell,
+    StartAgent,
+    StartCommand,
+    StopTask,
+    WriteTask,
+)
 from holdfast.domain.why import why_task
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import (
@@ -350,4 +359,14 @@ async def pin_task(request: Request) -> Response:
     row = await task_of(request)
     command, caller = await parse_command(request, PinTask, subject=row.id)
     appended = await gateway.tasks.task_log.pin(row.id, pinned=command.pinned, by=caller.by, command=caller.key)
+    return accepted(TaskAccepted, appended)
+
+
+@routes.command("/v1/tasks/{id:task}/tell", SetTaskTell, TaskAccepted)
+async def set_task_tell(request: Request) -> Response:
+    """Choose whether people are told of the end of a task."""
+    gateway = gateway_of(request)
+    row = await task_of(request)
+    command, caller = await parse_command(request, SetTaskTell, subject=row.id)
+    appended = await gateway.tasks.task_log.set_tell(row, command.tell, by=caller.by, command=caller.key)
     return accepted(TaskAccepted, appended)

@@ -66,7 +66,8 @@ CREATE TABLE sessions (
     compaction_requested INTEGER NOT NULL DEFAULT 0 CHECK (compaction_requested IN (0, 1)),
     compaction_running INTEGER NOT NULL DEFAULT 0 CHECK (compaction_running IN (0, 1)),
     node TEXT NOT NULL DEFAULT 'local',
-    chat TEXT NOT NULL DEFAULT ''
+    chat TEXT NOT NULL DEFAULT '',
+    tell TEXT NOT NULL DEFAULT 'default' CHECK (tell IN ('default', 'always', 'never'))
 ) WITHOUT ROWID;
 CREATE INDEX sessions_in_order ON sessions (archived, pinned DESC, updated_at DESC, id);
 -- "NOT archived", and so in the queries: for "archived = 0" SQLite takes the index above and reads every session.
@@ -152,6 +153,7 @@ CREATE TABLE tasks (
     pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
     left_by TEXT NOT NULL DEFAULT '',
     node TEXT NOT NULL DEFAULT 'local',
+    tell TEXT NOT NULL DEFAULT 'default' CHECK (tell IN ('default', 'always', 'never')),
     CHECK ((finished_at IS NULL) = (state = 'running')),
     CHECK ((until IS NOT NULL) = (lifetime = 'until'))
 );
@@ -311,7 +313,8 @@ CREATE TABLE cards (
     updated_at INTEGER NOT NULL,
     version INTEGER NOT NULL,
     root TEXT NOT NULL DEFAULT '',
-    number INTEGER NOT NULL DEFAULT 0 -- the number that people say (HF-118), from its CardCreated
+    number INTEGER NOT NULL DEFAULT 0, -- the number that people say (HF-118), from its CardCreated
+    tell TEXT NOT NULL DEFAULT 'default' CHECK (tell IN ('default', 'always', 'never'))
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX cards_by_number ON cards (number) WHERE number > 0;
 CREATE INDEX cards_by_root ON cards (root) WHERE root <> '';
@@ -352,3 +355,4 @@ CREATE TABLE runs (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX runs_open ON runs (card) WHERE finished_at IS NULL;
 CREATE UNIQUE INDEX runs_open_session ON runs (session) WHERE finished_at IS NULL;
+CREATE INDEX runs_by_session ON runs (session);

@@ -1,0 +1,46 @@
+"""Notifications from the command line: where they go, and what to be told of."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.commandline import CommandLine
+from tests.e2e.gateway import GatewayProcess, until
+
+
+@pytest.fixture
+def cli(gateway: GatewayProcess) -> CommandLine:
+    return CommandLine(gateway.home)
+
+
+def test_what_to_be_told_of_is_chosen_for_a_task(cli: CommandLine) -> None:
+    task = cli.ok("start", "--tell", "always", "--", "sleep", "600").strip()
+    assert cli.json("tasks", "show", task)["tell"] == "always"
+    assert cli.ok("notify", "never", task[:6]) == f"{task}: you are never notified of it\n"
+    assert "notifications  never" in cli.ok("tasks", "show", task)
+    assert "People are never told of its end, as cli chose." in cli.ok("why", task)
+    cli.ok("notify", "default", task)
+    assert cli.json("tasks", "show", task)["tell"] == "default"
+    cli.ok("tasks", "kill", task)
+
+
+def test_what_to_be_told_of_is_chosen_for_a_card_and_for_a_session(cli: CommandLine) -> None:
+    card = cli.ok("card", "add", "--triage", "--tell", "never", "The login").strip()
+    assert cli.json("card", "show", card)["card"]["tell"] == "never"
+    assert "notifications  never" in cli.ok("card", "show", card)
+    cli.ok("notify", "always", card)
+    assert cli.json("card", "show", card)["card"]["tell"] == "always"
+    cli.ok("card", "edit", card, "--tell", "default")
+    assert cli.json("card", "show", card)["card"]["tell"] == "default"
+    session = cli.json("run", "say hello")["session"]
+    cli.ok("notify", "never", session)
+    assert cli.json("sessions", "show", session)["session"]["tell"] == "never"
+    assert "You are never told of this session: chosen by cli." in cli.ok("sessions", "log", session)
+
+
+def test_a_run_is_told_by_its_card(cli: CommandLine) -> None:
+    card = cli.ok("card", "add", "--profile", "demo", "--body", "complete", "Do it").strip()
+    runs = until(lambda: cli.json("card", "show", card)["runs"] or None, "it runs")
+    refused = cli("notify", "always", runs[0]["task"])
+    assert (refused.returncode, "Choose it for the card." in refused.stderr) == (5, True)
+    assert "There is no session, task or card nothing." in cli("notify", "never", "nothing").stderr
