@@ -25,6 +25,7 @@ from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.lifecycle.stale_report import StaleReport
 from holdfast.models.registry import ModelRegistry
+from holdfast.notify.chat_commands import ChatWork
 from holdfast.notify.service import Notifications
 from holdfast.periodic import FollowerState
 from holdfast.processes.supervisor import Supervisor
@@ -162,11 +163,22 @@ class _Work:
         )
         root = home.path / WORKSPACES
         self.cards = Cards(store, sessions=sessions, running=self.running, clock=clock, root=root)
-        self.notify = Notifications(store, profiles, clock, home.push_key)
         timer = RunTimer(machine.monotonic)
         self.dispatcher = Dispatcher(
             store, cards=self.cards, sessions=sessions, profiles=profiles, clock=clock, timer=timer
         )
+        chats = ChatWork(
+            store=store,
+            sessions=sessions,
+            agent_tasks=self.agent_tasks,
+            tasks=self.queries,
+            cards=self.cards,
+            startable=self.dispatcher.startable,
+            inbox=self.dispatcher.inbox,
+            profiles=profiles,
+            clock=clock,
+        )
+        self.notify = Notifications(chats, home.push_key, timings.telegram)
 
     @property
     def states(self) -> list[FollowerState]:

@@ -17,6 +17,7 @@ from holdfast.settings import (
     SPAN_KEYS,
     Policy,
     Settings,
+    TelegramSettings,
     reset_problem,
     span_ms,
     webhook_problem,
@@ -193,6 +194,7 @@ def _check_variables(file: _ConfigText, settings: Settings) -> None:
     webhooks = settings.notify.webhooks.items()
     for key in ("secret_env", "url_env"):
         named += [(["notify", "webhooks", name, key], [getattr(one, key)]) for name, one in webhooks]
+    named.append((["telegram", "token_env"], [settings.telegram.token_env]))
     named += [(["mcp", name, "env"], one.env) for name, one in settings.mcp.items()]
     for keys, names in named:
         if not all(map(_is_variable, filter(None, names))):
@@ -258,10 +260,32 @@ def _check_notify(file: _ConfigText, settings: Settings) -> None:
     contact = notify.push.contact
     if contact and not contact.startswith(("mailto:", "https://")):
         raise file.wrong(["notify", "push", "contact"], "is no address; write mailto:NAME@HOST or https://HOST.")
-    known = [f"webhooks.{name}" for name in notify.webhooks]
+    telegram = settings.telegram
+    if problem := _telegram_url_problem(telegram.api_url):
+        raise file.wrong(["telegram", "api_url"], problem)
+    if telegram.profile and telegram.profile not in settings.profiles:
+        there = ", ".join(sorted(settings.profiles))
+        raise file.wrong(["telegram", "profile"], f"is {telegram.profile!r}; there is: {there}.")
+    if telegram != TelegramSettings() and not telegram.token_env:
+        raise file.wrong(["telegram"], "needs token_env: the NAME of the variable that holds the token of the bot.")
+    known = [f"webhooks.{name}" for name in notify.webhooks] + [f"telegram.{chat}" for chat in telegram.notify]
     if notify.home_channel and notify.home_channel not in known:
-        there = ", ".join(known) or "none; add [notify.webhooks.NAME]"
+        there = ", ".join(known) or "none; add [notify.webhooks.NAME], or the number of a chat to notify in [telegram]"
         raise file.wrong(["notify", "home_channel"], f"is {notify.home_channel!r}; there is: {there}.")
+
+
+def _telegram_url_problem(url: str) -> str:
+    """What is wrong with the address of a Bot API server, and what would be right; empty when nothing is.
+
+    Every address has the token in it, so without TLS it goes no further than this machine or a name without a dot.
+    """
+    scheme, _, rest = url.partition("://")
+    host = rest.rpartition(":")[0] or rest
+    if scheme not in {"http", "https"} or not host or "/" in rest or "@" in rest:
+        return "is no address; write https://HOST or https://HOST:PORT."
+    if scheme == "http" and "." in host and not host.startswith(("127.", "10.", "192.168.")):
+        return "begins with http://, and whoever can read on the way gets the token; write https://."
+    return ""
 
 
 def _check_compaction(file: _ConfigText, settings: Settings) -> None:

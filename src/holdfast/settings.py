@@ -237,6 +237,34 @@ class NotifySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TelegramSettings:
+    """[telegram]"""
+
+    token_env: str = ""
+    """The variable that holds the token of the bot; empty turns it off."""
+    allow: list[int] = field(default_factory=list)
+    """The people who may talk to agents, by the numbers of their accounts; `holdfast telegram pair` adds to it."""
+    approvers: list[int] = field(default_factory=list)
+    """The people who may answer approvals."""
+    profile: str = ""
+    """The agent of new sessions; by default the default profile."""
+    api_url: str = "https://api.telegram.org"
+    """Where the Bot API is, if it is a server of your own."""
+    notify: list[int] = field(default_factory=list)
+    """The chats that are told of what happens in other sessions: the number of a person, or of a group (negative)."""
+    on: list[NoticeName] = field(default_factory=lambda: list(USUAL_NOTICES))
+    """What they are told."""
+    only_when_nobody_looks: bool = True
+    """Only if for 30 s no visible page and no attached terminal showed what it is about."""
+    details: bool = False
+    """Whether a notice has more than the title; without it an approval is answered elsewhere."""
+
+    def token(self) -> str:
+        """The token of the bot; empty when its variable is not set."""
+        return (environment(self.token_env) or "") if self.token_env else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileSettings:
     """[profiles.NAME]"""
 
@@ -292,6 +320,7 @@ class Settings:
     providers: dict[str, ProviderSettings] = field(default_factory=dict)
     mcp: dict[str, McpSettings] = field(default_factory=dict)
     notify: NotifySettings = field(default_factory=NotifySettings)
+    telegram: TelegramSettings = field(default_factory=TelegramSettings)
     profiles: dict[str, ProfileSettings] = field(default_factory=dict)
 
     @property
@@ -301,7 +330,7 @@ class Settings:
         servers = (server.bearer_env for server in self.mcp.values())
         webhooks = self.notify.webhooks.values()
         hooks = (name for webhook in webhooks for name in (webhook.secret_env, webhook.url_env))
-        return {name for name in (*providers, *servers, *hooks) if name}
+        return {name for name in (*providers, *servers, *hooks, self.telegram.token_env) if name}
 
     @property
     def secret_names(self) -> set[str]:

@@ -107,6 +107,23 @@ class GatewayTimings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TelegramTimings:
+    """Of Telegram; the limits on messages are those of the Bot API."""
+
+    poll: float = 50.0
+    """How long one request waits for something new."""
+    retry: float = 1.0
+    """The first pause when the API cannot be reached; each further one is longer."""
+    look: float = 10.0
+    """Between two looks whether it was set up, while it is not."""
+    between_messages: float = 1.0
+    """In one chat."""
+    between_group_messages: float = 3.0
+    between_all: float = 1 / 30
+    """In all chats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
     """All of them, by package."""
 
@@ -116,6 +133,7 @@ class Timings:
     runtime: RuntimeTimings = RuntimeTimings()
     lifecycle: LifecycleTimings = LifecycleTimings()
     gateway: GatewayTimings = GatewayTimings()
+    telegram: TelegramTimings = TelegramTimings()
     minute_ms: int = 60_000
     """How long a minute of the settings is."""
 

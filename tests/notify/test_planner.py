@@ -57,7 +57,7 @@ class Watch:
 
     async def begin(self) -> None:
         """Look from where the last gateway was; only when it is asked to."""
-        self.planner._position = self.planner._stored = await self.store.outbox.begin(at=1)
+        self.planner._position = self.planner._stored = await self.store.outbox.begin()
 
     async def told(self, to: str = "webhooks.mine") -> list[tuple[str, str, str]]:
         """What waits to be told, oldest first."""
@@ -151,7 +151,7 @@ async def test_an_answer_that_somebody_wrote_is_not_repeated(watch: Watch) -> No
     await at_work(watch.store, opened(), answered("my password is x"))
     await watch.told()
     (row,) = await watch.store.outbox.history(limit=9, destination="webhooks.mine")
-    assert row.error == "settled before it was sent: answered"
+    assert row.error == "settled before it was sent: answered by cli"
 
 
 @pytest.mark.parametrize(

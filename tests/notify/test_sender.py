@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain
+from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain, Unsure
 from holdfast.notify.destinations import Destination
 from holdfast.notify.presence import LOOKING_MS, Presence
 from holdfast.notify.sender import COLLAPSE_ABOVE, GIVE_UP_MS, LONGEST_PAUSE_MS, SET_BACK_MS, OutboxSender
@@ -26,6 +26,7 @@ class Notebook:
     """A channel that writes down what it gets, and answers what it is told to."""
 
     tells_settled = True
+    repeatable = True
 
     def __init__(self) -> None:
         self.messages: list[NoticeMessage] = []
@@ -52,12 +53,16 @@ class Fixed:
     def all(self) -> Mapping[str, Destination]:
         return self.found
 
+    def find(self, name: str) -> Destination | None:
+        return self.found.get(name)
+
 
 class Post:
     """A sender with its surroundings; `round` is one look at what is due, to its end."""
 
-    def __init__(self, store: SqliteStore) -> None:
-        self.clock, self.channel, self.store = StoppedClock(NOW), Notebook(), store
+    def __init__(self, store: SqliteStore, channel: Notebook | None = None) -> None:
+        self.clock, self.channel, self.store = StoppedClock(NOW), channel or Notebook(), store
+        self.channel.hold = None
         self.presence = Presence(self.clock)
         destination = Destination(TO, self.channel, frozenset({"question", "done"}), when_absent=True, details=False)
         self.destinations = Fixed(webhooks_mine=destination)
@@ -319,10 +324,89 @@ async def test_a_crash_while_it_is_sent_sends_it_again_under_the_same_id(post: P
     await post.sender.stop()  # as a crash: nothing is recorded
     await asyncio.gather(looking, return_exceptions=True)
     assert (await post.row(row.id)).state == "sending"
-    await post.store.outbox.begin(at=NOW)
-    post.channel.hold = None
-    await post.round()
+    await Post(post.store, post.channel).round()
     assert post.told == [row.id, row.id]
+    assert (await post.row(row.id)).state == "sent"
+
+
+async def crashed_while_sending(post: Post, *rows: DeliveryRow) -> None:
+    await post.plan(*rows)
+    for row in rows:
+        await post.store.outbox.mark(replace(row, state="sending", attempts=1))
+
+
+async def test_a_crash_where_it_would_be_shown_twice_leaves_it_unsure(post: Post) -> None:
+    post.channel.repeatable = False
+    row = new(kind="answer")
+    await crashed_while_sending(post, row)
+    await post.round()
+    found = await post.row(row.id)
+    assert (found.state, found.error) == ("unsure", "the gateway ended while it was being sent")
+    assert post.told == []
+
+
+async def test_a_crash_while_it_is_told_that_it_is_settled_tells_it_again(post: Post) -> None:
+    post.channel.repeatable = False
+    asked = new(1, matter="wait/a")
+    await post.plan(asked)
+    await post.round()
+    await post.plan(SettledMatter("wait/a", 2, NOW, "answered"))
+    (row,) = await post.store.outbox.pending(TO)
+    await post.store.outbox.mark(replace(row, state="sending", attempts=1))
+    await Post(post.store, post.channel).round()
+    assert [message.kind for message in post.channel.messages] == ["question", "settled"]
+
+
+async def test_what_may_have_arrived_is_marked_and_the_next_one_is_sent(post: Post) -> None:
+    post.channel.results = [Unsure("It did not answer.")]
+    first, second = new(1), new(2)
+    await post.plan(first, second)
+    await post.round()
+    await post.round()
+    assert post.told == [first.id, second.id]
+    found = await post.row(first.id)
+    assert (found.state, found.error) == ("unsure", "It did not answer.")
+
+
+async def test_where_it_is_unsure_whether_it_was_told_nothing_is_changed_there(post: Post) -> None:
+    post.channel.results = [Unsure("It did not answer.")]
+    await post.plan(new(1, matter="wait/a"))
+    await post.round()
+    await post.plan(SettledMatter("wait/a", 2, NOW, "answered"))
+    await post.round()
+    assert len(post.told) == 1
+
+
+async def test_answers_of_a_conversation_all_arrive_however_long_it_took(post: Post) -> None:
+    post.destinations.found[TO] = Destination(
+        TO, post.channel, frozenset(), when_absent=False, details=True, is_conversation=True
+    )
+    rows = [new(seq, kind="answer", matter=f"answer/{seq}") for seq in range(1, COLLAPSE_ABOVE + 3)]
+    await post.plan(*rows)
+    post.clock.move(DAY_MS)
+    await post.round()
+    assert post.told == [row.id for row in rows]
+
+
+class Gate:
+    def __init__(self) -> None:
+        self.waiting, self.open = asyncio.Event(), asyncio.Event()
+
+    async def wait(self) -> None:
+        self.waiting.set()
+        await self.open.wait()
+
+
+async def test_what_waits_for_its_turn_is_not_being_sent_yet(post: Post) -> None:
+    gate = Gate()
+    post.destinations.found[TO] = Destination(TO, post.channel, frozenset(), when_absent=False, details=True, pace=gate)
+    row = new()
+    await post.plan(row)
+    looking = asyncio.create_task(post.round())
+    await gate.waiting.wait()
+    assert (await post.row(row.id)).state == "pending"
+    gate.open.set()
+    await looking
     assert (await post.row(row.id)).state == "sent"
 
 

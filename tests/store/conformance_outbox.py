@@ -54,13 +54,13 @@ class OutboxContract:
         store = await engine.open()
         await write(store, f"session/{A}", said())
         end = (await store.counts()).seq
-        assert await store.outbox.begin(at=AT) == end > 0
+        assert await store.outbox.begin() == end > 0
         await write(store, f"session/{A}", finished())
-        assert await store.outbox.begin(at=AT) == end
+        assert await store.outbox.begin() == end
         await store.outbox.plan(OutboxPlan(end + 1, (delivery(end + 1),)))
         await store.close()
         store = await engine.open()
-        assert await store.outbox.begin(at=AT) == end + 1
+        assert await store.outbox.begin() == end + 1
         assert await states(store) == [("question", "pending")]
         await store.close()
 
@@ -113,16 +113,24 @@ class OutboxContract:
         (dropped,) = [one for one in await store.outbox.history(limit=9) if one.id == row.id]
         assert (dropped.state, dropped.error) == ("dropped", "settled before it was sent: answered")
 
-    async def test_what_was_being_sent_at_a_crash_is_pending_again(self, engine: Engine) -> None:
+    async def test_a_delivery_that_no_event_tells_of_is_added_once_at_the_end_of_the_log(self, store: Store) -> None:
+        await write(store, f"session/{A}", said())
+        end = (await store.counts()).seq
+        row = delivery(0, kind="reply")
+        for _ in range(2):
+            await store.outbox.add(row)
+            await write(store, f"session/{A}", finished())
+        assert await store.outbox.pending(TO) == [replace(row, seq=end)]
+
+    async def test_what_was_being_sent_at_a_crash_is_found_again(self, engine: Engine) -> None:
         store = await engine.open()
-        await store.outbox.begin(at=AT)
+        await store.outbox.begin()
         await store.outbox.plan(OutboxPlan(1, (delivery(),)))
         await store.outbox.mark(replace(delivery(), state="sending", attempts=1))
         assert await store.outbox.pending(TO) == []
         await store.close()
         store = await engine.open()
-        await store.outbox.begin(at=AT + 5)
-        (row,) = await store.outbox.pending(TO)
+        (row,) = await store.outbox.interrupted()
         assert (row.id, row.attempts) == (delivery().id, 1)
         await store.close()
 

@@ -27,6 +27,8 @@ class NoticeMessage(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     """The whole address, if the dashboard can be reached under one; else empty."""
     at: int
+    detail: str = ""
+    """The last part of the text, where it has one; in a conversation the whole answer, in Markdown."""
     receipt: str = ""
     """What the destination called the notice that this one settles."""
     wait: str = ""
@@ -59,7 +61,14 @@ class GiveUp:
     hint: str = ""
 
 
-Result = Sent | TryAgain | GiveUp
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """It may have arrived. It is not sent again, since the destination would show it twice."""
+
+    problem: str
+
+
+Result = Sent | TryAgain | GiveUp | Unsure
 
 
 class Channel(Protocol):
@@ -67,6 +76,10 @@ class Channel(Protocol):
 
     tells_settled: bool
     """Whether it is told that a matter is settled."""
+    repeatable: bool
+    """Whether a message may be sent again when it is not known whether it arrived, since its id is recognised there.
+    That a matter is settled may always be said again.
+    """
 
     async def send(self, message: NoticeMessage) -> Result:
         """Deliver a message. It does not raise for anything that the network or the destination does."""

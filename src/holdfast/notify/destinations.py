@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from holdfast.notify.channel import Channel
 from holdfast.notify.notices import OF_THE_GATEWAY, Notice
@@ -16,6 +17,14 @@ from holdfast.settings import NotifySettings
 from holdfast.store.device_store import PushRow
 
 log = logging.getLogger(__name__)
+
+
+class Pace(Protocol):
+    """How often something may be sent."""
+
+    async def wait(self) -> None:
+        """Return when the next message may be sent."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +38,43 @@ class Destination:
     """Only when nobody looks at what it is about."""
     details: bool
     """It may say more than the title."""
+    chat: str = ""
+    """The chat that it is, where sessions are held (`SessionCreated.chat`)."""
+    is_conversation: bool = False
+    """It gets the answers of the sessions of its chat, each of them: nothing takes the place of many."""
+    pace: Pace | None = None
+    """Keeps to the limits of a service."""
 
     def wants(self, notice: Notice) -> bool:
         """Whether a notice is for it."""
         return notice.kind in self.on
 
 
+class Chats(Protocol):
+    """A service in whose chats sessions are held."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it is set up."""
+        ...
+
+    def all(self) -> Mapping[str, Destination]:
+        """The chats that are told of what happens elsewhere."""
+        ...
+
+    def find(self, chat: str) -> Destination | None:
+        """The chat of a session as a destination; None when it may not be written to any longer."""
+        ...
+
+
 class Destinations:
     """All destinations of now. The channels of the settings stay the same until `[notify]` changes."""
 
-    def __init__(self, profiles: Profiles, push: PushSubscriptions) -> None:
+    def __init__(self, profiles: Profiles, push: PushSubscriptions, chats: Chats) -> None:
         self._profiles = profiles
         self._push = push
         self._rows: Mapping[str, PushRow] = {}
+        self.chats = chats
         self._settings: NotifySettings | None = None
         self._all: dict[str, Destination] = {}
         self._configured: dict[str, Destination] = {}
@@ -56,7 +89,11 @@ class Destinations:
         if self._push.rows is not self._rows:
             self._rows = self._push.rows
             self._all = self._configured | _of_devices(self._push)
-        return self._all
+        return {**self._all, **self.chats.all()}
+
+    def find(self, name: str) -> Destination | None:
+        """Return the destination of a delivery; None when it no longer exists."""
+        return self.all().get(name) or self.chats.find(name)
 
     def _replace(self, found: dict[str, Destination]) -> None:
         for destination in self._configured.values():

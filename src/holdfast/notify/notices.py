@@ -88,7 +88,8 @@ def settled_by(record: Record) -> list[SettledMatter]:
     wait, turn, card = f"wait/{id}", f"turn/{id}", f"card/{id}"
     match event:
         case WaitAnswered():
-            return [_settled(record, wait, f"answered: {event.answer}" if _is_choice(event) else "answered")]
+            how = f"answered by {event.by}"
+            return [_settled(record, wait, f"{how}: {event.answer}" if _is_choice(event) else how)]
         case TurnFinished():
             return [_settled(record, wait, f"the turn is over: {event.outcome}")]
         case TurnStarted():

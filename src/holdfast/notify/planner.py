@@ -13,10 +13,13 @@ from holdfast.clock import Clock
 from holdfast.domain.errors import Gone, NotFound
 from holdfast.domain.events import Record
 from holdfast.domain.events.actor import PersonActor
+from holdfast.domain.events.parts import Tell
+from holdfast.notify.conversation import NOTICES_IN_CHAT, OF_CHATS, TELLING_IN_CHAT, told_in_chat
 from holdfast.notify.destinations import Destinations
 from holdfast.notify.notices import OF_INTEREST, OF_WORK, TELLING, Notice, Subject, settled_by, told_by
 from holdfast.notify.presence import Presence
 from holdfast.notify.sender import OutboxSender
+from holdfast.secrets import Mask
 from holdfast.store.contract import Store
 from holdfast.store.log_follower import LogFollower
 from holdfast.store.outbox_store import DeliveryRow, OutboxPlan, SettledMatter, delivery_id
@@ -29,18 +32,26 @@ class Planner:
     """Follows the log and fills the outbox."""
 
     def __init__(
-        self, store: Store, destinations: Destinations, sender: OutboxSender, *, presence: Presence, clock: Clock
+        self,
+        store: Store,
+        destinations: Destinations,
+        sender: OutboxSender,
+        *,
+        presence: Presence,
+        clock: Clock,
+        mask: Mask,
     ) -> None:
         self._store = store
         self._destinations = destinations
         self._sender = sender
         self._presence = presence
         self._clock = clock
+        self._mask = mask
         self._position = self._stored = 0
         self._follower = LogFollower(
             store,
             self._changed,
-            wanted=lambda _, kind: kind in OF_INTEREST and bool(destinations.all()),
+            wanted=lambda _, kind: kind in self._of_interest(),
             name="notifications",
             sweep=self._sweep,
             sweep_seconds=SWEEP_SECONDS,
@@ -49,8 +60,14 @@ class Planner:
 
     async def start(self) -> None:
         """Continue where the last gateway was."""
-        self._position = self._stored = await self._store.outbox.begin(at=self._clock.now())
+        self._position = self._stored = await self._store.outbox.begin()
         await self._follower.start()
+
+    def _of_interest(self) -> frozenset[str]:
+        """The events that are looked at; none while there is nobody to tell."""
+        if self._destinations.chats.is_on:
+            return OF_INTEREST | OF_CHATS
+        return OF_INTEREST if self._destinations.all() else frozenset()
 
     async def stop(self) -> None:
         """Until the next start."""
@@ -60,7 +77,7 @@ class Planner:
         await self.plan_new()
 
     async def _sweep(self) -> None:
-        if self._destinations.all():
+        if self._of_interest():
             await self.plan_new()
         else:
             self._position = (await self._store.counts()).seq
@@ -75,7 +92,7 @@ class Planner:
         """OutboxPlan what is to be told of everything that is new in the log."""
         more = True
         while more:
-            records, upto = await self._store.load_kinds(OF_INTEREST, after=self._position, limit=PAGE)
+            records, upto = await self._store.load_kinds(self._of_interest(), after=self._position, limit=PAGE)
             if upto <= self._position:
                 return
             steps = [step for record in records for step in await self._steps(record)]
@@ -87,18 +104,31 @@ class Planner:
     async def _steps(self, record: Record) -> list[DeliveryRow | SettledMatter]:
         if isinstance(getattr(record.event, "by", None), PersonActor):
             self._presence.look([record.stream], at=record.at)
-        settled = settled_by(record)
-        subject = await self._subject(record) if isinstance(record.event, TELLING) else None
-        notice = told_by(record, subject) if subject is not None else None
-        if subject is None or notice is None or subject.tell == "never":
+        settled, events = settled_by(record), (*TELLING, *(TELLING_IN_CHAT if self._destinations.chats.is_on else ()))
+        subject = await self._subject(record) if isinstance(record.event, events) else None
+        if subject is None:
             return [*settled]
-        return [*settled, *self._deliveries(notice, always=subject.tell == "always" and notice.kind in OF_WORK)]
+        chat = subject.session.chat if subject.session is not None else ""
+        notice = told_by(record, subject)
+        told = [] if notice is None else self._deliveries(notice, chat, subject.tell)
+        if subject.session is not None and chat:
+            told += told_in_chat(record, subject.session, mask=self._mask)
+        return [*settled, *told]
 
-    def _deliveries(self, notice: Notice, *, always: bool) -> list[DeliveryRow]:
+    def _deliveries(self, notice: Notice, chat: str, tell: Tell) -> list[DeliveryRow]:
+        """Return the notice for each destination that gets it; `chat` is the one in which its session is held."""
+        always = tell == "always" and notice.kind in OF_WORK
+        destinations = [
+            one
+            for one in self._destinations.all().values()
+            if tell != "never" and (always or one.wants(notice)) and not (chat and one.chat == chat)
+        ]
+        if chat and notice.kind in NOTICES_IN_CHAT and (own := self._destinations.chats.find(chat)) is not None:
+            destinations.append(own)
         return [
             DeliveryRow(
-                id=delivery_id(name, notice.matter, notice.seq, notice.kind),
-                destination=name,
+                id=delivery_id(destination.name, notice.matter, notice.seq, notice.kind),
+                destination=destination.name,
                 matter=notice.matter,
                 kind=notice.kind,
                 seq=notice.seq,
@@ -113,8 +143,7 @@ class Planner:
                 wait=notice.wait,
                 choices=notice.choices,
             )
-            for name, destination in self._destinations.all().items()
-            if always or destination.wants(notice)
+            for destination in destinations
         ]
 
     async def _subject(self, record: Record) -> Subject | None:

@@ -103,6 +103,7 @@ class PushChannel:
     """The way to the browser of one device."""
 
     tells_settled = True
+    repeatable = True
 
     def __init__(self, row: PushRow, subscriptions: PushSubscriptions) -> None:
         self._row = row

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from holdfast.clock import Clock
-from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain
+from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain, Unsure
 from holdfast.notify.destinations import Destination, Destinations
 from holdfast.notify.presence import Presence
 from holdfast.periodic import PeriodicTask
 from holdfast.secrets import Mask
-from holdfast.store.outbox_store import ASKING, DeliveryRow, OutboxStore, delivery_id
+from holdfast.store.outbox_store import ASKING, DeliveryRow, DeliveryState, OutboxStore, delivery_id
 
 FIRST_PAUSE_MS = 5_000
 LONGEST_PAUSE_MS = 3_600_000
@@ -59,6 +59,7 @@ class OutboxSender(PeriodicTask):
         """Until when a destination that failed is left alone."""
         self._alarm: asyncio.TimerHandle | None = None
         self._pruned_at = 0
+        self._resumed = False
 
     async def stop(self) -> None:
         """Until the next start. A delivery in progress is cut, and tried again then."""
@@ -71,6 +72,9 @@ class OutboxSender(PeriodicTask):
 
     async def _look_for_due(self) -> None:
         now = self._clock.now()
+        if not self._resumed:
+            await self._resume(now)
+            self._resumed = True
         due = await self._outbox.due(at=now, horizon=now + SET_BACK_MS)
         self._pauses = {name: until for name, until in self._pauses.items() if until > _monotonic()}
         for name in dict.fromkeys(row.destination for row in due):
@@ -80,6 +84,15 @@ class OutboxSender(PeriodicTask):
             self._pruned_at = now
             await self._outbox.prune(before=now - KEPT_MS)
         await self._set_alarm(now)
+
+    async def _resume(self, now: int) -> None:
+        """Take up what the last gateway was sending when it ended."""
+        for row in await self._outbox.interrupted():
+            destination = self._destinations.find(row.destination)
+            again = destination is None or destination.channel.repeatable or row.kind == "settled"
+            state: DeliveryState = "pending" if again else "unsure"
+            problem = "the gateway ended while it was being sent"
+            await self._outbox.mark(replace(row, state=state, changed_at=now, error=problem))
 
     async def _set_alarm(self, now: int) -> None:
         """Wake up when the next delivery is due or a pause is over, if that is before the next look."""
@@ -108,7 +121,9 @@ class OutboxSender(PeriodicTask):
     async def _next(self, name: str) -> DeliveryRow | None:
         """The first delivery that is due; many that have waited for long become one."""
         pending, now = await self._outbox.pending(name), self._clock.now()
-        if len(pending) > COLLAPSE_ABOVE and now - pending[0].at > COLLAPSE_AGE_MS:
+        destination = self._destinations.find(name)
+        collapses = destination is None or not destination.is_conversation
+        if collapses and len(pending) > COLLAPSE_ABOVE and now - pending[0].at > COLLAPSE_AGE_MS:
             into = _digest(pending, now)
             await self._outbox.collapse(into, reason=f"one notice about {len(pending)} was sent instead")
             return into
@@ -116,7 +131,7 @@ class OutboxSender(PeriodicTask):
 
     async def _deliver(self, row: DeliveryRow) -> bool:
         """Send one delivery; return whether the next one may be sent now."""
-        destination, now = self._destinations.all().get(row.destination), self._clock.now()
+        destination, now = self._destinations.find(row.destination), self._clock.now()
         if destination is None:
             await self._drop(row, "its destination is gone")
             return True
@@ -127,16 +142,19 @@ class OutboxSender(PeriodicTask):
             if now < (until := self._presence.until(row.stream)):
                 await self._outbox.mark(replace(row, due_at=until, changed_at=now, error="somebody looks at it"))
                 return True
-        receipt = ""
+        told: DeliveryRow | None = None
         if row.kind == "settled":
             told = await self._outbox.told(row.destination, row.matter)
-            if told is None or not destination.channel.tells_settled:
-                await self._drop(row, "it was not told" if told is None else "this destination is not told of it")
+            if told is None or told.state == "unsure" or not destination.channel.tells_settled:
+                unsure = told is not None and told.state == "unsure"
+                known = "this destination is not told of it" if told is not None else "it was not told"
+                await self._drop(row, "whether it was told is not known" if unsure else known)
                 return True
-            receipt = told.receipt
+        if destination.pace is not None:
+            await destination.pace.wait()
         sending = replace(row, state="sending", attempts=row.attempts + 1, changed_at=now, error="")
         await self._outbox.mark(sending)
-        result = await destination.channel.send(self._message(row, destination, receipt))
+        result = await destination.channel.send(self._message(row, destination, told))
         return await self._record(sending, result)
 
     async def _record(self, row: DeliveryRow, result: Result) -> bool:
@@ -144,6 +162,10 @@ class OutboxSender(PeriodicTask):
         row = replace(row, changed_at=now)
         if isinstance(result, Sent):
             await self._outbox.mark(replace(row, state="sent", receipt=result.receipt))
+            return True
+        if isinstance(result, Unsure):
+            await self._outbox.mark(replace(row, state="unsure", error=result.problem))
+            log.warning("whether a notification to %s arrived is not known: %s", row.destination, result.problem)
             return True
         if isinstance(result, TryAgain) and now - row.at < GIVE_UP_MS:
             growing = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** min(row.attempts - 1, 20))
@@ -163,7 +185,8 @@ class OutboxSender(PeriodicTask):
     async def _drop(self, row: DeliveryRow, reason: str) -> None:
         await self._outbox.mark(replace(row, state="dropped", changed_at=self._clock.now(), error=reason))
 
-    def _message(self, row: DeliveryRow, destination: Destination, receipt: str) -> NoticeMessage:
+    def _message(self, row: DeliveryRow, destination: Destination, told: DeliveryRow | None) -> NoticeMessage:
+        """The message, and for a matter that is settled what was `told` of it."""
         detail = self._mask(row.detail) if destination.details else ""
         address = self._address()
         return NoticeMessage(
@@ -175,8 +198,9 @@ class OutboxSender(PeriodicTask):
             link=row.link,
             url=f"{address}{row.link}" if address else "",
             at=row.at,
-            receipt=receipt,
-            wait=row.wait,
+            receipt="" if told is None else told.receipt,
+            detail=detail,
+            wait=row.wait if told is None else told.wait,
             choices=row.choices if row.detail == detail else [choice for choice in row.choices if choice == "deny"],
         )
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.clock import Clock
 from holdfast.notify.channel import Sent
+from holdfast.notify.chat_commands import ChatCommands, ChatWork
 from holdfast.notify.destinations import Destinations
 from holdfast.notify.planner import Planner
 from holdfast.notify.presence import Presence
 from holdfast.notify.push import PushSubscriptions
 from holdfast.notify.push_encryption import PushKey
 from holdfast.notify.sender import OutboxSender
+from holdfast.notify.telegram.bot import TelegramBot
+from holdfast.notify.telegram.updates import TelegramUpdates
 from holdfast.periodic import PeriodicTask
-from holdfast.profiles import Profiles
 from holdfast.store.contract import Store
+from holdfast.timings import USUAL, TelegramTimings
 
 DISK_CHECK_SECONDS = 10.0
 
@@ -43,15 +45,17 @@ class DiskWatch(PeriodicTask):
 
 
 class Notifications:
-    """Everything that tells people who do not look."""
+    """Everything that tells people who do not look, and hears them where they are."""
 
-    def __init__(self, store: Store, profiles: Profiles, clock: Clock, push_key: Path) -> None:
+    def __init__(self, work: ChatWork, push_key: Path, timings: TelegramTimings = USUAL.telegram) -> None:
+        store, profiles, clock = work.store, work.profiles, work.clock
         self.presence = Presence(clock)
         self._profiles = profiles
         self.push = PushSubscriptions(
             store.devices, PushKey(push_key), settings=lambda: profiles.settings.notify.push, contact=self.address
         )
-        self.destinations = Destinations(profiles, self.push)
+        self.telegram = TelegramBot(store, profiles, timings)
+        self.destinations = Destinations(profiles, self.push, self.telegram)
         self.sender = OutboxSender(
             store.outbox,
             self.destinations,
@@ -60,9 +64,13 @@ class Notifications:
             mask=profiles.mask,
             address=self.address,
         )
-        self.planner = Planner(store, self.destinations, self.sender, presence=self.presence, clock=clock)
+        self.planner = Planner(
+            store, self.destinations, self.sender, presence=self.presence, clock=clock, mask=profiles.mask
+        )
+        commands = ChatCommands(work)
+        self.updates = TelegramUpdates(self.telegram, commands, store, self.sender, clock=clock, timings=timings)
         self.disk_watch = DiskWatch(store, self.destinations, self.sender)
-        self.states = [self.planner.state, self.sender.state]
+        self.states = [self.planner.state, self.sender.state, self.updates.state]
 
     def address(self) -> str:
         """Where people reach the dashboard from elsewhere; empty when they cannot."""
@@ -74,10 +82,13 @@ class Notifications:
         await self.planner.start()
         self.sender.start()
         self.disk_watch.start()
+        self.updates.start()
 
     async def stop(self) -> None:
         """Until the next start. What is being sent is cut, and sent again then."""
+        await self.updates.stop()
         await self.disk_watch.stop()
         await self.planner.stop()
         await self.sender.stop()
         await self.destinations.close()
+        await self.telegram.close()

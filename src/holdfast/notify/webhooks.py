@@ -36,6 +36,7 @@ class Webhook:
         self._settings = settings
         self._poster = HttpPoster(allow_private=settings.allow_private)
         self.tells_settled = settings.style == "standard"
+        self.repeatable = True
 
     async def send(self, message: NoticeMessage) -> Result:
         """Post it."""

@@ -17,7 +17,7 @@ import msgspec
 from holdfast.store.reads import Fetch
 
 DeliveryState = Literal["pending", "sending", "sent", "unsure", "failed", "dropped"]
-"""`unsure`: a crash came between the sending and its record, where sending again could tell it twice."""
+"""`unsure`: it may have arrived, and sending it again could tell it twice."""
 
 
 class DeliveryRow(msgspec.Struct, frozen=True, gc=False):
@@ -106,10 +106,8 @@ class OutboxStore(ABC):
         self._fetch = fetch
 
     @abstractmethod
-    async def begin(self, *, at: int) -> int:
-        """Return the position; where there is none, begin at the end of the log. Then take up what a crash left:
-        a delivery that was being sent becomes pending again.
-        """
+    async def begin(self) -> int:
+        """Return the position; where there is none, begin at the end of the log."""
 
     @abstractmethod
     async def plan(self, plan: OutboxPlan) -> None:
@@ -118,6 +116,10 @@ class OutboxStore(ABC):
         A pending delivery about a matter that is settled, or that a newer one is about, is dropped. Where a settled
         matter was told, the destination gets a delivery of kind `settled`.
         """
+
+    @abstractmethod
+    async def add(self, delivery: DeliveryRow) -> None:
+        """Add a delivery that no event tells of, at the end of the log; nothing if there is one with its id."""
 
     @abstractmethod
     async def mark(self, delivery: DeliveryRow) -> None:
@@ -139,6 +141,10 @@ class OutboxStore(ABC):
         """When the next pending delivery is due, of those that are not due yet."""
         ((at,),) = await self._fetch.values("next_due_delivery", after=after)
         return None if at is None else int(at)
+
+    async def interrupted(self) -> list[DeliveryRow]:
+        """Deliveries that were being sent; at a start, those that a crash left."""
+        return await self._fetch.rows("interrupted_deliveries", DeliveryRow)
 
     async def pending(self, destination: str) -> list[DeliveryRow]:
         """What waits to be sent to a destination, oldest first."""

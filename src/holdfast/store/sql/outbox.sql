@@ -9,10 +9,9 @@ SELECT value FROM counters WHERE name = 'outbox_position';
 INSERT INTO counters (name, value) VALUES ('outbox_position', :position)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
--- name: return_deliveries
--- A gateway ended while it sent these.
-UPDATE deliveries SET state = 'pending', changed_at = :at, error = 'the gateway ended while it was being sent'
-WHERE state = 'sending';
+-- name: interrupted_deliveries
+-- What is being sent; at a start, what a gateway was sending when it ended.
+SELECT * FROM deliveries WHERE state = 'sending' ORDER BY seq, id;
 
 -- name: add_delivery
 -- Something to tell; what was planned before is not planned again.

@@ -21,9 +21,8 @@ class SqliteOutbox(OutboxStore):
         super().__init__(fetch)
         self._writer = writer
 
-    async def begin(self, *, at: int) -> int:
+    async def begin(self) -> int:
         def begin(tx: Transaction) -> int:
-            tx.run("return_deliveries", {"at": at})
             found = tx.run("outbox_position").fetchone()
             if found is not None:
                 return int(found[0])
@@ -43,6 +42,9 @@ class SqliteOutbox(OutboxStore):
             tx.run("set_outbox_position", {"position": plan.position})
 
         await self._writer.do(write)
+
+    async def add(self, delivery: DeliveryRow) -> None:
+        await self._writer.do(lambda tx: tx.run("add_delivery", _values(delivery) | {"seq": tx.last_seq}))
 
     async def mark(self, delivery: DeliveryRow) -> None:
         await self._writer.do(lambda tx: tx.run("mark_delivery", _values(delivery)))
