@@ -195,6 +195,7 @@ def _check_variables(file: _ConfigText, settings: Settings) -> None:
     for key in ("secret_env", "url_env"):
         named += [(["notify", "webhooks", name, key], [getattr(one, key)]) for name, one in webhooks]
     named.append((["telegram", "token_env"], [settings.telegram.token_env]))
+    named += [(["notify", "apprise", name, "url_env"], [one.url_env]) for name, one in settings.notify.apprise.items()]
     named += [(["mcp", name, "env"], one.env) for name, one in settings.mcp.items()]
     for keys, names in named:
         if not all(map(_is_variable, filter(None, names))):
@@ -257,6 +258,9 @@ def _check_notify(file: _ConfigText, settings: Settings) -> None:
             raise file.wrong(["notify", "webhooks", name], "needs either a url or a url_env.")
         if webhook.url and (problem := webhook_problem(webhook.url, webhook)):
             raise file.wrong(["notify", "webhooks", name, "url"], problem)
+    for name, service in notify.apprise.items():
+        if not service.url_env:
+            raise file.wrong(["notify", "apprise", name], "needs a url_env: the variable with the address.")
     contact = notify.push.contact
     if contact and not contact.startswith(("mailto:", "https://")):
         raise file.wrong(["notify", "push", "contact"], "is no address; write mailto:NAME@HOST or https://HOST.")
@@ -268,7 +272,8 @@ def _check_notify(file: _ConfigText, settings: Settings) -> None:
         raise file.wrong(["telegram", "profile"], f"is {telegram.profile!r}; there is: {there}.")
     if telegram != TelegramSettings() and not telegram.token_env:
         raise file.wrong(["telegram"], "needs token_env: the NAME of the variable that holds the token of the bot.")
-    known = [f"webhooks.{name}" for name in notify.webhooks] + [f"telegram.{chat}" for chat in telegram.notify]
+    known = [f"webhooks.{name}" for name in notify.webhooks] + [f"apprise.{name}" for name in notify.apprise]
+    known += [f"telegram.{chat}" for chat in telegram.notify]
     if notify.home_channel and notify.home_channel not in known:
         there = ", ".join(known) or "none; add [notify.webhooks.NAME], or the number of a chat to notify in [telegram]"
         raise file.wrong(["notify", "home_channel"], f"is {notify.home_channel!r}; there is: {there}.")

@@ -216,6 +216,20 @@ class WebhookSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AppriseSettings:
+    """[notify.apprise.NAME]"""
+
+    url_env: str = ""
+    """The variable that holds the address of the service, as Apprise writes it."""
+    on: list[NoticeName] = field(default_factory=lambda: list(USUAL_NOTICES))
+    """What is told."""
+    only_when_nobody_looks: bool = True
+    """Only if for 30 s no visible page and no attached terminal showed what it is about."""
+    details: bool = False
+    """Whether a message has more than the title: the question, the reason, the last words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PushSettings:
     """[notify.push]"""
 
@@ -234,6 +248,7 @@ class NotifySettings:
     full disk."""
     push: PushSettings = field(default_factory=PushSettings)
     webhooks: dict[str, WebhookSettings] = field(default_factory=dict)
+    apprise: dict[str, AppriseSettings] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,7 +345,8 @@ class Settings:
         servers = (server.bearer_env for server in self.mcp.values())
         webhooks = self.notify.webhooks.values()
         hooks = (name for webhook in webhooks for name in (webhook.secret_env, webhook.url_env))
-        return {name for name in (*providers, *servers, *hooks, self.telegram.token_env) if name}
+        services = (service.url_env for service in self.notify.apprise.values())
+        return {name for name in (*providers, *servers, *hooks, *services, self.telegram.token_env) if name}
 
     @property
     def secret_names(self) -> set[str]:

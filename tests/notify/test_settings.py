@@ -34,6 +34,8 @@ GOOD = f'{HOOK}url = "https://example.com/hook"\n'
             2,
             "takes the NAME of an environment",
         ),
+        ("[notify.apprise.pager]\n", 1, "notify.apprise.pager needs a url_env: the variable with the address."),
+        ('[notify.apprise.pager]\nurl_env = "pover://user@token"\n', 2, "takes the NAME of an environment"),
         ('[notify.push]\ncontact = "me"\n', 2, "notify.push.contact is no address; write mailto:NAME@HOST"),
         (f'[notify]\nhome_channel = "mine"\n{GOOD}', 2, "is 'mine'; there is: webhooks.mine."),
     ],
@@ -48,5 +50,5 @@ def test_an_error_names_the_line_and_what_would_be_right(text: str, line: int, s
 
 
 def test_the_address_and_the_secret_of_a_webhook_are_keys() -> None:
-    text = f'{HOOK}url_env = "HOOK_URL"\nsecret_env = "HOOK_SECRET"\n'
-    assert parse_settings(Path("config.toml"), text).key_names >= {"HOOK_URL", "HOOK_SECRET"}
+    text = f'{HOOK}url_env = "HOOK_URL"\nsecret_env = "HOOK_SECRET"\n[notify.apprise.pager]\nurl_env = "PAGER"\n'
+    assert parse_settings(Path("config.toml"), text).key_names >= {"HOOK_URL", "HOOK_SECRET", "PAGER"}

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from holdfast.notify.apprise import AppriseChannel
 from holdfast.notify.channel import Channel
 from holdfast.notify.notices import OF_THE_GATEWAY, Notice
 from holdfast.notify.push import PREFIX, PushChannel, PushSubscriptions
 from holdfast.notify.webhooks import Webhook
 from holdfast.profiles import Profiles
-from holdfast.settings import NotifySettings
+from holdfast.settings import AppriseSettings, NotifySettings, WebhookSettings
 from holdfast.store.device_store import PushRow
 
 log = logging.getLogger(__name__)
@@ -127,15 +128,16 @@ def _of_devices(push: PushSubscriptions) -> dict[str, Destination]:
 
 
 def _made_of(settings: NotifySettings) -> dict[str, Destination]:
-    found: dict[str, Destination] = {}
-    for name, webhook in settings.webhooks.items():
-        full = f"webhooks.{name}"
-        home = OF_THE_GATEWAY if settings.home_channel == full else ()
-        found[full] = Destination(
-            name=full,
-            channel=Webhook(webhook),
-            on=frozenset(webhook.on) | frozenset(home),
-            when_absent=webhook.only_when_nobody_looks,
-            details=webhook.details,
+    found: list[tuple[str, WebhookSettings | AppriseSettings, Channel]] = []
+    found += [(f"webhooks.{name}", one, Webhook(one)) for name, one in settings.webhooks.items()]
+    found += [(f"apprise.{name}", one, AppriseChannel(one)) for name, one in settings.apprise.items()]
+    return {
+        name: Destination(
+            name=name,
+            channel=channel,
+            on=frozenset(one.on) | frozenset(OF_THE_GATEWAY if settings.home_channel == name else ()),
+            when_absent=one.only_when_nobody_looks,
+            details=one.details,
         )
-    return found
+        for name, one, channel in found
+    }

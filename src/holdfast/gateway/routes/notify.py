@@ -125,7 +125,7 @@ async def test_destination(request: Request) -> Response:
     gateway = gateway_of(request)
     given = await parse_body(request, TestNotice)
     known = gateway.notify.destinations.all()
-    names = (f"{prefix}{given.destination}" for prefix in ("", "webhooks.", PREFIX))
+    names = (f"{prefix}{given.destination}" for prefix in ("", "webhooks.", "apprise.", PREFIX))
     destination = next((known[name] for name in names if name in known), None)
     if destination is None:
         hint = f"There is: {', '.join(known)}." if known else NONE_YET
