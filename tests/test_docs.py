@@ -18,6 +18,7 @@ from holdfast.domain.reset import ResetRules
 from holdfast.gateway.openapi import describe
 from holdfast.gateway.server import PARTS
 from holdfast.models.demo import HELP
+from holdfast.notify_settings import TelegramSettings
 from holdfast.profiles import Profiles
 from holdfast.read_settings import load_settings
 from holdfast.settings import (
@@ -31,7 +32,6 @@ from holdfast.settings import (
     ResumeSettings,
     RetentionSettings,
     Settings,
-    TelegramSettings,
 )
 
 ROOT = Path(__file__).parent.parent

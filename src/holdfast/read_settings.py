@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from holdfast.config import ConfigError
+from holdfast.notify_settings import TelegramSettings, webhook_problem
 from holdfast.settings import (
     BUILT_IN_PROVIDERS,
     DEMO,
@@ -17,10 +18,8 @@ from holdfast.settings import (
     SPAN_KEYS,
     Policy,
     Settings,
-    TelegramSettings,
     reset_problem,
     span_ms,
-    webhook_problem,
 )
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from holdfast.notify.apprise import AppriseChannel
 from holdfast.notify.channel import GiveUp, Sent, TryAgain
-from holdfast.settings import AppriseSettings
+from holdfast.notify_settings import AppriseSettings
 from tests.notify.conformance import MESSAGE, ChannelContract
 from tests.notify.receiver import Receiver, receiver
 from tests.notify.test_webhooks import ANSWERS

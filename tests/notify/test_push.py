@@ -16,7 +16,7 @@ from holdfast.domain.errors import Rejected, Unavailable
 from holdfast.notify.channel import GiveUp, NoticeMessage, Sent, TryAgain
 from holdfast.notify.push import KEPT_SECONDS, PushChannel, PushSubscriptions, check_endpoint, content_of
 from holdfast.notify.push_encryption import LARGEST, PushKey, encrypted
-from holdfast.settings import PushSettings
+from holdfast.notify_settings import PushSettings
 from holdfast.store.device_store import PushRow
 from holdfast.store.sqlite.store import SqliteStore
 from tests.notify.conformance import MESSAGE, ChannelContract

@@ -13,7 +13,7 @@ from standardwebhooks import Webhook as Verifier
 
 from holdfast.notify.channel import GiveUp, Sent, TryAgain
 from holdfast.notify.webhooks import Webhook, request_of
-from holdfast.settings import WebhookSettings
+from holdfast.notify_settings import WebhookSettings
 from tests.notify.conformance import MESSAGE, ChannelContract
 from tests.notify.receiver import Receiver, receiver
 

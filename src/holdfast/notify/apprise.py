@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from holdfast.config import environment
 from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain, Unsure
 from holdfast.notify.http_poster import HttpAnswer
-from holdfast.settings import AppriseSettings
+from holdfast.notify_settings import AppriseSettings
 
 if TYPE_CHECKING:
     from apprise import AppriseResult

@@ -13,8 +13,8 @@ from holdfast.notify.channel import Channel
 from holdfast.notify.notices import OF_THE_GATEWAY, Notice
 from holdfast.notify.push import PREFIX, PushChannel, PushSubscriptions
 from holdfast.notify.webhooks import Webhook
+from holdfast.notify_settings import AppriseSettings, NotifySettings, WebhookSettings
 from holdfast.profiles import Profiles
-from holdfast.settings import AppriseSettings, NotifySettings, WebhookSettings
 from holdfast.store.device_store import PushRow
 
 log = logging.getLogger(__name__)

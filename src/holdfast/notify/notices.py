@@ -24,7 +24,7 @@ from holdfast.domain.events.session import (
 from holdfast.domain.events.system import GatewayStarted, SessionDeleted, StaleListed
 from holdfast.domain.events.task import TaskFinished, TaskPruned
 from holdfast.domain.text import shorten, without_markdown
-from holdfast.settings import USUAL_NOTICES, NoticeName
+from holdfast.notify_settings import USUAL_NOTICES, NoticeName
 from holdfast.store.outbox_store import SettledMatter
 from holdfast.store.rows import CardRow, SessionRow, TaskRow
 

@@ -21,7 +21,7 @@ from holdfast.notify.addresses import is_public
 from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain
 from holdfast.notify.http_poster import HttpAnswer, HttpPoster
 from holdfast.notify.push_encryption import LARGEST, PushKey, check_keys, encrypted
-from holdfast.settings import PushSettings
+from holdfast.notify_settings import PushSettings
 from holdfast.store.device_store import DeviceStore, PushRow
 from holdfast.store.outbox_store import ASKING
 

@@ -16,7 +16,7 @@ import msgspec
 from holdfast.config import environment
 from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain
 from holdfast.notify.http_poster import HttpAnswer, HttpPoster
-from holdfast.settings import WebhookSettings, WebhookStyle, webhook_problem
+from holdfast.notify_settings import WebhookSettings, WebhookStyle, webhook_problem
 
 SECRET = "whsec_"  # noqa: S105  # what every secret begins with
 encode = msgspec.json.encode

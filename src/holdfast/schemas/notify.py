@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.settings import NoticeName
+from holdfast.notify_settings import NoticeName
 
 
 class DestinationView(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ from holdfast.gateway.requests import parse_body
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.state import Gateway, device_of, gateway_of
 from holdfast.notify.push import PREFIX
+from holdfast.notify_settings import USUAL_NOTICES
 from holdfast.schemas.notify import PushState, PushSubscribe, PushView
-from holdfast.settings import USUAL_NOTICES
 from holdfast.store.device_store import PushRow
 
 routes = Routes("push")

@@ -10,8 +10,8 @@ from holdfast.notify.destinations import Destination
 from holdfast.notify.notices import OF_THE_GATEWAY
 from holdfast.notify.telegram.bot_api import BotAddress, BotApi
 from holdfast.notify.telegram.channel import TelegramChat
+from holdfast.notify_settings import NotifySettings, TelegramSettings
 from holdfast.profiles import Profiles
-from holdfast.settings import NotifySettings, TelegramSettings
 from holdfast.store.contract import Store
 from holdfast.timings import TelegramTimings
 
