@@ -326,6 +326,6 @@ async def test_a_key_that_cannot_be_read_is_not_replaced_in_silence(
 
 
 def test_a_message_names_no_more_than_it_must() -> None:
-    fields = set(NoticeMessage.__struct_fields__) - {"url", "receipt"}
+    fields = set(NoticeMessage.__struct_fields__) - {"url", "receipt", "detail"}
     given = content_of(MESSAGE)
     assert all(f'"{name}"'.encode() in given for name in fields)
