@@ -101,7 +101,7 @@ def test_what_belongs_to_a_chapter_ends_with_it_and_its_task_says_by_which_rule(
 @pytest.mark.parametrize("rule", ["stop_idle", "stop"])
 def test_on_live_process(gateway: GatewayProcess, tmp_path: Path, rule: str) -> None:
     session, ids = with_servers(gateway, tmp_path, 1)
-    busy = "bg while :; do :; done"
+    busy = "bg while :; do seq 5000 > /dev/null; sleep 0.02; done"  # a fifth of a processor is work enough
     gateway.send(session, busy)
     gateway.until_rest(session)
     [work] = {one["id"] for one in tasks_of(gateway, session)} - set(ids)

@@ -26,9 +26,8 @@ def everything(gateway: GatewayProcess, task: str, text: str, *, limit: int = 10
 
 
 def test_all_kept_lines_are_searched_and_the_gap_is_reported(gateway: GatewayProcess, tmp_path: Path) -> None:
-    script = (
-        "echo The Needle; yes 'a line without it' | head -c 12M; echo; printf 'a ne\\033[31medle\\033[0m at the end\\n'"
-    )
+    line = "a line without it" + " and more" * 20
+    script = f"echo The Needle; yes '{line}' | head -c 12M; echo; printf 'a ne\\033[31medle\\033[0m at the end\\n'"
     task = start(gateway, script, cwd=tmp_path)
     ended = until_over(gateway, task)
     assert ended["dropped_bytes"] > 0
@@ -44,7 +43,7 @@ def test_all_kept_lines_are_searched_and_the_gap_is_reported(gateway: GatewayPro
     assert [match["offset"] for match in everything(gateway, task, "needle", limit=1)] == [4, last["offset"]]
     assert search(gateway, task, "not there")["matches"] == []
     many = everything(gateway, task, "without", limit=1000)
-    assert len(many) > 100_000 and len({match["offset"] for match in many}) == len(many), "each of them once"
+    assert len(many) > 20_000 and len({match["offset"] for match in many}) == len(many), "each of them once"
 
 
 def test_what_a_running_command_writes_is_found_from_the_last_cursor_on(

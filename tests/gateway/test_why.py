@@ -11,6 +11,8 @@ import pytest
 from tests.e2e.gateway import GatewayProcess, Json, until
 
 HOLDING = Path(__file__).parents[1] / "e2e" / "holding_gateway.py"
+SPEAKS, THINKS = (f"{verb} 300 {'word ' * 3000}" for verb in ("slow", "think"))
+"""The first word comes at once, the last one after minutes."""
 
 
 def ask(gateway: GatewayProcess, session: str) -> list[tuple[str, str]]:
@@ -83,13 +85,13 @@ def test_failed(gateway: GatewayProcess) -> None:
 
 
 def test_a_model_that_thinks_before_it_answers(gateway: GatewayProcess) -> None:
-    session = gateway.create("think 60 one two three")
+    session = gateway.create(THINKS)
     until_said(gateway, session, "is thinking")
     gateway.command("POST", f"/v1/sessions/{session}/stop")
 
 
 def test_running_model_with_a_queue_then_stopped(gateway: GatewayProcess) -> None:
-    session = gateway.create("slow 60 one two three")
+    session = gateway.create(SPEAKS)
     until_said(gateway, session, "is answering")
     gateway.send(session, "say later " + "x" * 200)
     gateway.send(session, "say soon", mode="steer")
@@ -170,7 +172,7 @@ def test_suspended(tmp_path: Path) -> None:
 
 def test_resumed(tmp_path: Path) -> None:
     with GatewayProcess(tmp_path / "home").start() as gateway:
-        session = gateway.create("slow 60 one two three")
+        session = gateway.create(SPEAKS)
         gateway.until_event(session, "ModelRequested")
         gateway.kill9()
         gateway.start()

@@ -154,11 +154,11 @@ while time.monotonic() < end:
 
 async def test_a_fork_storm(house: House) -> None:
     mark = f"mark-{house.cwd.name}-{os.getpid()}"
-    bound = len(table()) + 150
+    bound = len(table()) + 60
     running = await house.start((PYTHON, "-c", STORM, mark, str(bound)))
 
     async def storm() -> bool:
-        return len(named(mark)) > 60
+        return len(named(mark)) > 25
 
     await eventually(storm)
     report = await house.supervisor.kill(running.id, grace=0)
