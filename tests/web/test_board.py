@@ -55,9 +55,10 @@ async def fill(home: Path) -> None:
     await store.close()
 
 
-@pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[GatewayProcess]:
-    home = settled(tmp_path_factory.mktemp("board") / "home")
+@pytest.fixture
+def full(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:
+    """A gateway with a board of thousands of cards. Whatever changes there, it looks at all of them."""
+    home = settled(tmp_path / "home")
     with ThreadPoolExecutor(1) as beside:  # the browser's own loop runs in this thread
         beside.submit(asyncio.run, fill(home)).result()
     with GatewayProcess(home) as process:
@@ -65,8 +66,15 @@ def house(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
 
 
 @pytest.fixture
-def visitor(browser: Browser, house: GatewayProcess) -> Iterator[Seat]:
-    with Seat(browser, house, viewport={"width": 1500, "height": 900}) as found:
+def visitor(browser: Browser, shared: GatewayProcess) -> Iterator[Seat]:
+    with Seat(browser, shared, viewport={"width": 1500, "height": 900}, service_workers="block") as found:
+        yield found
+
+
+@pytest.fixture
+def installed(browser: Browser, shared: GatewayProcess) -> Iterator[Seat]:
+    """A visitor with a service worker, which has the parts of the page while there is no line."""
+    with Seat(browser, shared, viewport={"width": 1500, "height": 900}) as found:
         yield found
 
 
@@ -358,30 +366,30 @@ def test_two_tabs_see_the_same(visitor: Seat) -> None:
     assert status(gateway, second) == "ready"
 
 
-def test_thousands_of_cards(visitor: Seat) -> None:
-    page = visitor.page
-    visitor.open("/board/many")
-    expect(column(page, "ready").locator("[data-card]").first).to_contain_text("Card 0")
-    expect(page.locator("[data-bar]")).to_contain_text("2,000 cards")
-    assert page.locator("[data-card]").count() < FEW
-    stack = column(page, "ready").locator("[data-cards]")
+def test_thousands_of_cards(browser: Browser, full: GatewayProcess) -> None:
+    with Seat(browser, full) as seat:
+        page = seat.page
+        seat.open("/board/many")
+        expect(column(page, "ready").locator("[data-card]").first).to_contain_text("Card 0")
+        expect(page.locator("[data-bar]")).to_contain_text("2,000 cards")
+        assert page.locator("[data-card]").count() < FEW
+        stack = column(page, "ready").locator("[data-cards]")
 
-    def at_the_end() -> bool:
-        stack.evaluate("box => { box.scrollTop = box.scrollHeight }")
-        return page.get_by_text("Card 1998", exact=True).count() > 0
+        def at_the_end() -> bool:
+            stack.evaluate("box => { box.scrollTop = box.scrollHeight }")
+            return page.get_by_text("Card 1998", exact=True).count() > 0
 
-    visitor.until(at_the_end, "the last one is reached")
-    expect(page.get_by_text("Card 1998", exact=True)).to_be_visible()
-    assert page.locator("[data-card]").count() < FEW
-    page.get_by_label("Filter cards").fill("card 1234")
-    expect(page.locator("[data-card]")).to_have_count(1)
-    assert visitor.errors == []
+        seat.until(at_the_end, "the last one is reached")
+        expect(page.get_by_text("Card 1998", exact=True)).to_be_visible()
+        assert page.locator("[data-card]").count() < FEW
+        page.get_by_label("Filter cards").fill("card 1234")
+        expect(page.locator("[data-card]")).to_have_count(1)
 
 
-def test_on_a_phone(browser: Browser, house: GatewayProcess) -> None:
-    board = new_board(house, "phone", paused=True)
-    id = new_card(house, board, "Small and handy", triage=True)
-    with Seat(browser, house, viewport=PHONE, has_touch=True) as seat:
+def test_on_a_phone(browser: Browser, shared: GatewayProcess) -> None:
+    board = new_board(shared, "phone", paused=True)
+    id = new_card(shared, board, "Small and handy", triage=True)
+    with Seat(browser, shared, viewport=PHONE, has_touch=True) as seat:
         page = seat.page
         seat.open(f"/board/{board}")
         page.get_by_role("button", name="Choose a board").click()
@@ -392,32 +400,32 @@ def test_on_a_phone(browser: Browser, house: GatewayProcess) -> None:
         page.get_by_role("menuitem", name="Move to Review").click()
         page.get_by_role("tab", name="Review 1").click()
         page.get_by_role("link", name="Small and handy").click()
-        drawer = page.get_by_role("complementary", name=f"Card {label(house, id)}")
+        drawer = page.get_by_role("complementary", name=f"Card {label(shared, id)}")
         expect(drawer).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         drawer.get_by_role("button", name="Back to the board").click()
         expect(page.get_by_role("tab", name="Review 1")).to_be_visible()
-        new_card(house, board, "Somebody's", triage=True, profile="careful")
+        new_card(shared, board, "Somebody's", triage=True, profile="careful")
         expect(page.get_by_role("tab", name="Triage 1")).to_be_visible()
         page.get_by_label("Profile").select_option("careful")
         expect(page.get_by_role("tab", name="Review 0")).to_be_visible()
         expect(page.get_by_role("tab", name="Triage 1")).to_be_visible()
         page.get_by_label("Profile").select_option("")
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        new_card(house, board, "In ready")
+        new_card(shared, board, "In ready")
         page.set_viewport_size({"width": 900, "height": 800})  # turned around: one can do without triage
         expect(column(page, "ready").locator("[data-card]")).to_be_visible()
         expect(page.get_by_role("button", name=re.compile("Triage ?, folded"))).to_be_visible()
 
 
-def test_axe_finds_nothing_on_a_board(browser: Browser, house: GatewayProcess) -> None:
+def test_axe_finds_nothing_on_a_board(browser: Browser, shared: GatewayProcess) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is missing: make web")
-    board = new_board(house, "axe")
-    id = new_card(house, board, "Asks", "block which?", profile="demo", priority=2)
-    new_card(house, board, "Waits", parents=[id])
-    with Seat(browser, house) as seat:
-        seat.until(lambda: status(house, id) == "blocked", "it is blocked")
+    board = new_board(shared, "axe")
+    id = new_card(shared, board, "Asks", "block which?", profile="demo", priority=2)
+    new_card(shared, board, "Waits", parents=[id])
+    with Seat(browser, shared) as seat:
+        seat.until(lambda: status(shared, id) == "blocked", "it is blocked")
         found: list[str] = []
         for path in (f"/board/{board}", f"/board/{board}/{id}", "/board/nothing-here"):
             seat.open(path)
@@ -427,8 +435,8 @@ def test_axe_finds_nothing_on_a_board(browser: Browser, house: GatewayProcess) -
         assert not found, "\n".join(found)
 
 
-def test_a_board_without_a_line_says_as_of_when_and_never_that_it_is_empty(visitor: Seat) -> None:
-    gateway, page = visitor.gateway, visitor.page
+def test_a_board_without_a_line_says_as_of_when_and_never_that_it_is_empty(installed: Seat) -> None:
+    visitor, gateway, page = installed, installed.gateway, installed.page
     seen, unseen = new_board(gateway, "seen", paused=True), new_board(gateway, "unseen", paused=True)
     new_card(gateway, seen, "one")
     new_card(gateway, seen, "two", triage=True)
