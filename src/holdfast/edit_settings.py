@@ -99,6 +99,29 @@ def change_values(path: Path, tables: dict[str, dict[str, Any]]) -> None:
     _edit(path, change)
 
 
+def add_telegram_person(path: Path, person: int, *, approve: bool) -> None:
+    """Let somebody talk to the bot, and with `approve` answer approvals."""
+
+    def change(settings: dict[str, Any]) -> None:
+        telegram = _table(path, settings, ["telegram"])
+        for key in ("allow", "approvers") if approve else ("allow",):
+            telegram[key] = sorted({*telegram.get(key, []), person})
+
+    _edit(path, change)
+
+
+def remove_telegram_person(path: Path, person: int) -> None:
+    """Let somebody neither talk to the bot nor answer approvals."""
+
+    def change(settings: dict[str, Any]) -> None:
+        telegram = _table(path, settings, ["telegram"])
+        for key in ("allow", "approvers"):
+            if person in telegram.get(key, []):
+                telegram[key] = [one for one in telegram[key] if one != person]
+
+    _edit(path, change)
+
+
 def _table(path: Path, settings: dict[str, Any], keys: list[str]) -> dict[str, Any]:
     here = settings
     for position, key in enumerate(keys):

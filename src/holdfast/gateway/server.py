@@ -30,6 +30,7 @@ from holdfast.gateway.routes import (
     settings,
     system,
     tasks,
+    telegram,
     waits,
 )
 from holdfast.gateway.state import Gateway
@@ -42,7 +43,21 @@ SEND_BYTES = 64 * 1024
 """Size of the kernel's send buffer for one client; the kernel doubles it. By default it grows to megabytes."""
 PARTS = tuple(
     module.routes
-    for module in (events, sessions, chapters, cards, tasks, waits, devices, notify, push, settings, admin, system)
+    for module in (
+        events,
+        sessions,
+        chapters,
+        cards,
+        tasks,
+        waits,
+        devices,
+        notify,
+        push,
+        telegram,
+        settings,
+        admin,
+        system,
+    )
 )
 """All routes; the first that matches a path is used."""
 

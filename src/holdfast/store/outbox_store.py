@@ -150,6 +150,11 @@ class OutboxStore(ABC):
         """What waits to be sent to a destination, oldest first."""
         return await self._fetch.rows("pending_deliveries", DeliveryRow, destination=destination)
 
+    async def count_pending(self, prefix: str) -> int:
+        """How much waits to be sent to the destinations whose names begin like this."""
+        ((count,),) = await self._fetch.values("count_pending_deliveries", prefix=prefix)
+        return int(count)
+
     async def told(self, destination: str, matter: str) -> DeliveryRow | None:
         """The last delivery about a matter that the destination got, or perhaps got."""
         found = await self._fetch.rows("told_delivery", DeliveryRow, destination=destination, matter=matter)

@@ -929,6 +929,11 @@ export interface OwnDevice {
   readonly looked_at: number;
 }
 
+export interface PairPerson {
+  readonly code: string;
+  readonly approve?: boolean;
+}
+
 export interface PartHealth {
   readonly name: string;
   readonly problem: string;
@@ -1062,6 +1067,10 @@ export interface LogRecord {
   readonly version: number;
   readonly at: number;
   readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
+}
+
+export interface RemovePerson {
+  readonly person: number;
 }
 
 export interface RenameDevice {
@@ -1842,6 +1851,28 @@ export interface TaskView {
   readonly memory: number | null;
 }
 
+export interface TelegramPerson {
+  readonly id: number;
+  readonly name: string;
+  readonly talks: boolean;
+  readonly approves: boolean;
+}
+
+export interface TelegramStatus {
+  readonly is_on: boolean;
+  readonly bot: string;
+  readonly problem: string;
+  readonly since: number;
+  readonly people: TelegramPerson[];
+  readonly strangers: TelegramStranger[];
+}
+
+export interface TelegramStranger {
+  readonly id: number;
+  readonly name: string;
+  readonly at: number;
+}
+
 export interface TestNotice {
   readonly destination: string;
 }
@@ -2229,6 +2260,9 @@ export interface Routes {
   readonly "GET /v1/tasks/{id}/wait": { readonly takes: undefined; readonly gives: TaskView };
   readonly "GET /v1/tasks/{id}/why": { readonly takes: undefined; readonly gives: Why };
   readonly "POST /v1/tasks/{id}/write": { readonly takes: WriteTask; readonly gives: WriteResult };
+  readonly "GET /v1/telegram": { readonly takes: undefined; readonly gives: TelegramStatus };
+  readonly "POST /v1/telegram/pair": { readonly takes: PairPerson; readonly gives: TelegramStatus };
+  readonly "POST /v1/telegram/remove": { readonly takes: RemovePerson; readonly gives: TelegramStatus };
   readonly "GET /v1/unread": { readonly takes: undefined; readonly gives: Unread };
   readonly "GET /v1/why": { readonly takes: undefined; readonly gives: Why };
 }

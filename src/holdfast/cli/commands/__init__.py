@@ -30,6 +30,7 @@ COMMANDS = {
         "config": ("settings", "Show or check the settings."),
         "profiles": ("settings", "List, show, add, change and remove profiles (agents)."),
         "notify": ("notify", "Show where notifications go, send a test, and list what was sent."),
+        "telegram": ("telegram", "Show the bot of Telegram, and choose who may talk to it."),
         "devices": ("gateway", "List the browsers that are signed in, and sign them out."),
         "models": ("settings", "Show the models that were found on this machine."),
         "completion": ("gateway", "Print a completion script for your shell."),

@@ -14,6 +14,7 @@ from holdfast.gateway.requests import QueryShape, parse_body, parse_query
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.notify.channel import GiveUp, Sent
+from holdfast.notify.conversation import NOTICES_IN_CHAT
 from holdfast.notify.destinations import Destination
 from holdfast.notify.presence import LOOKING_MS
 from holdfast.notify.push import PREFIX, TURN_ON_AGAIN
@@ -44,8 +45,26 @@ async def list_destinations(request: Request) -> Response:
         await _destination(gateway, one, *summaries.get(one.name, (0, 0)))
         for one in gateway.notify.destinations.all().values()
     ]
+    if (chats := await _chats(gateway)) is not None:
+        found.append(chats)
     ended = (row for row in gateway.notify.push.rows.values() if row.ended)
     return json_response(DestinationList(found + [_ended(gateway, row) for row in ended]))
+
+
+async def _chats(gateway: Gateway) -> DestinationView | None:
+    """The chats of Telegram in which sessions are held, as one; None when it is not set up."""
+    if not gateway.notify.telegram.is_on:
+        return None
+    return DestinationView(
+        name="telegram",
+        on=["answer", *sorted(NOTICES_IN_CHAT)],
+        only_when_nobody_looks=False,
+        details=True,
+        home_channel=False,
+        pending=await gateway.store.outbox.count_pending("telegram:"),
+        problem=gateway.notify.updates.state.problem,
+        label="conversations",
+    )
 
 
 def _label(gateway: Gateway, destination: str) -> str:

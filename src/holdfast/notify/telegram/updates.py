@@ -217,6 +217,13 @@ class TelegramUpdates:
         )
         await self._add(_reply_row(f"{STRANGER}:{chat}", f"pair/{hour}", text, now))
 
+    async def welcome(self, person: int) -> None:
+        """Tell somebody who was just let in."""
+        self.strangers.pop(person, None)
+        now = self._clock.now()
+        text = "You are let in: write to talk to the agent. /help lists what else there is."
+        await self._add(_reply_row(chat_name(person), f"welcome/{now}", text, now))
+
     async def _press(self, api: BotApi, update: int, query: CallbackQuery) -> None:
         settings, person = self._bot.settings, query.sender.id
         found = pressed(query.data)

@@ -62,6 +62,11 @@ SELECT MIN(due_at) AS due_at FROM deliveries WHERE state = 'pending' AND due_at 
 -- What waits for one destination, oldest first.
 SELECT * FROM deliveries WHERE destination = :destination AND state = 'pending' ORDER BY seq, id;
 
+-- name: count_pending_deliveries
+-- How much waits for some destinations, by the beginning of their names.
+SELECT COUNT(*) AS pending FROM deliveries
+WHERE state IN ('pending', 'sending') AND substr(destination, 1, length(:prefix)) = :prefix;
+
 -- name: told_delivery
 -- The last one about a matter that reached a destination, or may have.
 SELECT * FROM deliveries WHERE matter = :matter AND destination = :destination AND state IN ('sent', 'unsure')
