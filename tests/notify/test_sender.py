@@ -12,8 +12,15 @@ from msgspec.structs import replace
 from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain, Unsure
 from holdfast.notify.destinations import Destination
 from holdfast.notify.presence import LOOKING_MS, Presence
-from holdfast.notify.sender import COLLAPSE_ABOVE, GIVE_UP_MS, LONGEST_PAUSE_MS, SET_BACK_MS, OutboxSender
-from holdfast.store.outbox_store import DeliveryRow, OutboxPlan, SettledMatter
+from holdfast.notify.sender import (
+    COLLAPSE_ABOVE,
+    GIVE_UP_MS,
+    LEAST_TRIES,
+    LONGEST_PAUSE_MS,
+    SET_BACK_MS,
+    OutboxSender,
+)
+from holdfast.store.outbox_store import DeliveryKind, DeliveryRow, OutboxPlan, SettledMatter
 from holdfast.store.sqlite.store import SqliteStore
 from tests.rig import StoppedClock
 from tests.store.conformance_outbox import TO, delivery
@@ -101,8 +108,8 @@ async def post(tmp_path: Path) -> AsyncIterator[Post]:
     await store.close()
 
 
-def new(seq: int = 1, **changes: object) -> DeliveryRow:
-    row = delivery(seq, matter=str(changes.pop("matter", f"wait/{seq}")), kind=str(changes.pop("kind", "question")))
+def new(seq: int = 1, kind: DeliveryKind = "question", **changes: object) -> DeliveryRow:
+    row = delivery(seq, matter=str(changes.pop("matter", f"wait/{seq}")), kind=kind)
     return replace(row, at=NOW, due_at=NOW, **changes)
 
 
@@ -176,8 +183,11 @@ async def test_a_destination_that_asks_for_a_pause_gets_it(post: Post) -> None:
 async def test_it_is_given_up_after_three_days_and_says_so(post: Post) -> None:
     row = new()
     await post.plan(row)
-    post.channel.results = [TryAgain("It answered 500."), TryAgain("It answered 502.")]
-    await post.round()
+    post.channel.results = [*[TryAgain("It answered 500.")] * (LEAST_TRIES - 1), TryAgain("It answered 502.")]
+    for _ in range(LEAST_TRIES - 1):
+        await post.round()
+        assert (await post.row(row.id)).state == "pending"
+        post.clock.move(LONGEST_PAUSE_MS)
     post.clock.move(GIVE_UP_MS)
     await post.round()
     found = await post.row(row.id)
@@ -290,6 +300,78 @@ async def test_a_week_offline_becomes_one_message(post: Post) -> None:
     assert "question: 250" in message.text
     assert await post.store.outbox.pending(TO) == []
     assert "one notice about 500 was sent instead" in (await post.row(rows[0].id)).error
+
+
+async def test_a_week_of_failures_becomes_one_message_about_all_of_it(post: Post) -> None:
+    seq = 0
+    for _ in range(7 * 24):
+        rows = [new(seq + number, kind="done") for number in (1, 2, 3)]
+        seq += len(rows)
+        await post.plan(*(replace(row, at=post.clock.now(), due_at=post.clock.now()) for row in rows))
+        post.channel.results = [TryAgain("It cannot be reached.")]
+        await post.round()
+        post.clock.move(LONGEST_PAUSE_MS)
+    post.channel.messages.clear()
+    await post.round()
+    (message,) = post.channel.messages
+    assert message.text.startswith(f"{seq} things happened while this could not be delivered (done: {seq})")
+    assert await post.store.outbox.pending(TO) == []
+    await post.round()
+    assert len(post.channel.messages) == 1
+
+
+async def test_one_message_about_many_says_what_waits_at_that_moment(post: Post) -> None:
+    asked = [replace(new(seq), title=f"Session {seq}", link=f"/s/{seq}") for seq in (1, 2)]
+    await post.plan(*asked, *(new(seq, kind="done") for seq in range(3, 9)))
+    post.clock.move(DAY_MS)
+    post.channel.results = [TryAgain("It cannot be reached.")] * 2
+    await post.round()
+    assert post.channel.messages[-1].text.endswith("; 2 wait for you, first of all Session 1")
+    assert post.channel.messages[-1].link == "/"
+    await post.plan(SettledMatter(matter=asked[0].matter, seq=20, at=post.clock.now(), how="answered"))
+    post.clock.move(LONGEST_PAUSE_MS)
+    await post.round()
+    assert post.channel.messages[-1].text.endswith("; one thing waits for you: Session 2")
+    assert post.channel.messages[-1].link == "/s/2"
+    await post.plan(SettledMatter(matter=asked[1].matter, seq=21, at=post.clock.now(), how="answered"))
+    post.clock.move(LONGEST_PAUSE_MS)
+    await post.round()
+    assert post.channel.messages[-1].text.endswith("; nothing waits for you")
+    assert len({message.id for message in post.channel.messages}) == 1
+
+
+async def test_that_something_is_settled_is_told_by_itself(post: Post) -> None:
+    row = new(1)
+    await post.plan(row)
+    await post.round()
+    await post.plan(SettledMatter(matter=row.matter, seq=2, at=NOW, how="answered"), *(new(n) for n in range(3, 10)))
+    post.clock.move(DAY_MS)
+    await post.round()
+    assert [message.kind for message in post.channel.messages] == ["question", "digest", "settled"]
+
+
+async def test_a_machine_that_slept_for_days_does_not_give_up_at_the_first_failure(post: Post) -> None:
+    row = new()
+    await post.plan(row)
+    post.clock.move(GIVE_UP_MS)  # the network is not up yet
+    post.channel.results = [TryAgain("It cannot be reached.")]
+    await post.round()
+    assert (await post.row(row.id)).state == "pending"
+    post.clock.move(LONGEST_PAUSE_MS)
+    await post.round()
+    assert (await post.row(row.id)).state == "sent"
+
+
+async def test_a_look_in_the_future_of_a_clock_that_was_set_back_is_none(post: Post) -> None:
+    row = new()
+    post.clock.move(30 * DAY_MS)
+    post.presence.look([row.stream])
+    post.clock.move(-30 * DAY_MS)
+    await post.plan(row)
+    await post.round()
+    assert post.told == [row.id]
+    post.presence.look([row.stream])
+    assert post.presence.last_look(row.stream) == NOW, "from now on it is right again"
 
 
 async def test_a_burst_is_not_collapsed(post: Post) -> None:
@@ -422,6 +504,19 @@ async def test_one_destination_that_hangs_does_not_hold_up_another(post: Post) -
     assert len(other.messages) == 1
     post.channel.hold.set()
     await looking
+
+
+async def test_one_with_a_long_backlog_that_pauses_does_not_hold_up_another(post: Post) -> None:
+    other = Notebook()
+    post.destinations.found["webhooks.other"] = Destination(
+        "webhooks.other", other, frozenset(), when_absent=False, details=False
+    )
+    await post.plan(*(new(seq) for seq in range(1, 601)), replace(new(601), destination="webhooks.other"))
+    post.channel.results = [TryAgain("It answered 429.", after_ms=60_000)]
+    await post.sender._look_for_due()
+    await asyncio.gather(*post.sender._busy.values())
+    await post.sender._look_for_due()
+    assert (len(post.channel.messages), len(other.messages)) == (1, 1)
 
 
 async def test_it_wakes_up_by_itself_when_something_is_due_again(post: Post) -> None:

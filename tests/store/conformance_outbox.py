@@ -8,13 +8,20 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.store.contract import Store
-from holdfast.store.outbox_store import DeliveryRow, DeliveryState, OutboxPlan, SettledMatter, delivery_id
+from holdfast.store.outbox_store import (
+    DeliveryKind,
+    DeliveryRow,
+    DeliveryState,
+    OutboxPlan,
+    SettledMatter,
+    delivery_id,
+)
 from tests.store.conformance import AT, A, B, Engine, finished, said, write
 
 TO = "webhooks.mine"
 
 
-def delivery(seq: int = 1, *, matter: str = f"wait/{A}", kind: str = "question", to: str = TO) -> DeliveryRow:
+def delivery(seq: int = 1, *, matter: str = f"wait/{A}", kind: DeliveryKind = "question", to: str = TO) -> DeliveryRow:
     return DeliveryRow(
         id=delivery_id(to, matter, seq, kind),
         destination=to,
@@ -137,7 +144,9 @@ class OutboxContract:
     async def test_due_is_what_is_due_and_what_a_wrong_clock_put_too_far_ahead(self, store: Store) -> None:
         rows = [replace(delivery(seq, matter=str(seq)), due_at=due) for seq, due in ((1, 50), (2, 150), (3, 10_000))]
         await store.outbox.plan(OutboxPlan(3, tuple(rows)))
-        assert [row.seq for row in await store.outbox.due(at=100, horizon=5_000)] == [1, 3]
+        assert await store.outbox.due_destinations(at=100, horizon=5_000) == [TO]
+        assert await store.outbox.due_destinations(at=10, horizon=20_000) == []
+        assert await store.outbox.due_destinations(at=10, horizon=5_000) == [TO]
         assert await store.outbox.next_due(after=100) == 150
         assert await store.outbox.next_due(after=10_000) is None
 
@@ -154,6 +163,29 @@ class OutboxContract:
         into = delivery(3, matter="digest", kind="digest")
         await store.outbox.collapse(into, reason="one instead")
         assert await store.outbox.pending(TO) == [into]
+        assert [row.seq for row in await store.outbox.collapsed_into(into.id)] == [1, 2, 3]
+
+    async def test_many_that_became_one_become_one_again_with_others(self, store: Store) -> None:
+        first, other = delivery(1, matter="1"), delivery(1, matter="1", to="webhooks.other")
+        await store.outbox.plan(OutboxPlan(2, (first, other)))
+        before = delivery(2, matter="digest", kind="digest")
+        await store.outbox.collapse(before, reason="one instead")
+        settles = delivery(3, matter="3", kind="settled")
+        await store.outbox.plan(OutboxPlan(4, (settles, delivery(4, matter="4"))))
+        into = delivery(4, matter="digest", kind="digest")
+        await store.outbox.collapse(into, reason="one instead")
+        assert {row.id for row in await store.outbox.pending(TO)} == {settles.id, into.id}
+        assert [row.seq for row in await store.outbox.collapsed_into(into.id)] == [1, 4]
+        assert await store.outbox.collapsed_into(before.id) == []
+        assert await store.outbox.pending("webhooks.other") == [other]
+
+    async def test_the_first_of_a_destination_that_is_due_and_what_waits_there(self, store: Store) -> None:
+        rows = [replace(delivery(seq, matter=str(seq)), due_at=due) for seq, due in ((1, 150), (2, 50), (3, 40))]
+        await store.outbox.plan(OutboxPlan(4, (delivery(1, to="webhooks.other"), *rows, delivery(4, kind="settled"))))
+        assert await store.outbox.first_due(TO, at=100, horizon=5_000) == replace(rows[1], changed_at=AT)
+        assert await store.outbox.first_due(TO, at=10, horizon=10**15) is None
+        assert [row.seq for row in await store.outbox.backlog(TO, limit=2)] == [1, 2]
+        assert [row.seq for row in await store.outbox.backlog(TO, limit=9)] == [1, 2, 3]
 
     async def test_old_deliveries_are_deleted_unless_they_still_wait(self, store: Store) -> None:
         await store.outbox.plan(OutboxPlan(2, (delivery(1), delivery(2, matter="other"))))

@@ -11,6 +11,8 @@ from typing import Protocol
 
 import msgspec
 
+from holdfast.store.outbox_store import DeliveryKind
+
 
 class NoticeMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A notice as one destination gets it: masked, and without its detail unless the destination allows that."""
@@ -18,7 +20,7 @@ class NoticeMessage(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     """The same at every try."""
     matter: str
-    kind: str
+    kind: DeliveryKind
     """As in `NoticeName`; `settled`: its matter needs nobody any longer; `digest`: many in one; `test`."""
     title: str
     text: str

@@ -27,9 +27,11 @@ class Presence:
 
     def look(self, streams: list[str], *, at: int | None = None) -> None:
         """Somebody looks at these now, or looked at them at another time."""
-        at = self._clock.now() if at is None else at
+        now = self._clock.now()
+        at = now if at is None else at
         for stream in streams:
-            self._looks[stream] = max(at, self._looks.pop(stream, 0))
+            before = self._looks.pop(stream, 0)
+            self._looks[stream] = at if before > now else max(at, before)
         while len(self._looks) > MOST:
             del self._looks[next(iter(self._looks))]
 
@@ -47,7 +49,9 @@ class Presence:
 
     def last_look(self, stream: str) -> int:
         """When somebody last looked at it; 0 when nobody did since the start."""
-        return self._clock.now() if stream in self._attached else self._looks.get(stream, 0)
+        now = self._clock.now()
+        at = now if stream in self._attached else self._looks.get(stream, 0)
+        return at if at <= now else 0  # a look in the future: the clock was set back, and when it was is not known
 
     def until(self, stream: str) -> int:
         """Until when somebody counts as looking at it; in the past when nobody does."""

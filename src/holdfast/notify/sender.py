@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -16,19 +15,23 @@ from msgspec.structs import replace
 from holdfast.clock import Clock
 from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain, Unsure
 from holdfast.notify.destinations import Destination, Destinations
+from holdfast.notify.digest import digest_of, still_waiting
 from holdfast.notify.presence import Presence
 from holdfast.periodic import PeriodicTask
 from holdfast.secrets import Mask
-from holdfast.store.outbox_store import ASKING, DeliveryRow, DeliveryState, OutboxStore, delivery_id
+from holdfast.store.outbox_store import ASKING, DeliveryKind, DeliveryRow, DeliveryState, OutboxStore, delivery_id
 
 FIRST_PAUSE_MS = 5_000
 LONGEST_PAUSE_MS = 3_600_000
 SET_BACK_MS = 2 * LONGEST_PAUSE_MS
 """What is due later than this was planned by a clock that has been set back since, unless its destination said so."""
 GIVE_UP_MS = 3 * 86_400_000
+LEAST_TRIES = 20
+"""So often it is tried at least: the machine may have slept for days, or its clock was wrong."""
 KEPT_MS = 30 * 86_400_000
 COLLAPSE_ABOVE = 5
 COLLAPSE_AGE_MS = 600_000
+MOST_IN_ONE = 100_000
 LOOK_SECONDS = 30.0
 log = logging.getLogger(__name__)
 
@@ -75,9 +78,8 @@ class OutboxSender(PeriodicTask):
         if not self._resumed:
             await self._resume(now)
             self._resumed = True
-        due = await self._outbox.due(at=now, horizon=now + SET_BACK_MS)
         self._pauses = {name: until for name, until in self._pauses.items() if until > _monotonic()}
-        for name in dict.fromkeys(row.destination for row in due):
+        for name in await self._outbox.due_destinations(at=now, horizon=now + SET_BACK_MS):
             if name not in self._busy and name not in self._pauses:
                 self._busy[name] = asyncio.create_task(self._serve(name), name=f"notify {name}")
         if now - self._pruned_at > 86_400_000:
@@ -120,14 +122,21 @@ class OutboxSender(PeriodicTask):
 
     async def _next(self, name: str) -> DeliveryRow | None:
         """The first delivery that is due; many that have waited for long become one."""
-        pending, now = await self._outbox.pending(name), self._clock.now()
-        destination = self._destinations.find(name)
-        collapses = destination is None or not destination.is_conversation
-        if collapses and len(pending) > COLLAPSE_ABOVE and now - pending[0].at > COLLAPSE_AGE_MS:
-            into = _digest(pending, now)
-            await self._outbox.collapse(into, reason=f"one notice about {len(pending)} was sent instead")
-            return into
-        return next((row for row in pending if row.due_at <= now or row.due_at > now + SET_BACK_MS), None)
+        now, destination = self._clock.now(), self._destinations.find(name)
+        if destination is None or not destination.is_conversation:
+            first = await self._outbox.backlog(name, limit=COLLAPSE_ABOVE + 1)
+            if len(first) > COLLAPSE_ABOVE and now - first[0].at > COLLAPSE_AGE_MS:
+                return await self._collapse(name, now)
+        return await self._outbox.first_due(name, at=now, horizon=now + SET_BACK_MS)
+
+    async def _collapse(self, name: str, now: int) -> DeliveryRow:
+        """Put one delivery in the place of all that wait; an earlier one of this kind counts as what it stood for."""
+        rows: list[DeliveryRow] = []
+        for row in await self._outbox.backlog(name, limit=MOST_IN_ONE):
+            rows += await self._outbox.collapsed_into(row.id) if row.kind == "digest" else [row]
+        into = digest_of(rows, now=now)
+        await self._outbox.collapse(into, reason=f"one notice about {len(rows)} was sent instead")
+        return into
 
     async def _deliver(self, row: DeliveryRow) -> bool:
         """Send one delivery; return whether the next one may be sent now."""
@@ -154,6 +163,9 @@ class OutboxSender(PeriodicTask):
             await destination.pace.wait()
         sending = replace(row, state="sending", attempts=row.attempts + 1, changed_at=now, error="")
         await self._outbox.mark(sending)
+        if row.kind == "digest":
+            waiting, link = still_waiting(await self._outbox.collapsed_into(row.id))
+            row = replace(row, summary=f"{row.summary}; {waiting}", link=link)
         result = await destination.channel.send(self._message(row, destination, told))
         return await self._record(sending, result)
 
@@ -167,7 +179,7 @@ class OutboxSender(PeriodicTask):
             await self._outbox.mark(replace(row, state="unsure", error=result.problem))
             log.warning("whether a notification to %s arrived is not known: %s", row.destination, result.problem)
             return True
-        if isinstance(result, TryAgain) and now - row.at < GIVE_UP_MS:
+        if isinstance(result, TryAgain) and (now - row.at < GIVE_UP_MS or row.attempts < LEAST_TRIES):
             growing = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** min(row.attempts - 1, 20))
             pause = min(max(result.after_ms, growing), SET_BACK_MS)
             self._pauses[row.destination] = _monotonic() + pause / 1000
@@ -204,7 +216,7 @@ class OutboxSender(PeriodicTask):
             choices=row.choices if row.detail == detail else [choice for choice in row.choices if choice == "deny"],
         )
 
-    async def send_now(self, destination: Destination, kind: str, text: str) -> Result:
+    async def send_now(self, destination: Destination, kind: DeliveryKind, text: str) -> Result:
         """Send a message of the gateway itself at once, without the outbox: a test, or that the disk is full."""
         now = self._clock.now()
         message = NoticeMessage(
@@ -222,25 +234,3 @@ class OutboxSender(PeriodicTask):
 
 def _monotonic() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _digest(pending: list[DeliveryRow], now: int) -> DeliveryRow:
-    """One delivery that takes the place of many."""
-    last = pending[-1]
-    counts = Counter(row.kind for row in pending if row.kind != "settled")
-    words = ", ".join(f"{kind}: {count}" for kind, count in counts.most_common())
-    return DeliveryRow(
-        id=delivery_id(last.destination, "digest", last.seq, "digest"),
-        destination=last.destination,
-        matter="digest",
-        kind="digest",
-        seq=last.seq,
-        at=now,
-        stream="",
-        title="Holdfast",
-        summary=f"{sum(counts.values())} things happened while this could not be delivered ({words})",
-        detail="\n".join(f"{row.title} {row.summary}" for row in pending[-COLLAPSE_ABOVE:]),
-        link="/",
-        when_absent=False,
-        due_at=now,
-    )

@@ -14,8 +14,11 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.notify_settings import NoticeName
 from holdfast.store.reads import Fetch
 
+DeliveryKind = Literal[NoticeName, "settled", "digest", "test", "answer", "reply"]
+"""A notice; that its matter is settled; one for many; a test; and what is said in a conversation."""
 DeliveryState = Literal["pending", "sending", "sent", "unsure", "failed", "dropped"]
 """`unsure`: it may have arrived, and sending it again could tell it twice."""
 
@@ -27,7 +30,7 @@ class DeliveryRow(msgspec.Struct, frozen=True, gc=False):
     destination: str
     matter: str
     """What it is about: a newer notice about the same matter replaces an older one that was not sent."""
-    kind: str
+    kind: DeliveryKind
     seq: int
     """The event in the log that it tells of."""
     at: int
@@ -52,6 +55,8 @@ class DeliveryRow(msgspec.Struct, frozen=True, gc=False):
     """The wait that an answer to the notice answers; empty when it cannot be answered."""
     choices: list[str] = []
     """The answers that may be offered to somebody who sees its detail and nothing more."""
+    collapsed_into: str = ""
+    """The delivery that took its place and that of others."""
 
 
 class SettledMatter(msgspec.Struct, frozen=True, gc=False):
@@ -71,11 +76,11 @@ class OutboxPlan:
     steps: tuple[DeliveryRow | SettledMatter, ...] = ()
 
 
-ASKING = frozenset({"question", "approval", "blocked"})
+ASKING: frozenset[DeliveryKind] = frozenset({"question", "approval", "blocked"})
 """Kinds of notices that ask for something: whoever was told is also told that it is settled."""
 
 
-def delivery_id(destination: str, matter: str, seq: int, kind: str) -> str:
+def delivery_id(destination: str, matter: str, seq: int, kind: DeliveryKind) -> str:
     """Return the id of a delivery: the same however often it is planned, and no use to anybody who reads it."""
     return hashlib.sha256("\0".join((destination, matter, str(seq), kind)).encode()).hexdigest()[:32]
 
@@ -127,15 +132,15 @@ class OutboxStore(ABC):
 
     @abstractmethod
     async def collapse(self, into: DeliveryRow, *, reason: str) -> None:
-        """Drop all pending deliveries of a destination up to `into`, which replaces them."""
+        """Drop the backlog of a destination up to `into`, which takes its place, and that of what it replaced."""
 
     @abstractmethod
     async def prune(self, *, before: int) -> None:
         """Delete deliveries that ended before this moment."""
 
-    async def due(self, *, at: int, horizon: int) -> list[DeliveryRow]:
-        """Pending deliveries whose time has come, oldest first; and those beyond `horizon`: the clock was set back."""
-        return await self._fetch.rows("due_deliveries", DeliveryRow, at=at, horizon=horizon)
+    async def due_destinations(self, *, at: int, horizon: int) -> list[str]:
+        """Where a pending delivery is due, or due later than `horizon`: then the clock was set back."""
+        return [name for (name,) in await self._fetch.values("due_destinations", at=at, horizon=horizon)]
 
     async def next_due(self, *, after: int) -> int | None:
         """When the next pending delivery is due, of those that are not due yet."""
@@ -154,6 +159,19 @@ class OutboxStore(ABC):
         """How much waits to be sent to the destinations whose names begin like this."""
         ((count,),) = await self._fetch.values("count_pending_deliveries", prefix=prefix)
         return int(count)
+
+    async def first_due(self, destination: str, *, at: int, horizon: int) -> DeliveryRow | None:
+        """The first delivery of a destination that is due, as in `due_destinations`."""
+        given = {"destination": destination, "at": at, "horizon": horizon}
+        return await self._fetch.row("first_due_delivery", DeliveryRow, **given)
+
+    async def backlog(self, destination: str, *, limit: int) -> list[DeliveryRow]:
+        """The first notices that wait for a destination, without those that something is settled."""
+        return await self._fetch.rows("backlog_of_destination", DeliveryRow, destination=destination, limit=limit)
+
+    async def collapsed_into(self, id: str) -> list[DeliveryRow]:
+        """The notices whose place a delivery took, in the order of the log."""
+        return await self._fetch.rows("collapsed_deliveries", DeliveryRow, id=id)
 
     async def told(self, destination: str, matter: str) -> DeliveryRow | None:
         """The last delivery about a matter that the destination got, or perhaps got."""

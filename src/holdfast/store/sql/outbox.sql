@@ -43,16 +43,23 @@ WHERE id = :id;
 
 -- name: collapse_deliveries
 -- One notice takes the place of many.
-UPDATE deliveries SET state = 'dropped', changed_at = :at, error = :reason
-WHERE destination = :destination AND state = 'pending' AND seq <= :seq;
+UPDATE deliveries SET state = 'dropped', changed_at = :at, error = :reason, collapsed_into = :id
+WHERE destination = :destination AND state = 'pending' AND seq <= :seq AND kind <> 'settled';
+
+-- name: collapse_further
+-- What a digest stood for that was not sent either.
+UPDATE deliveries SET collapsed_into = :id
+WHERE collapsed_into <> '' AND collapsed_into IN
+    (SELECT id FROM deliveries WHERE collapsed_into = :id AND collapsed_into <> '' AND kind = 'digest');
 
 -- name: prune_deliveries
 -- Those that ended long ago.
 DELETE FROM deliveries WHERE at < :before AND state NOT IN ('pending', 'sending');
 
--- name: due_deliveries
--- Pending ones whose time has come; also those too far ahead, whose time was set by a clock that was wrong.
-SELECT * FROM deliveries WHERE state = 'pending' AND (due_at <= :at OR due_at > :horizon) ORDER BY seq, id LIMIT 500;
+-- name: due_destinations
+-- Where something is to be sent: its time has come, or is too far ahead, since a clock that was wrong set it.
+SELECT DISTINCT destination FROM deliveries WHERE state = 'pending' AND (due_at <= :at OR due_at > :horizon)
+ORDER BY destination;
 
 -- name: next_due_delivery
 -- When something is due again.
@@ -66,6 +73,20 @@ SELECT * FROM deliveries WHERE destination = :destination AND state = 'pending' 
 -- How much waits for some destinations, by the beginning of their names.
 SELECT COUNT(*) AS pending FROM deliveries
 WHERE state IN ('pending', 'sending') AND substr(destination, 1, length(:prefix)) = :prefix;
+
+-- name: first_due_delivery
+-- The first one of a destination whose time has come.
+SELECT * FROM deliveries WHERE destination = :destination AND state = 'pending' AND (due_at <= :at OR due_at > :horizon)
+ORDER BY seq, id LIMIT 1;
+
+-- name: backlog_of_destination
+-- The first notices that wait for a destination.
+SELECT * FROM deliveries WHERE destination = :destination AND state = 'pending' AND kind <> 'settled'
+ORDER BY seq, id LIMIT :limit;
+
+-- name: collapsed_deliveries
+-- The notices whose place a delivery took.
+SELECT * FROM deliveries WHERE collapsed_into = :id AND collapsed_into <> '' AND kind <> 'digest' ORDER BY seq, id;
 
 -- name: told_delivery
 -- The last one about a matter that reached a destination, or may have.

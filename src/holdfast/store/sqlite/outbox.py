@@ -52,6 +52,7 @@ class SqliteOutbox(OutboxStore):
     async def collapse(self, into: DeliveryRow, *, reason: str) -> None:
         def write(tx: Transaction) -> None:
             tx.run("collapse_deliveries", _values(into) | {"reason": reason})
+            tx.run("collapse_further", {"id": into.id})
             tx.run("add_delivery", _values(into))
 
         await self._writer.do(write)

@@ -271,10 +271,13 @@ CREATE TABLE deliveries (
     settled TEXT NOT NULL DEFAULT '',
     receipt TEXT NOT NULL DEFAULT '',
     wait TEXT NOT NULL DEFAULT '',
-    choices TEXT NOT NULL DEFAULT '[]'
+    choices TEXT NOT NULL DEFAULT '[]',
+    collapsed_into TEXT NOT NULL DEFAULT '' -- the delivery that took its place and that of others
 ) WITHOUT ROWID;
-CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending';
-CREATE INDEX deliveries_open ON deliveries (destination) WHERE state IN ('pending', 'sending');
+CREATE INDEX deliveries_due ON deliveries (due_at, destination) WHERE state = 'pending';
+CREATE INDEX deliveries_waiting ON deliveries (destination, seq, id) WHERE state = 'pending';
+CREATE INDEX deliveries_interrupted ON deliveries (id) WHERE state = 'sending';
+CREATE INDEX deliveries_collapsed ON deliveries (collapsed_into) WHERE collapsed_into <> '';
 CREATE INDEX deliveries_by_matter ON deliveries (matter, destination, seq);
 CREATE INDEX deliveries_by_time ON deliveries (at, seq);
 
