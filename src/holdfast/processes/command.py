@@ -35,7 +35,10 @@ class CommandSpec:
     head: int = HEAD_BYTES
     tail: int | None = TAIL_BYTES
     """How many bytes at the end of a long output are kept; with `None` nothing is dropped automatically."""
-    stdin: Literal["nothing", "pipe"] = "nothing"
+    stdin: Literal["nothing", "pipe", "file"] = "nothing"
+    """`file` keeps what was written, so that a writer knows after a crash what the command got or will get."""
+    stdout: Literal["file", "pipe"] = "file"
+    """`pipe` is for programs that refuse a file; what they write ends in the same file."""
     stderr: Literal["output", "apart"] = "output"
     sandbox: tuple[str, ...] = ()
     """The program that builds a sandbox, with its arguments, before the command itself. Empty is none."""

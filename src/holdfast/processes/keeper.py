@@ -9,7 +9,8 @@ place, which succeeds once: a supervisor that links its own first has cancelled 
 another directory of that name. If the gate is closed and not opened, the process behind it records ECANCELED: nothing
 ran here and nothing will.
 
-The command holds the output itself, so that no byte goes through a keeper. Keeper and standby are both subreapers: what
+The command holds the output itself, so that no byte goes through a keeper; for a command that needs pipes, the kernel
+moves the bytes between them and the files (`CommandPipes`). Keeper and standby are both subreapers: what
 a command leaves behind becomes their child, and if the keeper is killed, the command becomes the child of the standby,
 which does the rest with the same code. An end is looked at, recorded, and only then reaped, so that no exit code is
 lost with a killed keeper. Both stay until the last descendant is gone, and sleep in `sigwaitinfo` meanwhile: an idle
@@ -125,6 +126,72 @@ class CappedFile:
         self._punched = end
 
 
+class CommandPipes:
+    """The pipes of a command that talks to a program: what is appended to the file `stdin` is its input, and with
+    `stdout` its output goes through a pipe into `output.log`.
+
+    The kernel moves the bytes, so none is ever in a keeper alone. Keeper and standby share the open file `stdin` and so
+    its position: whichever of them moves, no byte goes to the command twice.
+    """
+
+    def __init__(self, *, stdin: bool, stdout: bool) -> None:
+        self.input = self.output = -1
+        """The ends of the command; -1 is none."""
+        self._source = self._feed = self._drain = self._target = -1
+        self._closing = False
+        if stdin:
+            self._source = os.open("stdin", os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            self.input, self._feed = self._pipe()
+            os.set_blocking(self._feed, False)
+        if stdout:
+            self._drain, self.output = self._pipe()
+            os.set_blocking(self._drain, False)
+            self._target = os.open("output.log", os.O_WRONLY)  # the kernel splices into no file that is appended to
+
+    def _pipe(self) -> tuple[int, int]:
+        reader, writer = os.pipe()
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        return reader, writer
+
+    def __bool__(self) -> bool:
+        return self._feed >= 0 or self._drain >= 0
+
+    def watch(self) -> None:
+        """Ask for a SIGIO when the command writes or reads; it goes to the process that asked last."""
+        for file in (self._feed, self._drain):
+            if file >= 0:
+                fcntl.fcntl(file, fcntl.F_SETOWN, os.getpid())
+                fcntl.fcntl(file, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+
+    def move(self) -> bool:
+        """Move what there is, in both directions; False if the disk refused some of the output."""
+        if self._feed >= 0 and self._all_fed() and self._closing:
+            self.close_input(now=True)
+        while self._drain >= 0:
+            try:
+                os.splice(self._drain, self._target, PIPE_BYTES, offset_dst=os.fstat(self._target).st_size)
+            except BlockingIOError:
+                break
+            except OSError:
+                return False  # the disk is full: the command waits in its write
+        return True
+
+    def _all_fed(self) -> bool:
+        try:
+            while os.splice(self._source, self._feed, PIPE_BYTES):
+                continue
+        except OSError:
+            return False  # the pipe is full, until the command reads
+        return True
+
+    def close_input(self, *, now: bool) -> None:
+        """Close the input of the command, at once or when all of it was moved."""
+        self._closing = True
+        if now and self._feed >= 0:
+            os.close(self._feed)
+            self._feed = -1
+
+
 class Keeper:
     """A keeper or its standby: holds the files, reaps, caps outputs, records the end."""
 
@@ -148,6 +215,7 @@ class Keeper:
             os.mkfifo("stdin", 0o600)
             self._stdin = os.open("stdin", os.O_RDWR)  # a writer, too: nobody's death is the end of the input
             fcntl.fcntl(self._stdin, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        self._pipes = CommandPipes(stdin=order["stdin"] == "file", stdout=order["stdout"] == "pipe")
         self._directory = os.open(".", os.O_RDONLY)
 
     def start(self, report: int) -> None:
@@ -223,8 +291,12 @@ class Keeper:
             os.setsid()
             if not order["sandbox"] and os.read(reader, 1) != b"g":
                 self._fail("its keeper ended before it began", errno.ECANCELED)
-            stdin = os.open("stdin" if self._stdin >= 0 else os.devnull, os.O_RDONLY)
-            for file, number in ((stdin, 0), (self._outputs[0].file, 1), (self._outputs[-1].file, 2)):
+            stdin, stdout = self._pipes.input, self._pipes.output
+            if stdin < 0:
+                stdin = os.open("stdin" if self._stdin >= 0 else os.devnull, os.O_RDONLY)
+            if stdout < 0:
+                stdout = self._outputs[0].file
+            for file, number in ((stdin, 0), (stdout, 1), (self._outputs[-1].file, 2)):
                 os.dup2(file, number)
             default_signals()
             os.umask(order["umask"])
@@ -265,8 +337,11 @@ class Keeper:
                 self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1}, None)
                 continue
             seconds = None if self._watch_growth() else POLL_SECONDS
+            if not self._pipes.move():
+                seconds = POLL_SECONDS
             self._cap(2)
-            if self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1, _signal.SIGIO}, seconds) == _signal.SIGIO:
+            number = self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1, _signal.SIGIO}, seconds)
+            if number == _signal.SIGIO and not self._pipes:
                 self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1}, BURST_SECONDS)
 
     def _cap(self, tails: int) -> None:
@@ -275,6 +350,7 @@ class Keeper:
 
     def _watch_growth(self) -> bool:
         """Ask for one SIGIO when an output grows next; False where the kernel has no such thing."""
+        self._pipes.watch()
         try:
             # keeper and standby share the open directory, and the kernel would go on to signal a keeper that is dead
             fcntl.fcntl(self._directory, fcntl.F_SETOWN, os.getpid())
@@ -290,6 +366,8 @@ class Keeper:
         if number == _signal.SIGUSR1 and self._stdin >= 0:
             os.close(self._stdin)
             self._stdin = -1
+        elif number == _signal.SIGUSR1:
+            self._pipes.close_input(now=self._command == 0)  # a standby moves nothing while its keeper lives
         return number
 
     def _reap(self, keeper: int) -> bool:
@@ -298,6 +376,7 @@ class Keeper:
             try:
                 child = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
+                self._pipes.move()
                 self._cap(1)
                 return False
             if child is None:
@@ -306,6 +385,7 @@ class Keeper:
                 self._command = self._claimed(keeper)
             if child.si_pid == self._command and not self._recorded:
                 status = child.si_status if child.si_code == os.CLD_EXITED else -child.si_status
+                self._pipes.move()
                 self._cap(1)  # first, so that the record says how much was dropped
                 self._record(status, "standby" if keeper else "keeper")
                 self._recorded = True

@@ -245,6 +245,7 @@ def _write_order(command: CommandSpec) -> int:
         "sandbox": list(command.sandbox),
         "stderr": command.stderr,
         "stdin": command.stdin,
+        "stdout": command.stdout,
         "tail": command.tail if command.tail is not None else -1,
         "task": task,
         "umask": command.umask,

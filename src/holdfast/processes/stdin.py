@@ -1,4 +1,7 @@
-"""The standard input of a command: a FIFO that its keepers hold open, so that it stays open when a writer dies."""
+"""The standard input of a command, which stays open when a writer dies.
+
+It is a FIFO that its keepers hold open; or, for `stdin="file"`, a file that they move to it, and that remains.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import asyncio
 import os
 import signal
 import stat
+from contextlib import suppress
 from pathlib import Path
 
-from holdfast.domain.errors import Conflict, Rejected
+from holdfast.domain.errors import Conflict, Rejected, Unavailable
 from holdfast.processes.identity import send
-from holdfast.processes.spool import Claim, Spool
+from holdfast.processes.spool import Claim, Spool, open_regular
 
 PAUSE_SECONDS = 0.01
 
@@ -30,9 +34,21 @@ async def write(spool: Spool, data: bytes, *, within: float) -> int:
                 await asyncio.sleep(PAUSE_SECONDS)
     except BrokenPipeError:
         raise Conflict(f"The command {spool.id} no longer reads its input.") from None
+    except OSError as error:
+        raise Unavailable(f"The input of {spool.id} cannot be written: {error.strerror}.") from error
     finally:
         os.close(file)
     return done
+
+
+def written(spool: Spool) -> bytes:
+    """Return all that was written to an input of the kind `file`."""
+    for path in (spool.stdin, _closed(spool), spool.stdin):  # it may be closed in between
+        with suppress(FileNotFoundError):
+            file = open_regular(path, os.O_RDONLY)
+            with os.fdopen(file, "rb") as opened:
+                return opened.read()
+    raise Rejected(f"The command {spool.id} has no input.")
 
 
 def close(spool: Spool, claim: Claim) -> None:
@@ -47,8 +63,8 @@ def close(spool: Spool, claim: Claim) -> None:
 
 def _open(spool: Spool) -> int:
     try:
-        file = os.open(spool.stdin, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-        if not stat.S_ISFIFO(os.fstat(file).st_mode):
+        file = os.open(spool.stdin, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW)
+        if stat.S_IFMT(os.fstat(file).st_mode) not in (stat.S_IFIFO, stat.S_IFREG):
             os.close(file)
             raise Conflict(f"The input of {spool.id} was replaced by something else.")
         return file

@@ -241,10 +241,13 @@ class Supervisor:
         """Return the output of a command."""
         return Spool(self.root, id).output(stream)
 
-    async def follow(self, id: str, offset: int, *, limit: int = 65_536) -> AsyncIterator[Window]:
+    async def follow(
+        self, id: str, offset: int, *, limit: int = 65_536, pause: float | None = None
+    ) -> AsyncIterator[Window]:
         """Yield the output from an offset on, as it is written, until the command has ended and all of it was read.
 
-        Of one that was started or attached here; of any other, what there is now.
+        Of one that was started or attached here; of any other, what there is now. `pause` is the time between two
+        looks.
         """
         output = self.output(id)
         while True:
@@ -256,7 +259,7 @@ class Supervisor:
             elif watch is None:
                 return
             else:
-                await asyncio.wait({watch.outcome}, timeout=self._timings.follow)
+                await asyncio.wait({watch.outcome}, timeout=self._timings.follow if pause is None else pause)
 
     def discard(self, id: str, *, before: int) -> None:
         """Drop what was written between the head and this offset; offsets do not shift."""
@@ -268,6 +271,10 @@ class Supervisor:
     async def write(self, id: str, data: bytes, *, within: float = 5.0) -> int:
         """Write to its input; return how many bytes it took in time."""
         return await stdin.write(self._running(id).spool, data, within=within)
+
+    def written(self, id: str) -> bytes:
+        """Return all that was written to its input, if that is of the kind `file`; also after its end."""
+        return stdin.written(Spool(self.root, id))
 
     def close_stdin(self, id: str) -> None:
         """Close its input."""
