@@ -32,6 +32,7 @@ from holdfast.processes.supervisor import Supervisor
 from holdfast.profiles import WORKSPACES, Profiles
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.creation import Creation
+from holdfast.runtime.drivers.acp import AcpDriver
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.tools import file_tools
 from holdfast.runtime.tools.delegate import Delegate
@@ -93,6 +94,7 @@ def assemble(
         heartbeat=machine.heartbeat,
         timings=timings.runtime,
     )
+    runner.drivers[AcpDriver.name] = lambda writer, clock: AcpDriver(writer, clock, work.tasks)
     streams, pruning = Streams(store, streaming, timings.gateway), Pruning(store, work.tasks.supervisor, clock)
     exporter = TaskFileExporter(store, sessions=work.sessions, changes=work.tasks.task_log.changes, profiles=profiles)
     followers = [runner.state, *work.states, exporter.state, store.search_state]

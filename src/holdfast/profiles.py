@@ -18,6 +18,7 @@ from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import ResetRules
+from holdfast.external_agents import DriverName
 from holdfast.read_settings import load_settings
 from holdfast.secrets import Secrets, is_path
 from holdfast.settings import DEMO, DEMO_PROFILE, ProfileSettings, Settings, span_ms
@@ -137,6 +138,10 @@ class Profiles:
                 on_failure=rules.on_failure,
             ).within(window),
         )
+
+    def driver(self, profile: str) -> DriverName:
+        """What runs the turns of its sessions."""
+        return self.settings.profiles.get(profile, ProfileSettings()).driver_name
 
     def resume_policy(self, profile: str) -> Literal["auto", "resume", "fresh"]:
         """Whether its workers on the board continue the session of the last."""

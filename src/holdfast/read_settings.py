@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from holdfast.config import ConfigError
+from holdfast.external_agents import agent_problem
 from holdfast.notify_settings import TelegramSettings, webhook_problem
 from holdfast.settings import (
     BUILT_IN_PROVIDERS,
@@ -178,6 +179,10 @@ def _check_names(file: _ConfigText, settings: Settings) -> None:
             raise file.wrong(["profiles", name, "model"], problem)
         if profile.sandbox == "off" and not profile.network:
             raise file.wrong(["profiles", name, "network"], '= false needs a sandbox; remove sandbox = "off".')
+        if found := agent_problem(profile):
+            raise file.wrong(["profiles", name, found[0]], found[1])
+        if span_ms(value := profile.agent_idle) is None:
+            raise file.wrong(["profiles", name, "agent_idle"], f"is {value!r}; {WRITE_A_SPAN}")
         for server in profile.mcp:
             if server not in settings.mcp:
                 raise file.error(["profiles", name, "mcp"], f"there is no [mcp.{server}].")
@@ -196,6 +201,7 @@ def _check_variables(file: _ConfigText, settings: Settings) -> None:
     named.append((["telegram", "token_env"], [settings.telegram.token_env]))
     named += [(["notify", "apprise", name, "url_env"], [one.url_env]) for name, one in settings.notify.apprise.items()]
     named += [(["mcp", name, "env"], one.env) for name, one in settings.mcp.items()]
+    named += [(["profiles", name, "env"], one.env) for name, one in settings.profiles.items()]
     for keys, names in named:
         if not all(map(_is_variable, filter(None, names))):
             raise file.wrong(

@@ -104,10 +104,27 @@ class Sessions:
     # --- commands -------------------------------------------------------------------------------
 
     async def create(
-        self, command: CreateSession, *, session: str, profile: str, cwd: str, caller: Caller, chat: str = ""
+        self,
+        command: CreateSession,
+        *,
+        session: str,
+        profile: str,
+        driver: str = "builtin",
+        cwd: str,
+        caller: Caller,
+        chat: str = "",
     ) -> Appended:
         """Begin a session under the given new id; with `chat`, as the current one of that chat."""
-        events = create(command, session=session, profile=profile, cwd=cwd, id=caller.key.id, by=caller.by, chat=chat)
+        events = create(
+            command,
+            session=session,
+            profile=profile,
+            driver=driver,
+            cwd=cwd,
+            id=caller.key.id,
+            by=caller.by,
+            chat=chat,
+        )
         write = Write(session_stream(session), tuple(events), expect=0)
         return await self._store.append(Append((write,), self._clock.now(), command=caller.key))
 

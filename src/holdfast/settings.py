@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple
 
 from holdfast.config import environment
+from holdfast.external_agents import DriverName
 from holdfast.notify_settings import NotifySettings, TelegramSettings
 
 DEMO = "demo"
@@ -215,10 +216,28 @@ class ProfileSettings:
     """How many tokens one turn may use; 0 is no limit."""
     max_minutes: Annotated[int, Between(0, 10**6)] = 0
     """How long one turn may take; 0 is no limit."""
+    driver: DriverName | None = None
+    """What runs its turns: `builtin` is our own agent, `acp` an agent that speaks the Agent Client Protocol, `command`
+    a command-line agent; by default `acp` if it names an agent or an argv, else `builtin`."""
+    agent: str = ""
+    """The external agent, by its name in `holdfast agents`."""
+    argv: list[str] = field(default_factory=list)
+    """The command of an external agent, instead of the one that its name stands for."""
+    mode: str = ""
+    """The mode of an external agent, as the agent calls it; by default one in which it asks before it acts."""
+    env: list[str] = field(default_factory=list)
+    """Variables of the gateway's environment that an external agent gets, besides its usual ones."""
+    agent_idle: str = "15m"
+    """An external agent that has had nothing to do for this long is closed; it is resumed at the next message."""
     session_reset: ResetSettings = field(default_factory=ResetSettings)
     """What is different from [session_reset] for its sessions."""
     resume: Literal["auto", "resume", "fresh"] | None = None
     """Whether its workers on the board continue the session of the last; by default as set in [board]."""
+
+    @property
+    def driver_name(self) -> DriverName:
+        """The driver of its sessions."""
+        return self.driver or ("acp" if self.agent or self.argv else "builtin")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,8 +271,9 @@ class Settings:
 
     @property
     def secret_names(self) -> set[str]:
-        """Those, and what servers are given: that is a key as well, unless it is known to be none."""
-        given = {name for server in self.mcp.values() for name in server.env}
+        """Those, and what servers and external agents get: that is a key as well, unless it is known to be none."""
+        of_profiles = {name for profile in self.profiles.values() for name in profile.env}
+        given = {name for server in self.mcp.values() for name in server.env} | of_profiles
         return self.key_names | {name for name in given if not ORDINARY_VARIABLE.fullmatch(name)}
 
 

@@ -74,6 +74,12 @@ class RuntimeTimings:
     """After a start open turns are resumed in batches: the next when one is done, at the latest after this time."""
     save: float = 0.2
     """Together with the commit itself, what was shown of an answer is on disk a quarter of a second later."""
+    agent_ready: float = 120.0
+    """How long an external agent may take to be ready for a session."""
+    agent_stop: float = 10.0
+    """How long an external agent may take to end its work after it was asked to; then its process is ended."""
+    agent_output: float = 0.02
+    """Between two looks for more output of an external agent that works."""
     demo_hang: float = 86_400.0
     """How long the demo agent does nothing for `hang`."""
 

@@ -22,7 +22,8 @@ from holdfast.domain.events.chapter import (
     SummaryStarted,
     SummaryWritten,
 )
-from holdfast.domain.events.session import DriverOutputRead, RunBound, RunReleased, TurnBackgrounded
+from holdfast.domain.events.external_agent import DriverOutputRead
+from holdfast.domain.events.session import RunBound, RunReleased, TurnBackgrounded
 from holdfast.domain.history import AgentMessage, UserMessage
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold

@@ -94,11 +94,11 @@ from holdfast.domain.events.chapter import (
     Survivor,
     ToolResultsTrimmed,
 )
+from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead, OwedRequest, PlanEntry
 from holdfast.domain.events.parts import Call, Grant, Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     AgentChosen,
-    DriverOutputRead,
     FailureDismissed,
     InputReceived,
     InputRevised,
@@ -388,7 +388,25 @@ EVENTS: list[AnyEvent] = [
         survivors=["4712 sleep"],
     ),
     TaskPruned(task=ID, title="make test", state="stopped", bytes=5_200_000, by=person("cli")),
-    DriverOutputRead(task="ab" * 8, offset=4_096, owed=["7"]),
+    AgentAttached(
+        task="ab" * 8,
+        number=2,
+        agent="claude",
+        version="2.1.0",
+        remote="0b5e",
+        how="resume",
+        chapter=1,
+        context="unproven",
+        prompt=2001,
+        reason="it does not list the session",
+    ),
+    AgentPlanned(turn=2, entries=[PlanEntry(text="read the tests", state="in_progress")]),
+    DriverOutputRead(
+        task="ab" * 8,
+        offset=4_096,
+        owed=[OwedRequest(id="7", call="2-a", reason="allow rm?", options={"allow": "once", "deny": "no"})],
+        prompt=2001,
+    ),
     GatewayStarted(pid=4711, version="0.1.0", boot="b7d1"),
     GatewayStopped(pid=4711, reason="SIGTERM"),
     SessionDeleted(session=ID, title="say hi", events=42, by=person("cli")),

@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 from holdfast.domain.events import Record, session_stream
-from holdfast.domain.events.session import DriverOutputRead, SessionEvent
+from holdfast.domain.events.external_agent import DriverOutputRead
+from holdfast.domain.events.session import SessionEvent
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import evolve
 from holdfast.domain.transcript import FOLDS, Transcript

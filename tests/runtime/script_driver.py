@@ -20,10 +20,10 @@ from holdfast.domain.commands import AnswerWait
 from holdfast.domain.errors import NotFound
 from holdfast.domain.events import AnyEvent, Record, session_stream
 from holdfast.domain.events.actor import AgentActor
+from holdfast.domain.events.external_agent import DriverOutputRead, OwedRequest
 from holdfast.domain.events.parts import Call, Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
-    DriverOutputRead,
     InputReceived,
     ModelFailed,
     ModelRequested,
@@ -151,7 +151,7 @@ class ScriptDriver:
         assert turn is not None
         verb, _, rest = line.partition(" ")
         id, _, text = rest.partition(" ")
-        owed: list[str] = []
+        owed: list[OwedRequest] = []
         events: list[AnyEvent] = []
         match verb:
             case "call":
@@ -162,8 +162,8 @@ class ScriptDriver:
                 )
                 events = [done]
             case "ask":
-                owed = [id]
                 reason = "the script wants to make a call"
+                owed = [OwedRequest(id=id, call=id, reason=reason, options={})]
                 wait = wait_id(session, turn)
                 opened = WaitOpened(turn=turn.number, wait=wait, purpose="approval", reason=reason, call=id)
                 events = [self._responded(turn, "", id), opened]
@@ -176,7 +176,7 @@ class ScriptDriver:
         read, turn = session.output_read, session.turn
         if read is None or turn is None or read.task != agent_task(session):
             return None
-        return next(((id, turn.answers[id].answer) for id in read.owed if id in turn.answers), None)
+        return next(((one.id, turn.answers[one.call].answer) for one in read.owed if one.call in turn.answers), None)
 
     def _begun(self, session: Session, call: str) -> list[AnyEvent]:
         """It has its answer, and makes the call."""

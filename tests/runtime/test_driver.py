@@ -12,13 +12,8 @@ from pathlib import Path
 
 from holdfast.domain.commands import SendMessage, StopTurn
 from holdfast.domain.events import Record
-from holdfast.domain.events.session import (
-    DriverOutputRead,
-    ModelResponded,
-    ToolCallFinished,
-    TurnFinished,
-    WaitOpened,
-)
+from holdfast.domain.events.external_agent import DriverOutputRead
+from holdfast.domain.events.session import ModelResponded, ToolCallFinished, TurnFinished, WaitOpened
 from tests.runtime.mortal import Fault, Killed, MortalStore
 from tests.runtime.rig import ID
 from tests.runtime.script_driver import DriverLife, agent_task
@@ -144,13 +139,13 @@ async def test_an_agent_that_ends_without_an_answer_fails_the_turn(tmp_path: Pat
 
 async def test_a_session_of_a_driver_that_is_missing_says_so_and_is_at_rest(tmp_path: Path) -> None:
     life = DriverLife(tmp_path)
-    await life.start("say hello", driver="acp")
+    await life.start("say hello", driver="unheard-of")
     records = await life.until(TurnFinished)
     assert [type(r.event).__name__ for r in records[2:]] == ["TurnStarted", "TurnFinished"]
     end = records[-1].event
     assert isinstance(end, TurnFinished) and end.problem is not None
     assert (end.outcome, end.problem.code) == ("failed", "unknown_driver")
-    assert "the driver 'acp'" in end.problem.message and "builtin, script" in end.problem.hint
+    assert "the driver 'unheard-of'" in end.problem.message and "builtin, acp, script" in end.problem.hint
     await life.rig.runner.sweep()
     assert life.rig.runner.last_failure(ID) is None and len(await life.records()) == len(records)
     await life.rig.close()

@@ -134,6 +134,7 @@ class Runs:
             workspace=str(found.path),
             workspace_state=found.words,
             fresh_reason=choice.fresh_because,
+            driver=self._profiles.driver(card.profile),
             rights=card.rights,
         )
         begins = _first_events(card, run, state, said)
@@ -188,6 +189,8 @@ class Runs:
             return f"session {run.started.session} of run {run.number} was deleted"
         if state.profile != run.started.profile:
             return f"session {state.id} now has the profile {state.profile}; run {run.number} had another"
+        if state.driver != (driver := self._profiles.driver(state.profile)):
+            return f"run {run.number} had another kind of agent ({state.driver}, now it is {driver})"
         if (
             run.finished is not None
             and state.chapter.number > 1
@@ -291,6 +294,7 @@ def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput)
             by=THE_BOARD,
             origin=ForRun(),
             rights=card.rights,
+            driver=run.driver,
         )
         events.append(born)
     elif state.archived:

@@ -12,17 +12,10 @@ from holdfast.domain.card_number import card_label
 from holdfast.domain.chapter import Chapter, chapter_note, summary_note
 from holdfast.domain.events.actor import Actor, is_person
 from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed, ToolResultsTrimmed
+from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead
 from holdfast.domain.events.parts import Call, EventRef, Rights, Tell
 from holdfast.domain.events.problem import Problem
-from holdfast.domain.events.session import (
-    DriverOutputRead,
-    Effect,
-    NoteReceived,
-    Outcome,
-    StopRequested,
-    WaitAnswered,
-    WaitOpened,
-)
+from holdfast.domain.events.session import Effect, NoteReceived, Outcome, StopRequested, WaitAnswered, WaitOpened
 from holdfast.domain.history import (
     WHOLE_TURN,
     History,
@@ -188,6 +181,10 @@ class Session(StatePart, frozen=True):
     card_number: int = 0
     run: int = 0
     """The card whose worker works in this session, and its run; 0 when there is none."""
+    attached: AgentAttached | None = None
+    """The last process of its external agent; whether it still runs is known by its task."""
+    plan: AgentPlanned | None = None
+    """The plan of its external agent for the latest turn."""
     output_read: DriverOutputRead | None = None
     """How far the output of an external agent was read, and which of its requests are open."""
     workspace_of: str = ""

@@ -16,9 +16,9 @@ from holdfast.domain.events.chapter import (
     SummaryStarted,
     SummaryWritten,
 )
+from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead
 from holdfast.domain.events.parts import Forked, Usage
 from holdfast.domain.events.session import (
-    DriverOutputRead,
     FailureDismissed,
     InputReceived,
     InputRevised,
@@ -80,6 +80,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
                 | SessionTellSet()
                 | SessionRenamed()
                 | StopRequested()
+                | AgentAttached()
                 | DriverOutputRead()
             ):
                 continue

@@ -75,13 +75,24 @@ CLOSED_TO_OTHERS = (
 
 
 def create(
-    command: CreateSession, *, session: str, profile: str, cwd: str, id: str, by: Actor, chat: str = ""
+    command: CreateSession,
+    *,
+    session: str,
+    profile: str,
+    driver: str = "builtin",
+    cwd: str,
+    id: str,
+    by: Actor,
+    chat: str = "",
 ) -> list[AnyEvent]:
-    """Return the first events of a session. The caller chooses the defaults for profile and cwd."""
+    """Return the first events of a session. The caller chooses the defaults for profile and cwd, and knows the driver
+    of the profile.
+    """
     if command.title is not None:
         _title_not_blank(command.title)
     title = command.title or title_from(command.text or "")
-    events: list[AnyEvent] = [SessionCreated(session=session, profile=profile, cwd=cwd, title=title, by=by, chat=chat)]
+    born = SessionCreated(session=session, profile=profile, cwd=cwd, title=title, by=by, driver=driver, chat=chat)
+    events: list[AnyEvent] = [born]
     if command.model:
         events.append(AgentChosen(profile=profile, model=command.model, by=by))
     if command.text is not None:

@@ -59,6 +59,10 @@ def end_evidence(end: TaskEnd) -> str:
             assert_never(never)
 
 
+AGENT_CALL = "agent"
+"""The call of a task that is the process of an external agent; no tool call has this id."""
+
+
 def task_of_call(session: str, call: str) -> str:
     """Return the id of the task of a tool call. It is always the same, so that a repeated call finds its command."""
     return blake2s(f"{session}/{call}/1".encode(), digest_size=8).hexdigest()

@@ -25,6 +25,7 @@ from holdfast.domain.events.chapter import (
     Survivor,
     ToolResultsTrimmed,
 )
+from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned
 from holdfast.domain.events.parts import ShownArgument, Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
@@ -69,7 +70,9 @@ NoticeEvent = (
     | SessionRestored
     | SessionPinned
     | SessionTellSet
+    | AgentAttached
     | AgentChosen
+    | AgentPlanned
     | FailureDismissed
     | StopRequested
     | TurnBackgrounded

@@ -17,6 +17,7 @@ import msgspec
 from holdfast.domain.card_number import PREFIX
 from holdfast.domain.chapter import INTERRUPTED
 from holdfast.domain.events.chapter import Blocker, ChapterOpened, ResetPolicy, Survivor
+from holdfast.domain.events.external_agent import PlanEntry
 from holdfast.domain.events.session import InputRevised
 from holdfast.domain.text import duration
 from holdfast.domain.transcript_items import (
@@ -52,6 +53,12 @@ SENTENCES = {
         "[tell=default?You are told of this session by the rules of each destination]: chosen by {by}."
     ),
     "AgentChosen": "Profile {profile}[model? with model {model}] was chosen by {by} and answers from here on.",
+    "AgentAttached": (
+        "{agent}[version? {version}] "
+        "[how=new?works in this session.][how=resume?resumed its session.][how=load?loaded its session.]"
+        "[reason? It may not know the conversation: {reason|clause}.]"
+    ),
+    "AgentPlanned": "Plan: {entries|plan}.",
     "FailureDismissed": "The failure of turn {turn} was dismissed by {by}.",
     "StopRequested": "A stop of turn {turn} was requested by {by}.",
     "TurnBackgrounded": "Turn {turn} was made background task {task|short} by {by}. It goes on here.",
@@ -136,6 +143,11 @@ def _reasons(blockers: list[Blocker]) -> str:
     return "; ".join(_clause(blocker.reason) for blocker in blockers)
 
 
+def _plan(entries: list[PlanEntry]) -> str:
+    words = {"pending": "", "in_progress": " (in progress)", "completed": " (done)"}
+    return "; ".join(f"{_clause(entry.text)}{words[entry.state]}" for entry in entries)
+
+
 def _settings(policy: ResetPolicy) -> str:
     """The settings that a person chose for one session, as config.toml has them."""
     chosen = msgspec.to_builtins(policy)
@@ -146,6 +158,7 @@ def _settings(policy: ResetPolicy) -> str:
 FORMATS: dict[str, Callable[[Any], str]] = {
     "": str,
     "clause": _clause,
+    "plan": _plan,
     "count": lambda count: f"{count:,}",
     "duration": duration,
     "reasons": _reasons,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from holdfast.domain.events.actor import is_person
+from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead
 from holdfast.domain.events.parts import EventRef
 from holdfast.domain.events.session import (
-    DriverOutputRead,
     FailureDismissed,
     InputReceived,
     InputRevised,
@@ -239,6 +239,7 @@ def _model_requested(session: Session, event: ModelRequested, here: EventRef) ->
         model=event.model,
         asked=True,
         answered=False,
+        yielded=False,
         failed=None,
     )
     if session.refused_by and session.refused_by != event.model:
@@ -316,6 +317,17 @@ def _tool_call_finished(session: Session, event: ToolCallFinished, here: EventRe
             resumes=0,
         )
     return replace(session, turn=turn, messages=messages, visible=visible)
+
+
+@TURN_EVENTS.on(AgentAttached)
+def _agent_attached(session: Session, event: AgentAttached, _: EventRef) -> Session:
+    return replace(session, attached=event)
+
+
+@TURN_EVENTS.on(AgentPlanned)
+def _agent_planned(session: Session, event: AgentPlanned, here: EventRef) -> Session:
+    turn = replace(_open_turn(session), last_done=here, last_kind=type(event).__name__)
+    return replace(session, turn=turn, plan=event)
 
 
 @TURN_EVENTS.on(DriverOutputRead)

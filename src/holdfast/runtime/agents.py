@@ -18,6 +18,7 @@ from holdfast.models.registry import ModelRegistry, UnavailableModel
 from holdfast.network_mounts import NetworkMounts
 from holdfast.profiles import WORKSPACES, Profiles
 from holdfast.rules.patterns import policy_of_tool
+from holdfast.runtime.external import ExternalCommand, external_command
 from holdfast.runtime.mcp.servers import McpServer, McpServers
 from holdfast.runtime.tools.context import KEPT, SYSTEM, ToolContext
 from holdfast.runtime.tools.tool import AnyTool, Tool
@@ -51,6 +52,8 @@ class Agent:
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
     mounts: NetworkMounts = field(default_factory=NetworkMounts)
     """Does what touches its directories without stopping the loop."""
+    external: ExternalCommand | None = None
+    """The external agent of its profile; None if our own agent works."""
     summarisers: tuple[Model, ...] = ()
     summary_seconds: float = 60.0
 
@@ -222,6 +225,7 @@ class Agents:
             ancestors=ancestors,
             sandbox=SandboxPolicy(profile.sandbox, profile.network, writable),
             kept_output=(_blocks(profile.output_head_kib), _blocks(profile.output_tail_kib)),
+            external=external_command(profile),
             secrets=self._profiles.secrets,
             mounts=self._mounts,
             summarisers=(self._models.get(summary_model),) if summary_model else (),

@@ -21,10 +21,10 @@ from holdfast.domain.events.chapter import (
     SummaryWritten,
     ToolResultsTrimmed,
 )
+from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead
 from holdfast.domain.events.parts import Delegated, Forked
 from holdfast.domain.events.session import (
     AgentChosen,
-    DriverOutputRead,
     FailureDismissed,
     InputReceived,
     InputRevised,
@@ -145,6 +145,8 @@ def session_after(row: SessionRow, event: SessionEvent, record: Record) -> Sessi
             | ResetPostponed()
             | ToolResultsTrimmed()
             | RunReleased()
+            | AgentAttached()
+            | AgentPlanned()
             | DriverOutputRead()
         ):
             return replace(row, version=version)

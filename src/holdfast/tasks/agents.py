@@ -50,8 +50,15 @@ class AgentTasks:
         if len(running) >= self._most:
             raise Unavailable(f"{len(running)} agents are running in the background, which is the limit.")
         command = CreateSession(text=started.command, title=started.title)
+        driver = self._task_log.profiles.driver(profile)
         events = create(
-            command, session=started.worker, profile=profile, cwd=started.cwd, id=caller.key.id, by=caller.by
+            command,
+            session=started.worker,
+            profile=profile,
+            driver=driver,
+            cwd=started.cwd,
+            id=caller.key.id,
+            by=caller.by,
         )
         born = events[0]
         assert isinstance(born, SessionCreated)

@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.config import command_environment
 from holdfast.domain.errors import Rejected
-from holdfast.domain.events.task import TaskStarted
+from holdfast.domain.events.task import AgentProcess, TaskStarted
 from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, CommandSpec
 from holdfast.processes.keeper import sync_directory
 from holdfast.profiles import Profiles
@@ -32,6 +32,8 @@ class CommandDefaults:
 
     def spec(self, started: TaskStarted, env: Mapping[str, str] | None) -> CommandSpec:
         """Return what to run."""
+        if started.agent is not None:
+            return self._agent_spec(started, started.agent)
         return CommandSpec(
             id=started.task,
             run=tuple(started.argv) or started.command,
@@ -41,6 +43,25 @@ class CommandDefaults:
             stdin="pipe" if started.stdin else "nothing",
             head=HEAD_BYTES if started.head is None else started.head,
             tail=TAIL_BYTES if started.tail is None else started.tail,
+            sandbox=self._sandbox_arguments(started),
+        )
+
+    def _agent_spec(self, started: TaskStarted, agent: AgentProcess) -> CommandSpec:
+        """Return the process of an external agent: what it is told stays in a file, and none of its output is dropped
+        before it was read.
+        """
+        secrets = self.profiles.settings.secret_names - {*agent.variables}
+        return CommandSpec(
+            id=started.task,
+            run=tuple(started.argv),
+            cwd=Path(started.cwd),
+            env=command_environment(secrets) | agent.env,
+            umask=self.umask,
+            stdin="file",
+            stdout="pipe" if agent.piped else "file",
+            stderr="apart",
+            head=0,
+            tail=None,
             sandbox=self._sandbox_arguments(started),
         )
 

@@ -16,11 +16,38 @@ export interface AgentActor {
   readonly call?: string;
 }
 
+export interface AgentAttached {
+  readonly kind: "AgentAttached";
+  readonly task: string;
+  readonly number: number;
+  readonly agent: string;
+  readonly version: string;
+  readonly remote: string;
+  readonly how: "load" | "new" | "resume";
+  readonly chapter: number;
+  readonly context: "none" | "proven" | "unproven";
+  readonly prompt: number;
+  readonly reason?: string;
+}
+
 export interface AgentChosen {
   readonly kind: "AgentChosen";
   readonly profile: string;
   readonly model: string;
   readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+}
+
+export interface AgentPlanned {
+  readonly kind: "AgentPlanned";
+  readonly turn: number;
+  readonly entries: PlanEntry[];
+}
+
+export interface AgentProcess {
+  readonly session: string;
+  readonly env?: Record<string, string>;
+  readonly variables?: string[];
+  readonly piped?: boolean;
 }
 
 export interface AnswerWait {
@@ -549,7 +576,8 @@ export interface DriverOutputRead {
   readonly kind: "DriverOutputRead";
   readonly task: string;
   readonly offset: number;
-  readonly owed: string[];
+  readonly owed: OwedRequest[];
+  readonly prompt?: number;
 }
 
 export interface EditCard {
@@ -866,7 +894,7 @@ export interface NoteReceived {
 
 export interface NoticeItem {
   readonly item: "notice";
-  readonly event: SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | AgentChosen | FailureDismissed | StopRequested | TurnBackgrounded | TurnSuspended | TurnResumed | TurnUndone | RunBound | RunReleased | ResetPolicySet | ResetPostponed | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryFailed;
+  readonly event: SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | AgentAttached | AgentChosen | AgentPlanned | FailureDismissed | StopRequested | TurnBackgrounded | TurnSuspended | TurnResumed | TurnUndone | RunBound | RunReleased | ResetPolicySet | ResetPostponed | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryFailed;
   readonly version: number;
   readonly at: number;
 }
@@ -922,6 +950,14 @@ export interface Overview {
   readonly disk: DiskUse;
 }
 
+export interface OwedRequest {
+  readonly id: string;
+  readonly call: string;
+  readonly reason: string;
+  readonly options: Record<string, string>;
+  readonly answer?: string;
+}
+
 export interface OwnDevice {
   readonly device: DeviceView;
   readonly last_session: string;
@@ -961,8 +997,13 @@ export interface PinTask {
   readonly pinned?: boolean;
 }
 
+export interface PlanEntry {
+  readonly text: string;
+  readonly state: "completed" | "in_progress" | "pending";
+}
+
 export interface Problem {
-  readonly code: "bad_answer" | "context_too_long" | "cut_by_length" | "demo_crashed" | "demo_failed" | "internal" | "interrupted" | "network" | "no_answer" | "no_key" | "provider_down" | "quota" | "rate_limit" | "refused" | "rejected" | "step_limit" | "summary_empty" | "summary_timeout" | "time_limit" | "token_limit" | "unknown_driver" | "unknown_model" | "unknown_profile" | "wrong_key";
+  readonly code: "agent_failed" | "agent_login" | "agent_missing" | "bad_answer" | "context_too_long" | "cut_by_length" | "demo_crashed" | "demo_failed" | "internal" | "interrupted" | "network" | "no_answer" | "no_key" | "provider_down" | "quota" | "rate_limit" | "refused" | "rejected" | "step_limit" | "summary_empty" | "summary_timeout" | "time_limit" | "token_limit" | "unknown_driver" | "unknown_model" | "unknown_profile" | "wrong_key";
   readonly message: string;
   readonly hint?: string;
   readonly after_ms?: number | null;
@@ -1066,7 +1107,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RemovePerson {
@@ -1789,6 +1830,7 @@ export interface TaskStarted {
   readonly sandbox?: SandboxSpec | null;
   readonly no_sandbox?: string;
   readonly tell?: "always" | "default" | "never";
+  readonly agent?: AgentProcess | null;
 }
 
 export interface TaskStopRequested {

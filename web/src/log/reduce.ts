@@ -76,6 +76,12 @@ function fold(view: Draft, record: LogRecord): void {
     case "ResetPolicySet":
       notice(view, record, event);
       break;
+    case "AgentAttached":
+      notice(view, record, event, event.context === "unproven" ? "warning" : undefined);
+      break;
+    case "AgentPlanned":
+      notice(view, record, event);
+      break;
     case "ResetPostponed":
       notice(view, record, event, "warning");
       break;

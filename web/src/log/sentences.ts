@@ -1,6 +1,6 @@
 /** What happened in a session, in the words of the log and the export: their templates, filled in as they do it. */
 import { now } from "../api/clock";
-import type { NoticeItem, ResetPolicy, ResetPostponed, SummaryItem } from "../api/types.gen";
+import type { AgentPlanned, NoticeItem, ResetPolicy, ResetPostponed, SummaryItem } from "../api/types.gen";
 
 import { type Actor, byWhom, coming, elapsed, moment } from "../text";
 
@@ -47,10 +47,14 @@ function field(source: unknown, path: string): unknown {
 /** A text as the end of a sentence: without its own full stop. */
 const clause = (text: string): string => text.trim().replace(/\.$/, "");
 
+const PLAN_STATES = { pending: "", in_progress: " (in progress)", completed: " (done)" } as const;
+
 const FORMATS: Readonly<Record<string, (value: never) => string>> = {
   clause,
   count: (value: number) => value.toLocaleString("en"),
   duration: elapsed,
+  plan: (entries: AgentPlanned["entries"]) =>
+    entries.map((entry) => `${clause(entry.text)}${PLAN_STATES[entry.state]}`).join("; "),
   reasons: (blockers: ResetPostponed["blockers"]) => blockers.map((blocker) => clause(blocker.reason)).join("; "),
   settings: policyWords,
   short: (task: string) => task.slice(0, 8),

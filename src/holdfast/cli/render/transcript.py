@@ -62,6 +62,8 @@ INDENT = 5 + 2 + 8 + 2 + WHO
 NARROWEST = 24
 COLORS = {"you": "cyan", "board": "cyan", "note": "magenta", "agent": "green", "partial": "yellow", "failed": "red"}
 NOTICE_LABELS = {
+    "AgentAttached": "agent",
+    "AgentPlanned": "plan",
     "RunBound": "card",
     "RunReleased": "card",
     "TurnBackgrounded": "detached",

@@ -13,7 +13,18 @@ import msgspec
 from holdfast.domain.command import InputMode, InputSource
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import ChapterEvent
-from holdfast.domain.events.parts import Call, Event, Grant, Origin, Rights, ShownArgument, Started, Tell, Usage
+from holdfast.domain.events.external_agent import ExternalAgentEvent
+from holdfast.domain.events.parts import (
+    Call,
+    Event,
+    Grant,
+    Origin,
+    Rights,
+    ShownArgument,
+    Started,
+    Tell,
+    Usage,
+)
 from holdfast.domain.events.problem import Problem
 
 Outcome = Literal["done", "failed", "stopped"]
@@ -328,16 +339,6 @@ class ToolCallFinished(Event, frozen=True):
     """What it started continues in the background: the call has ended, the `task` has not."""
 
 
-class DriverOutputRead(Event, frozen=True):
-    """The output of an external agent was read up to this offset; the events made from it come before this one."""
-
-    task: str
-    """The task of its process."""
-    offset: int
-    owed: list[str]
-    """The ids of the agent's requests that have no answer yet."""
-
-
 # --- the card that is worked on in it -----------------------------------------------------------
 
 
@@ -393,7 +394,7 @@ SessionEvent = (
     | InputRevised
     | InputWithdrawn
     | ChapterEvent
-    | DriverOutputRead
+    | ExternalAgentEvent
     | RunBound
     | RunReleased
 )

@@ -27,6 +27,18 @@ class SandboxSpec(EventPart, frozen=True):
     """The directory that it sees as `/tmp`; empty is a private one that is removed when it ends."""
 
 
+class AgentProcess(EventPart, frozen=True):
+    """The process of an external agent: where it works, and what it needs besides its command line."""
+
+    session: str
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables with their values, none of which is a secret."""
+    variables: list[str] = msgspec.field(default_factory=list)
+    """The names of further variables, which it gets from the environment of the gateway."""
+    piped: bool = False
+    """Whether its output must be a pipe, since the agent refuses a file."""
+
+
 class TaskStarted(Event, frozen=True):
     """The intent, written before anything runs."""
 
@@ -67,6 +79,8 @@ class TaskStarted(Event, frozen=True):
     """Why a command of an agent runs without one."""
     tell: Tell = "default"
     """Whether people are told of its end."""
+    agent: AgentProcess | None = None
+    """The external agent whose process this is; null for any other command."""
 
 
 class ProcessStarted(Event, frozen=True):

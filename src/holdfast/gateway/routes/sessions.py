@@ -34,6 +34,7 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import session_stream
+from holdfast.domain.session import Session
 from holdfast.domain.why import why, why_chapter
 from holdfast.gateway.export import as_jsonl, as_markdown
 from holdfast.gateway.openapi import Handler, Routes
@@ -124,8 +125,9 @@ async def create_session(request: Request) -> Response:
     cwd = await working_directory(gateway, command.cwd)
     if command.text is not None:
         caller = caller.replying(input=caller.key.id)
+    driver = gateway.profiles.driver(profile)
     appended = await gateway.sessions.create(
-        command, session=secrets.token_hex(8), profile=profile, cwd=cwd, caller=caller
+        command, session=secrets.token_hex(8), profile=profile, driver=driver, cwd=cwd, caller=caller
     )
     return accepted(Accepted, appended)
 
@@ -237,10 +239,20 @@ async def choose_agent(request: Request) -> Response:
     command, caller = await parse_command(request, ChooseAgent, subject=row.id)
     if command.profile is not None:
         check_profile(gateway, command.profile)
+        _check_driver(await gateway.sessions.get(row.id), gateway.profiles.driver(command.profile))
     if command.model:
         gateway.models.check(command.model)
     appended = await gateway.sessions.execute(row.id, command, caller)
     return accepted(Accepted, appended)
+
+
+def _check_driver(session: Session, driver: str) -> None:
+    """Refuse an agent of another kind: it would know nothing of the conversation."""
+    if session.driver != driver:
+        raise Conflict(
+            f"This session was begun with another kind of agent ({session.driver}, not {driver}).",
+            hint="Start a new session with that profile.",
+        )
 
 
 @routes.command("/v1/sessions/{id}/fork", ForkSession)

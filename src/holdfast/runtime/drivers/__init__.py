@@ -59,10 +59,10 @@ class Driver(Protocol):
     - `perform` reads its output by offset, from `session.output_read` on if that is of this task, and commits what
       lines came to **together with** `DriverOutputRead` as the last fact. So after a crash each line is in the log
       once. What was read and not committed is read again, so a line must always become the same events.
-    - What is sent to it is sent before that is in the log, and again after a crash in between: requests have ids that
-      can be computed from the session, and the agent is given an answer to one of its own requests only while the last
-      `DriverOutputRead` says that it is `owed`. An agent that has ended takes no answer; its output is read all the
-      same.
+    - What is sent to it is kept in a file beside its output, by ids that can be computed from the session. So after a
+      crash it is known what was sent, and the rest is sent. The agent is given an answer to one of its own requests
+      while the last `DriverOutputRead` says that it is `owed`. An agent that has ended takes no answer; its output is
+      read all the same.
     - A question or a permission that the agent asks for is a `WaitOpened` among the facts. `perform` returns with it,
       the worker rests, and the agent waits. When it is answered, the next `perform` finds the answer in
       `session.turn.answers` and sends it. A turn has one open wait: further requests stay `owed` until then.

@@ -1,0 +1,77 @@
+"""What happens to a session whose agent is a program of others, besides what happens to every session."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from holdfast.domain.events.parts import Event, EventPart
+
+AttachedBy = Literal["new", "resume", "load"]
+"""By a new session of its own, or by resuming or loading the one that it had."""
+ContextKnown = Literal["proven", "unproven", "none"]
+"""Whether an external agent remembers the conversation. `unproven`: it should, and nothing shows that it does; `none`:
+it does not, or there was nothing to remember.
+"""
+
+
+class OwedRequest(EventPart, frozen=True):
+    """A permission that an external agent asked for."""
+
+    id: str
+    """The id of the request, as it is in JSON."""
+    call: str
+    reason: str
+    options: dict[str, str]
+    """The agent's own options, by the answer that chooses each."""
+    answer: str = ""
+    """The answer, where a rule of the profile gives it."""
+
+
+class PlanEntry(EventPart, frozen=True):
+    """One step of a plan."""
+
+    text: str
+    state: Literal["pending", "in_progress", "completed"]
+
+
+class AgentAttached(Event, frozen=True):
+    """The process of an external agent is ready to work on the session."""
+
+    task: str
+    """The task of the process."""
+    number: int
+    """How many processes the session has had, with this one."""
+    agent: str
+    version: str
+    """What the agent calls itself; both are empty if it does not say."""
+    remote: str
+    """The agent's own id of the session."""
+    how: AttachedBy
+    chapter: int
+    context: ContextKnown
+    prompt: int
+    """The id of the first request that it gets."""
+    reason: str = ""
+    """Why the agent does not know the conversation, or may not."""
+
+
+class AgentPlanned(Event, frozen=True):
+    """An external agent stated or changed its plan for the turn; this is all of it."""
+
+    turn: int
+    entries: list[PlanEntry]
+
+
+class DriverOutputRead(Event, frozen=True):
+    """The output of an external agent was read up to this offset; the events made from it come before this one."""
+
+    task: str
+    """The task of its process."""
+    offset: int
+    owed: list[OwedRequest]
+    """The agent's requests that have no answer yet, in order."""
+    prompt: int = 0
+    """The id of the request that the agent works on; 0 when it works on none."""
+
+
+ExternalAgentEvent = AgentAttached | AgentPlanned | DriverOutputRead

@@ -1,0 +1,116 @@
+"""Calls of an agent, their arguments and what they produced, in our words. Pure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.domain.events.parts import Call, ShownArgument
+from holdfast.runtime.acp.protocol import SessionUpdate
+
+VALUE_SHOWN = 4_000
+TOOLS = {
+    "read": "read",
+    "search": "search",
+    "edit": "write",
+    "delete": "write",
+    "move": "write",
+    "execute": "terminal",
+    "fetch": "fetch",
+}
+"""The tool whose rules hold for a call of this kind; any other has the name of its kind."""
+
+
+@dataclass(slots=True)
+class AnnouncedCall:
+    """A call that the agent spoke of and that is not in the log yet."""
+
+    id: str
+    title: str = ""
+    kind: str = ""
+    raw_input: Any = None
+    begun: bool = False
+
+    def merge(self, update: SessionUpdate) -> None:
+        """Add what an update says."""
+        self.title = update.title or self.title
+        self.kind = update.kind or self.kind
+        self.raw_input = update.raw_input or self.raw_input
+        self.begun = self.begun or update.status in ("in_progress", "completed", "failed")
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is something to show."""
+        return self.begun or bool(self.raw_input)
+
+    @property
+    def tool(self) -> str:
+        """The name of the tool, in our words."""
+        return TOOLS.get(self.kind, self.kind or "other")
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """What it is called with: the title in words, then the arguments themselves."""
+        given = self.raw_input if isinstance(self.raw_input, dict) else {"input": self.raw_input}
+        known = {name: value for name, value in given.items() if value is not None}
+        return {"title": self.title, **known} if self.title else known
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a block; empty if it is of another kind."""
+    text = content.get("text") if isinstance(content, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def output_of(content: Any) -> str:
+    """Return what a call produced, in words: texts as they are, changes of files as what they are, anything else as
+    JSON.
+    """
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list):
+        output = content.get("output") or content.get("stdout") if isinstance(content, dict) else None
+        return output if isinstance(output, str) else in_words(content)
+    parts = []
+    for piece in content:
+        if isinstance(piece, dict) and piece.get("type") == "diff":
+            parts.append(f"changed {piece.get('path', 'a file')}")
+        elif isinstance(piece, dict) and isinstance(piece.get("content"), dict):
+            parts.append(text_of(piece["content"]))
+    return "\n".join(filter(None, parts))
+
+
+def files_of(update: SessionUpdate) -> list[str]:
+    """Return the files that a call changed, by the changes that it shows."""
+    content = update.content if isinstance(update.content, list) else []
+    found = [piece.get("path") for piece in content if isinstance(piece, dict) and piece.get("type") == "diff"]
+    if not found and update.kind in ("edit", "delete", "move"):
+        found = [location.path for location in update.locations or []]
+    return sorted({path for path in found if isinstance(path, str) and path})
+
+
+def exit_code_of(output: Any) -> int | None:
+    """Return the exit code of a command, if the agent says it."""
+    if not isinstance(output, dict):
+        return None
+    code = output.get("exitCode", output.get("exit_code"))
+    return code if isinstance(code, int) else None
+
+
+def arguments_of(call: Call) -> Any:
+    """Return the arguments of a call as they were given."""
+    try:
+        return json.loads(call.arguments)
+    except ValueError:
+        return None
+
+
+def in_words(value: object) -> str:
+    """Return a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def shown_argument(name: str, value: str) -> ShownArgument:
+    """Return an argument as a person sees it."""
+    return ShownArgument(name=name, value=value[:VALUE_SHOWN], left_out=max(0, len(value) - VALUE_SHOWN))

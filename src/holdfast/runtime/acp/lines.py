@@ -1,0 +1,363 @@
+"""From the lines of an agent to events of its turn. Pure: the same lines always become the same events.
+
+Text is collected until something else happens, and a call until it has arguments, begins or asks; then all that was
+collected becomes events of one append, with the offset behind the line that caused it. So whoever reads on from that
+offset, after a crash, has missed nothing and reads nothing twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2s
+from typing import TypeVar
+
+import msgspec
+
+from holdfast.domain.events import AnyEvent
+from holdfast.domain.events.external_agent import AgentPlanned, DriverOutputRead, OwedRequest, PlanEntry
+from holdfast.domain.events.parts import Call, Usage
+from holdfast.domain.events.problem import Problem
+from holdfast.domain.events.session import (
+    CallOutcome,
+    FinishReason,
+    ModelFailed,
+    ModelInterrupted,
+    ModelRequested,
+    ModelResponded,
+    ToolCallFinished,
+    ToolCallStarted,
+    WaitOpened,
+)
+from holdfast.domain.history import ToolResult
+from holdfast.domain.next_step import wait_id
+from holdfast.domain.session import Session, Turn
+from holdfast.runtime.acp.content import (
+    TOOLS,
+    AnnouncedCall,
+    arguments_of,
+    exit_code_of,
+    files_of,
+    in_words,
+    output_of,
+    shown_argument,
+    text_of,
+)
+from holdfast.runtime.acp.protocol import (
+    AUTH_REQUIRED,
+    AcpMessage,
+    PermissionRequest,
+    PlanItem,
+    PromptDone,
+    RpcError,
+    SessionUpdate,
+    Updated,
+)
+from holdfast.runtime.external import ExternalCommand
+from holdfast.runtime.tools.tool import bounded
+from holdfast.settings import Policy
+
+TITLE_SHOWN = 300
+ARGUMENTS_KEPT = 100_000
+OPTIONS = {"allow_once": "allow", "allow_always": "session", "reject_once": "deny", "reject_always": "deny"}
+"""The answer to an approval that chooses an option of this kind; the first option of a kind counts."""
+FINISH: dict[str, FinishReason] = {"end_turn": "stop", "max_tokens": "length"}
+PLAN_STATES = frozenset({"pending", "in_progress", "completed"})
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class LineResult:
+    """What a line came to."""
+
+    events: list[AnyEvent] = field(default_factory=list)
+    """To be stored in one append, with the offset; empty if there is nothing to store yet."""
+    text: str = ""
+    thinking: str = ""
+    """A piece of the answer, to be shown."""
+    refuse: AcpMessage | None = None
+    """A request for something that we do not offer."""
+    waits: bool = False
+    """The turn waits for a person."""
+    done: bool = False
+    """The agent has ended its work on the prompt."""
+
+
+class LineReader:
+    """Reads the lines of one agent in one session. What it has collected is not in the log yet."""
+
+    def __init__(self, agent: ExternalCommand, *, policy: Callable[[str], Policy], mask: Callable[[str], str]) -> None:
+        self._agent = agent
+        self._policy = policy
+        self._mask = mask
+        self._text = self._thinking = ""
+        self._announced: dict[str, AnnouncedCall] = {}
+        self._outputs: dict[str, str] = {}
+        """By call: what a running call has shown so far."""
+        self._plan: list[PlanItem] | None = None
+        self._context_tokens = 0
+        self._since = 0
+
+    def begin_step(self, *, now: int) -> None:
+        """Note when the step began that is collected next."""
+        self._since = now
+
+    def read(self, message: AcpMessage, session: Session, *, now: int) -> LineResult:
+        """Return what a message comes to. `session` is as the log has it."""
+        turn, read = session.turn, session.output_read
+        assert turn is not None
+        assert read is not None
+        if message.is_answer:
+            return self._prompt_answered(message, session, turn, now) if message.id == read.prompt else LineResult()
+        if message.method == "session/update":
+            updated = _convert(message.params, Updated)
+            return LineResult() if updated is None else self._updated(updated.update, session, turn, now)
+        if message.id is None:
+            return LineResult()
+        if message.method == "session/request_permission":
+            asked = _convert(message.params, PermissionRequest)
+            if asked is not None and asked.options:
+                return self._asked(message, asked, session, turn, now)
+        return LineResult(refuse=message)
+
+    # --- updates --------------------------------------------------------------------------------
+
+    def _updated(self, update: SessionUpdate, session: Session, turn: Turn, now: int) -> LineResult:
+        match update.session_update:
+            case "agent_message_chunk":
+                text = text_of(update.content)
+                self._text += text
+                return LineResult(text=text)
+            case "agent_thought_chunk":
+                text = text_of(update.content)
+                self._thinking += text
+                return LineResult(thinking=text)
+            case "tool_call" | "tool_call_update" if update.tool_call_id and not _is_over(session, turn, update):
+                return LineResult(self._call(update, turn, now))
+            case "plan":
+                self._plan = update.entries
+                return LineResult() if self._text or self._thinking else LineResult(self._collected(turn, now))
+            case "usage_update":
+                self._context_tokens = update.used
+                return LineResult()
+            case _:
+                return LineResult()
+
+    def _call(self, update: SessionUpdate, turn: Turn, now: int) -> list[AnyEvent]:
+        call = call_id(turn, update.tool_call_id)
+        opened = turn.open_calls.get(call)
+        events: list[AnyEvent] = []
+        if opened is None:
+            announced = self._announced.setdefault(call, AnnouncedCall(call))
+            announced.merge(update)
+            if announced.is_ready:
+                events = self._collected(turn, now)
+        if update.content:
+            self._outputs[call] = output_of(update.content)
+        if update.status not in ("completed", "failed") or (opened is None and not events):
+            return events
+        started = now if opened is None or opened.started is None else opened.started
+        tool = opened.call.tool if opened is not None else TOOLS.get(update.kind or "", update.kind or "other")
+        if not events:
+            events = self._collected(turn, now)
+        outcome: CallOutcome = "done" if update.status == "completed" else "failed"
+        events.append(
+            ToolCallFinished(
+                turn=turn.number,
+                call=call,
+                tool=tool,
+                outcome=outcome,
+                output=bounded(self._mask(self._outputs.pop(call, "") or output_of(update.raw_output))),
+                duration_ms=max(0, now - started),
+                files=files_of(update),
+                exit_code=exit_code_of(update.raw_output),
+            )
+        )
+        return events
+
+    # --- what was collected ---------------------------------------------------------------------
+
+    def _collected(self, turn: Turn, now: int, *, held: str = "") -> list[AnyEvent]:
+        """Return the events of what was collected, after which the next step begins; `held` is a call that has not
+        begun, since the agent asks for a permission first.
+        """
+        events: list[AnyEvent] = self._planned(turn)
+        calls, self._announced = [*self._announced.values()], {}
+        if not (self._text or self._thinking or calls):
+            return events
+        events.append(self._response(turn, turn.step, [self._as_call(call) for call in calls], "tool_calls", now))
+        for call in calls:
+            if call.id != held:
+                events.append(ToolCallStarted(turn=turn.number, call=call.id, tool=call.tool, effect="unsafe"))
+        events.append(request_event(turn, turn.step + 1, self._agent))
+        return events
+
+    def _as_call(self, call: AnnouncedCall) -> Call:
+        arguments = self._mask(json.dumps(call.arguments, ensure_ascii=False, default=str))
+        if len(arguments) > ARGUMENTS_KEPT:
+            arguments = json.dumps({"title": call.title, "left_out": len(arguments)}, ensure_ascii=False)
+        return Call(call=call.id, tool=call.tool, arguments=arguments)
+
+    def _planned(self, turn: Turn) -> list[AnyEvent]:
+        plan, self._plan = self._plan, None
+        if plan is None:
+            return []
+        entries = [
+            PlanEntry(text=item.content, state=item.status if item.status in PLAN_STATES else "pending")  # type: ignore[arg-type]
+            for item in plan
+        ]
+        return [AgentPlanned(turn=turn.number, entries=entries)]
+
+    def _response(
+        self, turn: Turn, step: int, calls: list[Call], reason: FinishReason, now: int, usage: Usage | None = None
+    ) -> ModelResponded:
+        text, thinking, self._text, self._thinking = self._text, self._thinking, "", ""
+        used = usage or Usage()
+        return ModelResponded(
+            turn=turn.number,
+            step=step,
+            text=text,
+            thinking=thinking,
+            calls=calls,
+            finish_reason=reason,
+            usage=msgspec.structs.replace(used, context_tokens=self._context_tokens),
+            duration_ms=max(0, now - (self._since or now)),
+        )
+
+    # --- permissions ----------------------------------------------------------------------------
+
+    def _asked(
+        self, message: AcpMessage, asked: PermissionRequest, session: Session, turn: Turn, now: int
+    ) -> LineResult:
+        call = call_id(turn, asked.tool_call.tool_call_id or message.json_id)
+        opened = turn.open_calls.get(call)
+        if opened is None:
+            announced = self._announced.setdefault(call, AnnouncedCall(call))
+            announced.merge(asked.tool_call)
+            announced.begun = False
+        else:
+            announced = AnnouncedCall(call, kind=opened.call.tool, raw_input=arguments_of(opened.call))
+            announced.merge(asked.tool_call)
+        name = announced.title or announced.tool
+        options: dict[str, str] = {}
+        for option in asked.options:
+            options.setdefault(OPTIONS.get(option.kind, option.kind), option.option_id)
+        policy = self._policy(announced.tool)
+        decided = {"allow": "allow", "deny": "deny"}.get(policy, "")
+        reason = f"allow {bounded(name, TITLE_SHOWN)}?"
+        owed = OwedRequest(id=message.json_id, call=call, reason=reason, options=options, answer=decided)
+        events = self._collected(turn, now, held="" if decided == "allow" else call)
+        if decided:
+            return LineResult([*events, owed_mark(session, [owed])])
+        return LineResult([*events, self._wait(owed, announced, session, turn), owed_mark(session, [owed])], waits=True)
+
+    def _wait(self, owed: OwedRequest, call: AnnouncedCall, session: Session, turn: Turn) -> WaitOpened:
+        shown = [shown_argument(name, self._mask(in_words(value))) for name, value in call.arguments.items()]
+        described = json.dumps([self._agent.name, session.cwd, call.tool, call.arguments], sort_keys=True, default=str)
+        return WaitOpened(
+            turn=turn.number,
+            wait=wait_id(session, turn),
+            purpose="approval",
+            reason=self._mask(owed.reason),
+            call=owed.call,
+            choices=[choice for choice in ("allow", "session", "deny") if choice in owed.options or choice == "deny"],
+            shown=shown,
+            call_digest=blake2s(described.encode(errors="surrogatepass"), digest_size=16).hexdigest(),
+        )
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def _prompt_answered(self, message: AcpMessage, session: Session, turn: Turn, now: int) -> LineResult:
+        done = _convert(message.result, PromptDone) or PromptDone()
+        self._announced.clear()
+        events = self._planned(turn)
+        events += [unknown_end(turn, call, "the agent did not say how it ended") for call in turn.open_calls]
+        if message.error is not None:
+            problem = problem_of(message.error, self._agent)
+            events.append(ModelFailed(turn=turn.number, step=turn.step, problem=problem, text=self._text))
+        elif done.stop_reason == "cancelled":
+            reason = "the agent says that it was cancelled"
+            events.append(self.interrupted(turn, reason))
+            if turn.stop is None:
+                problem = Problem(code="no_answer", message="The agent ended its work: cancelled.")
+                events.append(ModelFailed(turn=turn.number, step=turn.step, problem=problem))
+        elif done.stop_reason in ("refusal", "max_turn_requests"):
+            said = "refused to continue" if done.stop_reason == "refusal" else "reached its own limit of requests"
+            problem = Problem(code="refused", message=f"The agent {said}.", hint="Send a message to continue.")
+            events.append(ModelFailed(turn=turn.number, step=turn.step, problem=problem, text=self._text))
+        else:
+            reason_ = FINISH.get(done.stop_reason, "other")
+            events.append(self._response(turn, turn.step, [], reason_, now, _usage(done)))
+        self._text = self._thinking = ""
+        read = session.output_read
+        assert read is not None
+        return LineResult([*events, msgspec.structs.replace(read, owed=[], prompt=0)], done=True)
+
+    def interrupted(self, turn: Turn, reason: str) -> ModelInterrupted:
+        """Return the event of the text that had arrived when the agent was cut."""
+        text, thinking, self._text, self._thinking = self._text, self._thinking, "", ""
+        return ModelInterrupted(turn=turn.number, step=turn.step, text=text, thinking=thinking, reason=reason)
+
+
+def call_id(turn: Turn, id: str) -> str:
+    """Return our id of a call: agents may count theirs from 1 in every session."""
+    return f"{turn.number}-{id}"
+
+
+def _is_over(session: Session, turn: Turn, update: SessionUpdate) -> bool:
+    """Whether the log has the result of the call: some agents repeat it."""
+    call = call_id(turn, update.tool_call_id)
+    for message in reversed(session.messages):
+        if message.turn != turn.number:
+            return False
+        if isinstance(message, ToolResult) and message.call == call:
+            return True
+    return False
+
+
+def request_event(turn: Turn, step: int, agent: ExternalCommand) -> ModelRequested:
+    """Return the event that a step of the agent began."""
+    return ModelRequested(turn=turn.number, step=step, attempt=1, model=agent.name, context_version=0)
+
+
+def owed_mark(session: Session, owed: list[OwedRequest]) -> DriverOutputRead:
+    """Return how far the output was read, with what the agent is owed."""
+    assert session.output_read is not None
+    return msgspec.structs.replace(session.output_read, owed=owed)
+
+
+def unknown_end(turn: Turn, call: str, reason: str) -> ToolCallFinished:
+    """Return the end of a call of which nobody knows how it ended."""
+    return ToolCallFinished(
+        turn=turn.number,
+        call=call,
+        tool=turn.open_calls[call].call.tool,
+        outcome="unknown",
+        output=f"Its outcome is not known: {reason}. It may or may not have taken effect.",
+        duration_ms=0,
+    )
+
+
+def problem_of(error: RpcError, agent: ExternalCommand) -> Problem:
+    """Return what an error of an agent means for a person."""
+    if error.code == AUTH_REQUIRED:
+        hint = f"Log in: `{agent.login}`" if agent.login else "Log in with the agent's own command."
+        return Problem(code="agent_login", message=f"{agent.name} is not logged in: {error}.", hint=hint)
+    return Problem(code="agent_failed", message=f"{agent.name} reports an error: {error}.")
+
+
+def _usage(done: PromptDone) -> Usage:
+    used = done.usage
+    if used is None:
+        return Usage()
+    return Usage(
+        input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cached_read_tokens or 0
+    )
+
+
+def _convert(raw: msgspec.Raw, type: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(raw, type=type)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,212 @@
+"""The process of an agent that speaks the protocol: what it is told, what it says, and how it is made ready.
+
+It runs under keepers and goes on without a gateway. What was sent to it is in a file, so after a crash nothing is sent
+twice and nothing is forgotten: a request is looked up there by its id before it is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from holdfast.domain.events.external_agent import AgentAttached, AttachedBy, ContextKnown
+from holdfast.runtime.acp.protocol import (
+    CLIENT,
+    INITIALIZE,
+    LIST,
+    OPEN,
+    SET_MODE,
+    AcpMessage,
+    Initialized,
+    ListedSessions,
+    OpenedSession,
+    RpcError,
+    parse,
+    refusal,
+    request,
+)
+from holdfast.runtime.external import ExternalCommand
+from holdfast.tasks.commands import CommandTasks
+
+LINE_LIMIT = 32 << 20
+"""A longer line is skipped: it is no message that anybody could show."""
+STDERR_LINES = 5
+T = TypeVar("T")
+
+
+class AgentNotReady(Exception):  # it says what is the case
+    """The agent cannot work on the session."""
+
+    def __init__(self, error: RpcError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An agent that is ready for a session."""
+
+    agent: str
+    version: str
+    remote: str
+    how: AttachedBy
+    context: ContextKnown
+    reason: str
+    offset: int
+    """The offset behind what it said until then."""
+
+
+class AcpProcess:
+    """One process."""
+
+    def __init__(self, tasks: CommandTasks, task: str, *, pause: float) -> None:
+        self._tasks = tasks
+        self.task = task
+        self._pause = pause
+
+    async def is_running(self) -> bool:
+        """Whether it can be told something."""
+        row = await self._tasks.task_log.find(self.task)
+        return row is not None and row.state == "running" and self.task in self._tasks.supervisor.live()
+
+    async def send(self, line: bytes) -> None:
+        """Send a line, unless it was sent before; complete it, if only a part of it was. `NotFound` if it has ended."""
+        sent = self._tasks.supervisor.written(self.task)
+        whole, _, part = sent.rpartition(b"\n")
+        if (key := _key(line)) is not None and any(_key(one) == key for one in whole.split(b"\n")):
+            return
+        if part:  # a gateway was killed in the middle of a line
+            line = line.removeprefix(part) if line.startswith(part) else b"\n" + line
+        await self._tasks.supervisor.write(self.task, line)
+
+    async def lines(self, offset: int) -> AsyncIterator[tuple[bytes, int]]:
+        """Yield each whole line with the offset behind it, until the process has ended and all was read."""
+        rest, size = bytearray(), 0
+        async for window in self._tasks.supervisor.follow(self.task, offset, pause=self._pause):
+            if window.dropped:  # a part of a line is gone, and so the line
+                offset, size = offset + size + window.dropped, 0
+                rest.clear()
+            for index, piece in enumerate(window.data.split(b"\n")):
+                if index:
+                    offset += size + 1
+                    yield bytes(rest) if size <= LINE_LIMIT else b"", offset
+                    size = 0
+                    rest.clear()
+                size += len(piece)
+                if size <= LINE_LIMIT:
+                    rest += piece
+
+    def last_words(self) -> str:
+        """What it wrote to its standard error last."""
+        window = self._tasks.supervisor.output(self.task, "stderr").tail(STDERR_LINES, 4096)
+        return window.data.decode("utf-8", "replace").strip()
+
+    # --- ready for a session ----------------------------------------------------------------------
+
+    async def make_ready(
+        self, agent: ExternalCommand, before: AgentAttached | None, *, cwd: str, servers: list[object]
+    ) -> Ready:
+        """Open a session with it: the one that it had `before`, if there is one and it can; else a new one."""
+        talk = _Opening(self)
+        await self.send(request(INITIALIZE, "initialize", CLIENT))
+        known = await talk.answer(INITIALIZE, Initialized)
+        can = known.agent_capabilities.session_capabilities
+        info = known.agent_info
+        place = {"cwd": cwd, "mcpServers": servers}
+        how: AttachedBy = "new"
+        if before is not None and "resume" in can:
+            how = "resume"
+        elif before is not None and known.agent_capabilities.load_session:
+            how = "load"
+        context, reason, remote, number = "none", "", "", OPEN
+        opened = OpenedSession()
+        if how != "new" and before is not None:
+            try:
+                await self.send(request(number, f"session/{how}", {"sessionId": before.remote, **place}))
+                opened = await talk.answer(number, OpenedSession)
+                remote = before.remote
+                context, reason = await self._proof(talk, before.remote, opened, can, cwd)
+            except AgentNotReady as error:
+                how, reason, number = "new", f"its session could not be resumed ({error})", number + 100
+        elif before is not None:
+            reason = "the agent cannot resume a session"
+        if how == "new":
+            await self.send(request(number, "session/new", place))
+            opened = await talk.answer(number, OpenedSession)
+            remote = opened.session_id
+        await self._set_mode(talk, agent, opened, remote)
+        return Ready(
+            agent=agent.name,
+            version=info.version if info is not None else "",
+            remote=remote,
+            how=how,
+            context=context,  # type: ignore[arg-type]
+            reason=reason,
+            offset=talk.offset,
+        )
+
+    async def _proof(
+        self, talk: _Opening, remote: str, opened: OpenedSession, can: dict[str, object], cwd: str
+    ) -> tuple[ContextKnown, str]:
+        """Return whether the resumed session is the one that it had: an agent may open a new one without a word."""
+        if opened.session_id and opened.session_id != remote:
+            return "unproven", f"it opened session {opened.session_id} instead of {remote}"
+        if "list" not in can:
+            return "proven", ""
+        await self.send(request(LIST, "session/list", {"cwd": cwd}))
+        try:
+            listed = await talk.answer(LIST, ListedSessions)
+        except AgentNotReady:
+            return "proven", ""
+        if not listed.sessions or any(one.session_id == remote for one in listed.sessions):
+            return "proven", ""
+        return "unproven", f"it does not list session {remote}"
+
+    async def _set_mode(self, talk: _Opening, agent: ExternalCommand, opened: OpenedSession, remote: str) -> None:
+        modes = opened.modes
+        if not agent.mode or modes is None or modes.current_mode_id == agent.mode:
+            return
+        if agent.mode not in {mode.id for mode in modes.available_modes}:
+            return
+        await self.send(request(SET_MODE, "session/set_mode", {"sessionId": remote, "modeId": agent.mode}))
+        await talk.answer(SET_MODE, OpenedSession)
+
+
+class _Opening:
+    """Reads the answers of an agent that is being made ready; what else it says is not kept."""
+
+    def __init__(self, process: AcpProcess) -> None:
+        self._process = process
+        self._lines = process.lines(0)
+        self.offset = 0
+
+    async def answer(self, id: int, type: type[T]) -> T:
+        """Return the answer to a request; `AgentNotReady` if it is an error, or if the process has ended."""
+        async for line, offset in self._lines:
+            self.offset = offset
+            message = parse(line)
+            if message is None:
+                continue
+            if message.method and message.id is not None:
+                await self._process.send(refusal(message.json_id, message.method))
+            elif message.is_answer and message.id == id:
+                return _result(message, type)
+        raise AgentNotReady(RpcError(message=f"it ended before it was ready. {self._process.last_words()}".strip()))
+
+
+def _result(message: AcpMessage, type: type[T]) -> T:
+    if message.error is not None:
+        raise AgentNotReady(message.error)
+    try:
+        return msgspec.json.decode(b"{}" if bytes(message.result) == b"null" else message.result, type=type)
+    except msgspec.MsgspecError as error:
+        raise AgentNotReady(RpcError(message=f"its answer was not understood ({error})")) from error
+
+
+def _key(line: bytes) -> tuple[object, bool] | None:
+    """Return what identifies a request or an answer that was sent; None for a notification."""
+    message = parse(line)
+    return None if message is None or message.id is None else (message.id, bool(message.method))

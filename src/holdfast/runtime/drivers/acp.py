@@ -1,0 +1,387 @@
+"""An external agent that speaks the Agent Client Protocol, as a process that outlives the gateway.
+
+    attach (or start and open a session) → prompt → lines, each with its offset in one append → the prompt's answer
+
+One process works for a session, from turn to turn, until it has been idle for a while (`agent_idle`). A gateway that
+comes after a crash reads on where the log says, sends what was not sent, and answers what is owed. If the process has
+died, another one resumes the agent's own session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import msgspec
+
+from holdfast.clock import Clock
+from holdfast.domain.errors import Conflict, HoldfastError, NotFound
+from holdfast.domain.events import AnyEvent
+from holdfast.domain.events.actor import THE_RUNTIME, AgentActor
+from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead, OwedRequest
+from holdfast.domain.events.problem import Problem
+from holdfast.domain.events.session import ModelFailed, ToolCallStarted, TurnResumed, WaitOpened
+from holdfast.domain.events.task import AgentProcess, TaskStarted
+from holdfast.domain.next_step import DriverStep, Partial, Rest, RunAgent, wait_id
+from holdfast.domain.resume import Break
+from holdfast.domain.rights import strictest
+from holdfast.domain.session import Session, Turn
+from holdfast.domain.task import AGENT_CALL, task_of_call
+from holdfast.domain.task_commands import StartCommand
+from holdfast.rules.patterns import policy_of_tool
+from holdfast.runtime.acp.lines import LineReader, problem_of, request_event, unknown_end
+from holdfast.runtime.acp.process import AcpProcess, AgentNotReady, Ready
+from holdfast.runtime.acp.prompt import prompt_id, prompt_text
+from holdfast.runtime.acp.protocol import answer, notification, parse, refusal, request
+from holdfast.runtime.agents import Agent
+from holdfast.runtime.drivers import Events, Prepared
+from holdfast.runtime.external import ExternalCommand
+from holdfast.runtime.permissions import with_timeout
+from holdfast.runtime.writer import SessionWriter
+from holdfast.settings import Policy
+from holdfast.tasks.commands import CommandTasks
+from holdfast.tasks.log import command_started
+
+
+def agent_task(session: Session, number: int) -> str:
+    """Return the task of the session's process with this number."""
+    return task_of_call(session.id, f"{AGENT_CALL} {number}")
+
+
+class AcpDriver:
+    """Drives an external agent in one session."""
+
+    name = "acp"
+    joins = False
+
+    def __init__(self, writer: SessionWriter, clock: Clock, tasks: CommandTasks) -> None:
+        self._writer = writer
+        self._clock = clock
+        self._tasks = tasks
+        self._started = ""
+        """The task that was prepared."""
+        self._number = 0
+        self._owed: list[OwedRequest] = []
+
+    async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
+        """The agent works on by itself: nothing was interrupted. One that was stopped meanwhile is told so."""
+        if session.turn is not None and session.turn.stop is not None and session.turn.step > 0:
+            return await self.cancel(session, RunAgent(session.turn.number), "", begun=True)
+        return Events()
+
+    def next(self, session: Session, agent: Agent, *, now: int) -> DriverStep:
+        """Let the agent work while a turn is open."""
+        return Rest() if session.turn is None else RunAgent(session.turn.number)
+
+    # --- prepare --------------------------------------------------------------------------------
+
+    async def prepare(self, session: Session, agent: Agent, step: DriverStep, *, now: int) -> Prepared:
+        """Return the request of a new prompt, and the process if there is none; nothing while a prompt is open."""
+        turn = session.turn
+        if turn is None or not isinstance(step, RunAgent):
+            return Prepared(Events(), perform=True)
+        if agent.external is None:
+            return Prepared(Events([_failed(turn, _not_external(session))]), perform=False)
+        process = await self._attached(session)
+        read = session.output_read
+        if process is not None and read is not None and read.prompt // 1000 == turn.number:
+            return Prepared(Events(), perform=True)
+        asked = request_event(turn, turn.step + 1, agent.external)
+        if process is not None and read is not None:
+            mark = DriverOutputRead(
+                task=process.task, offset=read.offset, owed=[], prompt=prompt_id(turn, turn.step + 1)
+            )
+            return Prepared(Events([asked, mark]), perform=True)
+        try:
+            started = await self._new_process(session, agent, agent.external)
+        except HoldfastError as error:
+            problem = Problem(code="agent_missing", message=error.message, hint=error.hint)
+            return Prepared(Events([asked, _failed(turn, problem, step=turn.step + 1)]), perform=False)
+        self._started = started.task
+        return Prepared(Events([asked], [self._tasks.intent(started)]), perform=True)
+
+    async def _attached(self, session: Session) -> AcpProcess | None:
+        """Return the process that is ready for this chapter of the session, if there is one."""
+        known = session.attached
+        if known is None or known.chapter != session.chapter.number:
+            return None
+        row = await self._tasks.task_log.find(known.task)
+        if row is None:
+            return None
+        process = self._process(known.task)
+        read = session.output_read
+        if row.state == "running" and not row.stop_by:
+            self._tasks.follow_to_end(row)
+            return process
+        # it has ended: what it said last is read, if it was at work
+        at_work = read is not None and read.task == known.task and read.prompt != 0
+        return process if at_work else None
+
+    async def _new_process(self, session: Session, agent: Agent, external: ExternalCommand) -> TaskStarted:
+        """Return the start of another process; one that was never made ready is ended."""
+        self._number = 1 if session.attached is None else session.attached.number
+        if session.attached is not None:
+            await self._end_process(session.attached.task, "another process takes its place")
+            self._number += 1
+        while (row := await self._tasks.task_log.find(agent_task(session, self._number))) is not None:
+            await self._end_process(row.id, "it was not ready when its gateway ended")
+            self._number += 1
+        context = agent.tool_context(session)
+        command = StartCommand(argv=list(external.argv), name=external.name)
+        started = command_started(
+            command,
+            task=agent_task(session, self._number),
+            cwd=str(context.cwd),
+            by=AgentActor(session=session.id, call=AGENT_CALL),
+            session="",  # its end is no news for the session, and it ends by rules of its own
+        )
+        needs = AgentProcess(
+            session=session.id, env=dict(external.env), variables=list(external.variables), piped=external.piped
+        )
+        started = msgspec.structs.replace(started, agent=needs)
+        if agent.sandbox.mode != "on" and agent.sandbox.network:
+            return msgspec.structs.replace(started, no_sandbox="its profile does not ask for one")
+        confine = self._tasks.defaults.confine
+        return await asyncio.to_thread(confine, started, context.sandbox, workspace=context.cwd, own=context.workspace)
+
+    async def _end_process(self, task: str, reason: str) -> None:
+        row = await self._tasks.task_log.find(task)
+        if row is None or row.state != "running":
+            return
+        with suppress(Conflict):  # it has just ended
+            await self._tasks.request_stop(row, by=THE_RUNTIME, reason=reason, force=True)
+        await self._tasks.wait_ended(task)
+
+    def _process(self, task: str) -> AcpProcess:
+        return AcpProcess(self._tasks, task, pause=self._writer.timings.agent_output)
+
+    # --- perform --------------------------------------------------------------------------------
+
+    async def perform(self, session: Session, agent: Agent, step: DriverStep) -> Events:
+        """Let the agent work until it is done, asks for a permission, or dies."""
+        assert agent.external is not None
+        if session.turn is None or not isinstance(step, RunAgent):
+            return Events()
+        if self._started:
+            task, self._started = self._started, ""
+            if (problem := await self._make_ready(task, session, agent, agent.external)) is not None:
+                return Events([_failed(session.turn, problem)])
+        session = self._writer.session
+        assert session.attached is not None
+        process = self._process(session.attached.task)
+        with suppress(NotFound):  # it has ended: its last lines are read all the same
+            await self._send_due(process, agent)
+        return await self._read(process, agent, agent.external)
+
+    async def _make_ready(self, task: str, session: Session, agent: Agent, external: ExternalCommand) -> Problem | None:
+        """Start the process, and open the agent's session in it; return why that is not possible, if it is not."""
+        row = await self._tasks.task_log.find(task)
+        assert row is not None
+        self._tasks.follow_to_end(row)
+        row = await self._tasks.wait_started(task)
+        if row.state != "running":
+            hint = f"Install it: `{external.install}`" if external.install else "Look at `argv` in its profile."
+            return Problem(
+                code="agent_missing", message=f"{external.name} could not be started: {row.reason}.", hint=hint
+            )
+        before = session.attached
+        if before is not None and before.chapter != session.chapter.number:
+            before = None
+        process = self._process(task)
+        try:
+            async with asyncio.timeout(self._writer.timings.agent_ready):
+                ready = await process.make_ready(external, before, cwd=row.cwd, servers=[])
+        except (AgentNotReady, TimeoutError, NotFound) as error:
+            await self._end_process(task, "it could not be made ready")
+            if isinstance(error, AgentNotReady):
+                return problem_of(error.error, external)
+            seconds = self._writer.timings.agent_ready
+            said = process.last_words()
+            message = f"{external.name} was not ready within {seconds:g} s. {said}".strip()
+            return Problem(code="agent_failed", message=message)
+        await self._commit(self._attach_events(task, ready, agent))
+        return None
+
+    def _attach_events(self, task: str, ready: Ready, agent: Agent) -> list[AnyEvent]:
+        session = self._writer.session
+        assert session.turn is not None
+        prompt = prompt_id(session.turn, session.turn.step)
+        attached = AgentAttached(
+            task=task,
+            number=self._number,
+            agent=ready.agent,
+            version=ready.version,
+            remote=ready.remote,
+            how=ready.how,
+            chapter=session.chapter.number,
+            context=ready.context,
+            prompt=prompt,
+            reason=agent.mask(ready.reason),
+        )
+        return [attached, DriverOutputRead(task=task, offset=ready.offset, owed=[], prompt=prompt)]
+
+    async def _send_due(self, process: AcpProcess, agent: Agent) -> None:
+        """Send the prompt and the answers that are due, unless they were sent."""
+        session = self._writer.session
+        turn, read, attached = session.turn, session.output_read, session.attached
+        assert turn is not None
+        assert read is not None
+        assert attached is not None
+        blocks = [{"type": "text", "text": prompt_text(session, instructions=agent.instructions)}]
+        await process.send(request(read.prompt, "session/prompt", {"sessionId": attached.remote, "prompt": blocks}))
+        self._owed, begun = [], []
+        for owed in read.owed:
+            given = turn.answers.get(owed.call)
+            choice = owed.answer or ("" if given is None else given.answer)
+            if not choice:
+                self._owed.append(owed)
+                continue
+            await process.send(answer(owed.id, _outcome(owed, choice)))
+            opened = turn.open_calls.get(owed.call)
+            if choice != "deny" and opened is not None and opened.effect is None:
+                begun.append(ToolCallStarted(turn=turn.number, call=owed.call, tool=opened.call.tool, effect="unsafe"))
+        if begun:
+            mark = msgspec.structs.replace(read, owed=self._owed)
+            await self._commit([*begun, mark])
+
+    async def _read(self, process: AcpProcess, agent: Agent, external: ExternalCommand) -> Events:
+        """Write down what the agent says; return what ends this stretch of its work."""
+        reader = self._reader(agent, external)
+        session = self._writer.session
+        assert session.output_read is not None
+        self._show_step(reader)
+        async for line, offset in process.lines(session.output_read.offset):
+            message = parse(line)
+            if message is None:
+                continue
+            session = self._writer.session
+            if session.turn is None:
+                return Events()
+            found = reader.read(message, session, now=self._clock.now())
+            if found.refuse is not None:
+                await process.send(refusal(found.refuse.json_id, found.refuse.method))
+            if found.text or found.thinking:
+                self._writer.add_text(found.text, found.thinking)
+            if not found.events:
+                continue
+            events = self._with_offset(found.events, session, offset)
+            if found.waits or found.done:
+                self._writer.end_text()
+                if found.done:
+                    self._tasks.supervisor.discard(process.task, before=offset)
+                now = self._clock.now()
+                return Events([with_timeout_of(event, agent, now=now) for event in events])
+            self._writer.end_text()
+            await self._commit(events)
+            for owed in self._owed:  # a rule of the profile gave the answer, and the log has it
+                await process.send(answer(owed.id, _outcome(owed, owed.answer)))
+            self._owed = []
+            self._show_step(reader)
+        return await self._died(process, agent, reader)
+
+    def _reader(self, agent: Agent, external: ExternalCommand) -> LineReader:
+        return LineReader(external, policy=lambda tool: _policy(agent, tool), mask=agent.mask)
+
+    def _show_step(self, reader: LineReader) -> None:
+        turn = self._writer.session.turn
+        if turn is not None:
+            reader.begin_step(now=self._clock.now())
+            self._writer.start_text(turn=turn.number, step=turn.step)
+
+    def _with_offset(self, events: list[AnyEvent], session: Session, offset: int) -> list[AnyEvent]:
+        """Return the events with the offset behind the line that they came of, as the last one."""
+        *others, last = events
+        if not isinstance(last, DriverOutputRead):
+            assert session.output_read is not None
+            others, last = events, msgspec.structs.replace(session.output_read, owed=self._owed)
+        else:
+            self._owed = last.owed
+        return [*others, msgspec.structs.replace(last, offset=offset)]
+
+    async def _died(self, process: AcpProcess, agent: Agent, reader: LineReader) -> Events:
+        """Return what is known of a turn whose agent died, and that it is resumed; or the wait for a person."""
+        row = await self._tasks.wait_ended(process.task)
+        session = self._writer.session
+        turn, read = session.turn, session.output_read
+        assert turn is not None
+        assert read is not None
+        self._writer.end_text()
+        name = session.attached.agent if session.attached is not None else "the agent"
+        said = agent.mask(process.last_words()).rpartition("\n")[2]
+        reason = f"the process of {name} ended: {row.reason}" + (f" ({said})" if said else "")
+        events: list[AnyEvent] = [reader.interrupted(turn, reason)] if turn.asked else []
+        events += [unknown_end(turn, call, reason) for call in turn.open_calls]
+        events.append(msgspec.structs.replace(read, owed=[], prompt=0))
+        if turn.stop is not None:
+            return Events(events)
+        attempt = turn.resumes + 1
+        if attempt > agent.limits.resume_attempts:
+            why = f"{reason}, {turn.resumes + 1} times in a row without progress"
+            wait = wait_id(session, turn)
+            return Events([*events, WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=why)])
+        resumed = TurnResumed(turn=turn.number, attempt=attempt, interruption="crash", reason=reason, away_ms=0)
+        return Events([*events, resumed])
+
+    # --- stop and shutdown ----------------------------------------------------------------------
+
+    async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:
+        """Ask the agent to stop, and read its last lines; end its process if it does not."""
+        read, attached = session.output_read, session.attached
+        if session.turn is None or attached is None or read is None or read.prompt == 0:
+            return Events()
+        process = self._process(attached.task)
+        if not await process.is_running():
+            return Events([msgspec.structs.replace(read, owed=[], prompt=0)])
+        with suppress(TimeoutError, NotFound):
+            async with asyncio.timeout(self._writer.timings.agent_stop):
+                return Events([await self._stopped(process, attached, read)])
+        await self._end_process(attached.task, "it did not stop its work when it was asked to")
+        return Events([msgspec.structs.replace(read, owed=[], prompt=0)])
+
+    async def _stopped(self, process: AcpProcess, attached: AgentAttached, read: DriverOutputRead) -> DriverOutputRead:
+        """Ask it to stop, and wait until it says that it has. What it says meanwhile is not kept."""
+        for owed in read.owed:
+            await process.send(answer(owed.id, {"outcome": {"outcome": "cancelled"}}))
+        await process.send(notification("session/cancel", {"sessionId": attached.remote}))
+        async for line, offset in process.lines(read.offset):
+            message = parse(line)
+            if message is not None and message.is_answer and message.id == read.prompt:
+                return msgspec.structs.replace(read, offset=offset, owed=[], prompt=0)
+        return msgspec.structs.replace(read, owed=[], prompt=0)
+
+    async def leave(self, session: Session, *, now: int) -> Events:
+        """The agent goes on without us."""
+        return Events()
+
+    async def _commit(self, events: list[AnyEvent]) -> None:
+        await self._writer.commit(Events(events), at=self._clock.now())
+
+
+def with_timeout_of(event: AnyEvent, agent: Agent, *, now: int) -> AnyEvent:
+    """Return a wait with the time at which it is denied, if the profile has a limit; any other event as it is."""
+    return with_timeout(event, agent.approval_timeout_ms, now=now) if isinstance(event, WaitOpened) else event
+
+
+def _policy(agent: Agent, tool: str) -> Policy:
+    """Return what the rules say about a tool of an external agent; where they say nothing, a person is asked.
+
+    The agent acts by itself, so only rules for a whole tool are applied, not those for a path or a command.
+    """
+    return strictest([policy_of_tool(tool, rules) or "ask" for rules in agent.all_rules])
+
+
+def _outcome(owed: OwedRequest, choice: str) -> object:
+    option = owed.options.get(choice) or (None if choice == "deny" else owed.options.get("allow"))
+    if option is None:
+        return {"outcome": {"outcome": "cancelled"}}
+    return {"outcome": {"outcome": "selected", "optionId": option}}
+
+
+def _failed(turn: Turn, problem: Problem, *, step: int | None = None) -> ModelFailed:
+    return ModelFailed(turn=turn.number, step=turn.step if step is None else step, problem=problem)
+
+
+def _not_external(session: Session) -> Problem:
+    message = f"The profile {session.profile!r} has no external agent, but this session was begun with one."
+    hint = "Give the profile its agent back, or start a new session."
+    return Problem(code="unknown_driver", message=message, hint=hint)

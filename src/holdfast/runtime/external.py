@@ -1,0 +1,52 @@
+"""What a profile says about its external agent: the command, its environment, and how it is treated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.external_agents import CATALOGUE
+from holdfast.settings import ProfileSettings, span_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalCommand:
+    """How an external agent is started."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+    variables: tuple[str, ...] = ()
+    """Names of variables that it gets from the environment of the gateway."""
+    mode: str = ""
+    piped: bool = False
+    load_after_ms: int = 0
+    idle_ms: int = 0
+    install: str = ""
+    login: str = ""
+    writes: tuple[str, ...] = ()
+
+
+def external_command(profile: ProfileSettings) -> ExternalCommand | None:
+    """Return the external agent of a profile; None if our own agent works for it."""
+    if profile.driver_name == "builtin":
+        return None
+    known = CATALOGUE.get(profile.agent)
+    idle = span_ms(profile.agent_idle) or 0
+    if known is None:
+        words = tuple(profile.argv)
+        return ExternalCommand(
+            name=words[0].rpartition("/")[2], argv=words, variables=tuple(profile.env), mode=profile.mode, idle_ms=idle
+        )
+    return ExternalCommand(
+        name=known.name,
+        argv=tuple(profile.argv) or known.acp,
+        env=known.env,
+        variables=(*known.variables, *profile.env),
+        mode=profile.mode or known.mode,
+        piped=known.piped,
+        load_after_ms=known.load_after_seconds * 1000,
+        idle_ms=idle,
+        install=known.install,
+        login=known.login,
+        writes=known.writes,
+    )

@@ -1,0 +1,248 @@
+"""An agent that speaks the Agent Client Protocol on its standard input and output. The prompt is its script.
+
+A line of the prompt that begins with `!` is done, in order; any other is ignored:
+
+    !say WORDS         say them, word by word
+    !think WORDS       think them
+    !call ID KIND TITLE    make a call and end it
+    !open ID KIND TITLE    begin a call
+    !end ID STATUS TEXT    end it
+    !ask ID TITLE      ask for a permission, then say what was answered
+    !plan A;B          state a plan
+    !wait FILE         until the file exists
+    !touch FILE        append a line to it
+    !junk TEXT         print something that is no message
+    !long BYTES        print a very long line that is no message
+    !method NAME       ask for something that clients may not offer, then say what was answered
+    !die CODE          end at once
+    !once FILE VERB …  do it unless the file exists, which is created
+    !hang              do nothing until it is cancelled
+    !fail CODE TEXT    answer the prompt with an error
+    !twice             answer the prompt twice
+    !remember          say every prompt that it remembers
+
+What it was asked is in `$SCRIPTED_HOME/<session>.jsonl`, so another process can resume it. Only the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HOME = Path(os.environ.get("SCRIPTED_HOME", "."))
+FLAGS = frozenset(sys.argv[1:])
+incoming: queue.Queue[dict[str, Any] | None] = queue.Queue()
+backlog: list[dict[str, Any]] = []
+numbers = iter(range(100, 10**6))
+
+
+def main() -> None:
+    threading.Thread(target=read_input, daemon=True).start()
+    if "crash-at-start" in FLAGS:
+        sys.exit("it cannot start")
+    while (message := backlog.pop(0) if backlog else incoming.get()) is not None:
+        match message.get("method"):
+            case "initialize":
+                can: dict[str, Any] = {} if "no-resume" in FLAGS else {"resume": {}, "list": {}}
+                capabilities = {"loadSession": "load" in FLAGS, "sessionCapabilities": can}
+                info = {"name": "scripted", "version": "1.0"}
+                answer(message, {"protocolVersion": 1, "agentInfo": info, "agentCapabilities": capabilities})
+            case "session/new":
+                if "no-login" in FLAGS:
+                    answer_error(message, -32000, "Authentication required")
+                    continue
+                id = f"remote-{os.getpid()}-{time.time_ns()}"
+                memory(id).touch()
+                answer(
+                    message, {"sessionId": id, "modes": {"currentModeId": "auto", "availableModes": [{"id": "ask"}]}}
+                )
+            case "session/resume" | "session/load":
+                resume(message)
+            case "session/list":
+                known = [] if "amnesia" in FLAGS else [path.stem for path in HOME.glob("*.jsonl")]
+                answer(message, {"sessions": [{"sessionId": id} for id in [*known, "other"]]})
+            case "session/set_mode":
+                answer(message, {})
+            case "session/prompt":
+                work(message)
+            case _:
+                pass
+
+
+def resume(message: dict[str, Any]) -> None:
+    id = message["params"]["sessionId"]
+    if not memory(id).exists() and "amnesia" not in FLAGS:
+        return answer_error(message, -32602, f"there is no session {id}")
+    if message["method"] == "session/load":
+        for text in remembered(id):
+            update(id, "user_message_chunk", content={"type": "text", "text": text})
+            update(id, "agent_message_chunk", content={"type": "text", "text": "replayed"})
+    return answer(message, {"sessionId": id} if "amnesia" in FLAGS else {})
+
+
+def memory(id: str) -> Path:
+    return HOME / f"{id}.jsonl"
+
+
+def remembered(id: str) -> list[str]:
+    return [json.loads(line) for line in memory(id).read_text().splitlines()] if memory(id).exists() else []
+
+
+def work(message: dict[str, Any]) -> None:
+    id, text = message["params"]["sessionId"], message["params"]["prompt"][0]["text"]
+    before = remembered(id)
+    with memory(id).open("a") as file:
+        file.write(json.dumps(text) + "\n")
+    for line in (line[1:] for line in text.splitlines() if line.startswith("!")):
+        verb, _, rest = line.partition(" ")
+        if verb in ("fail", "twice"):
+            code, _, words = rest.partition(" ")
+            if verb == "fail":
+                return answer_error(message, int(code), words)
+            answer(message, {"stopReason": "end_turn"})
+        elif verb == "remember":
+            say(id, " | ".join(before))
+        elif not act(id, verb, rest):
+            return answer(message, {"stopReason": "cancelled"})
+    usage = {"inputTokens": 11, "outputTokens": 7, "totalTokens": 18}
+    return answer(message, {"stopReason": "end_turn", "usage": usage})
+
+
+def act(id: str, verb: str, rest: str) -> bool:
+    """Do one thing; False if it was cancelled meanwhile."""
+    first, _, more = rest.partition(" ")
+    match verb:
+        case "say":
+            for word in rest.split():
+                say(id, f"{word} ")
+        case "think":
+            update(id, "agent_thought_chunk", content={"type": "text", "text": rest})
+        case "call":
+            act(id, "open", rest)
+            act(id, "end", f"{first} completed result of {first}")
+        case "open":
+            kind, _, title = more.partition(" ")
+            call = {"toolCallId": first, "title": title, "kind": kind, "status": "pending"}
+            update(id, "tool_call", **call)
+            update(id, "tool_call_update", toolCallId=first, rawInput={"command": title}, status="in_progress")
+        case "end":
+            status, _, words = more.partition(" ")
+            content = [{"type": "content", "content": {"type": "text", "text": words}}]
+            update(id, "tool_call_update", toolCallId=first, status=status, content=content)
+        case "ask":
+            return ask(id, first, more)
+        case "plan":
+            entries = [{"content": text, "status": "pending", "priority": "low"} for text in rest.split(";")]
+            update(id, "plan", entries=entries)
+        case "wait":
+            while not Path(rest).exists():
+                if is_cancelled():
+                    return False
+                time.sleep(0.005)
+        case "touch":
+            with Path(rest).open("a") as file:
+                file.write("x\n")
+        case "junk":
+            print(rest, flush=True)
+        case "long":
+            print("x" * int(rest), flush=True)
+        case "method":
+            send({"jsonrpc": "2.0", "id": (number := next(numbers)), "method": rest, "params": {}})
+            reply = reply_to(number)
+            say(id, "refused" if "error" in reply else "served")
+        case "once":
+            if not Path(first).exists():
+                Path(first).touch()
+                return act(id, *more.partition(" ")[::2])
+        case "die":
+            os._exit(int(rest))
+        case "hang":
+            while not is_cancelled():
+                time.sleep(0.005)
+            return False
+        case _:
+            say(id, f"unknown {verb}")
+    return True
+
+
+def ask(id: str, call: str, title: str) -> bool:
+    options = [("yes", "allow_once"), ("always", "allow_always"), ("no", "reject_once")]
+    params = {
+        "sessionId": id,
+        "toolCall": {"toolCallId": call, "title": title, "kind": "execute", "rawInput": {"command": title}},
+        "options": [{"optionId": option, "name": option, "kind": kind} for option, kind in options],
+    }
+    send({"jsonrpc": "2.0", "id": (number := next(numbers)), "method": "session/request_permission", "params": params})
+    outcome = reply_to(number)["result"]["outcome"]
+    if outcome["outcome"] == "cancelled":
+        return not is_cancelled()
+    chosen = outcome["optionId"]
+    act(id, "end", f"{call} {'failed' if chosen == 'no' else 'completed'} {chosen}")
+    return True
+
+
+def reply_to(number: int) -> dict[str, Any]:
+    while True:
+        message = incoming.get()
+        if message is None:
+            os._exit(0)
+        if "method" not in message and message.get("id") == number:
+            return message
+        backlog.append(message)
+
+
+def is_cancelled() -> bool:
+    while not incoming.empty():
+        message = incoming.get()
+        if message is None:
+            os._exit(0)
+        backlog.append(message)
+    found = [message for message in backlog if message.get("method") == "session/cancel"]
+    for message in found:
+        backlog.remove(message)
+    return bool(found)
+
+
+def say(id: str, text: str) -> None:
+    update(id, "agent_message_chunk", content={"type": "text", "text": text})
+
+
+def update(id: str, what: str, **fields: Any) -> None:
+    params = {"sessionId": id, "update": {"sessionUpdate": what, **fields}}
+    send({"jsonrpc": "2.0", "method": "session/update", "params": params})
+
+
+def answer(message: dict[str, Any], result: object) -> None:
+    send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+
+def answer_error(message: dict[str, Any], code: int, text: str) -> None:
+    send({"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": text}})
+
+
+def send(message: object) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def read_input() -> None:
+    for line in lines():
+        try:
+            incoming.put(json.loads(line))
+        except ValueError:
+            print(f"not understood: {line!r}", file=sys.stderr, flush=True)
+    incoming.put(None)
+
+
+def lines() -> Iterator[str]:
+    yield from sys.stdin
+
+
+if __name__ == "__main__":
+    main()
