@@ -165,6 +165,8 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         if not started:  # it serves reads; the rest begins when the disk takes writes
             _announce(home, gateway, files, public_urls)
+            closing.push_async_callback(gateway.notify.disk_watch.stop)
+            await gateway.notify.watch_disk()
             if not await _begin(gateway, wait=True):
                 await serving
                 return number

@@ -17,6 +17,7 @@ from holdfast.lifecycle.doctor import examine
 from holdfast.store.sqlite.migrate import prepare
 from tests.e2e.browser import Browser
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, kinds, of_kind, until
+from tests.e2e.test_notifications import HOME_CHANNEL, listening
 from tests.eventually import PATIENCE
 
 SIZE = 12 * 1024 * 1024
@@ -164,6 +165,21 @@ def test_promise_1_start_on_a_full_disk_serves_reads_and_recovers(
         assert [event["outcome"] for event in of_kind(records, "TurnFinished")] == ["stopped"] + ["done"] * len(
             accepted
         )
+
+
+def test_a_start_on_a_full_disk_is_told_in_the_home_channel(small_disk: Path, tmp_path: Path) -> None:
+    gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path, timings=QUICK_DISK)
+    with listening() as (hook, port), gateway.start():
+        gateway.kill9()
+        (gateway.home / "config.toml").write_text(HOME_CHANNEL.format(port=port))
+        ballast = fill(small_disk, leave=0)
+        gateway.start()
+        (_, body), *_ = until(lambda: hook.received or None, "it is told")
+        assert body["type"] == "notice.disk_full"
+        assert body["data"]["text"].startswith("The disk does not take writes: ")
+        assert body["data"]["text"].endswith(". Agents wait until it does; then they continue automatically.")
+        ballast.unlink()
+        until(lambda: gateway.request("GET", "/healthz").json()["status"] == "ok", "it recovers by itself")
 
 
 def test_a_new_home_on_a_full_disk_is_refused_with_the_reason(small_disk: Path) -> None:

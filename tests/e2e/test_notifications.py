@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
 import pytest
 
+import holdfast
 from tests.e2e.gateway import GatewayProcess, Json, until
+from tests.e2e.tasks import home_with_commands, task, tasks_of
 from tests.seed import new_seed
 
 KILLS = 3
@@ -100,6 +103,65 @@ def test_what_is_answered_before_it_was_told_is_not_told(tmp_path: Path) -> None
         until(lambda: "read config.toml" in hook.texts() or None, "its end is told")
         kinds = [body["type"] for _, body in hook.received if body["data"]["title"] == "read config.toml"]
         assert kinds == ["notice.done"]
+
+
+HOME_CHANNEL = """[notify]
+home_channel = "webhooks.home"
+[notify.webhooks.home]
+url = "http://127.0.0.1:{port}/home"
+allow_private = true
+on = []
+[session_reset]
+mode = "daily"
+at_hour = 6
+timezone = "UTC"
+hand_over_note = false
+"""
+LATE = Path(__file__).with_name("late_gateway.py")
+
+
+def test_a_daily_reset_with_two_preview_servers_is_reported_in_the_home_channel(tmp_path: Path) -> None:
+    """The next morning the session is reset, and whoever reads only that line knows what still runs, and why."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    home.mkdir(mode=0o700)
+    work.mkdir()
+    more = {"timings": {"lifecycle.reset_check": 0.1}, "script": LATE}
+    with listening() as (hook, port), home_with_commands(home, arguments=("0",), **more) as gateway:
+        (home / "config.toml").write_text(HOME_CHANNEL.format(port=port))
+        gateway.start()
+        session = gateway.create("bg python3 -m http.server 0 --bind 127.0.0.1\nbg sleep 4000", cwd=work)
+        gateway.until_rest(session)
+        running = [one["id"] for one in tasks_of(gateway, session)]
+        gateway.kill9()
+        assert hook.received == [], "the home channel is not told of turns"
+        gateway.arguments = ("24",)
+        gateway.start()
+        told = until(lambda: next((body for _, body in hook.received if "reset" in body["type"]), None), "it is told")
+        assert told["data"]["text"] == (
+            "was reset, since the daily hour has passed (at_hour = 6); kept running (on_live_process = hand_over): "
+            "python3 -m http.server 0 --bind 127.0.0.1, sleep 4000"
+        )
+        assert (told["data"]["title"], told["data"]["link"]) == (gateway.session(session)["title"], f"/s/{session}")
+        assert [task(gateway, id)["state"] for id in running] == ["running", "running"]
+        assert gateway.get(f"/v1/sessions/{session}/context")["chapter"] == 2
+
+
+def test_another_version_of_the_gateway_is_reported_in_the_home_channel(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    with listening() as (hook, port), GatewayProcess(home) as gateway:
+        (home / "config.toml").write_text(HOME_CHANNEL.format(port=port))
+        gateway.start()
+        gateway.kill9()
+        gateway.start()
+        gateway.kill9()
+        with closing(sqlite3.connect(home / "holdfast.db")) as db, db:  # as an earlier version left it
+            db.execute("UPDATE nodes SET version = '0.0.9'")
+        gateway.start()
+        told = until(lambda: hook.received or None, "it is told")
+        assert [(body["type"], body["data"]["text"]) for _, body in told] == [
+            ("notice.upgrade", f"runs in version {holdfast.__version__} now; before it was 0.0.9")
+        ]
 
 
 def kills(directory: Path, count: int, seed: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from holdfast.notify.channel import TryAgain
 from holdfast.notify.destinations import Destination
-from holdfast.notify.service import DiskWatch
+from holdfast.notify.service import MEANING, DiskWatch
 from holdfast.store.contract import StoreHealth
 from tests.notify.test_sender import Notebook, Post, post  # noqa: F401  # a fixture
 from tests.store.conformance_outbox import TO
@@ -27,7 +27,9 @@ async def test_a_full_disk(post: Post) -> None:  # noqa: F811
     post.channel.results = [TryAgain("away")]
     for _ in range(4):
         await watch.look()
-    assert [message.text for message in post.channel.messages] == ["The disk is full."] * 2, "until it arrived"
+    assert [message.text for message in post.channel.messages] == [f"The disk is full. {MEANING}"] * 2, (
+        "until it arrived"
+    )
     store.health = StoreHealth()
     await watch.look()
     store.health = StoreHealth(writable=False, problem="The disk is full.", since=2)

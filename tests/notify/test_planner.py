@@ -12,7 +12,7 @@ from holdfast.config import Home
 from holdfast.domain.events import SYSTEM, AnyEvent, session_stream, task_stream
 from holdfast.domain.events.actor import Actor, ServiceActor
 from holdfast.domain.events.card import CardBlocked, CardCompleted, CardEdited, CardMoved, CardUnblocked, RunFinished
-from holdfast.domain.events.chapter import ChapterOpened, ResetRule, Survivor
+from holdfast.domain.events.chapter import Blocker, ChapterOpened, ResetPostponed, ResetRule, Survivor
 from holdfast.domain.events.parts import Delegated, ShownArgument, Tell
 from holdfast.domain.events.session import (
     Purpose,
@@ -253,8 +253,8 @@ async def test_what_was_chosen_for_a_card_or_an_agent_holds_for_its_questions(
 
 
 async def test_a_choice_does_not_bring_the_reports_of_the_gateway_elsewhere(watch: Watch) -> None:
-    kept = Survivor(task=B, title="npm run dev", pid=1, activity="idle", evidence="", age_ms=1, rule="it is a server")
-    reset = ChapterOpened(chapter=2, rule="daily", reason="", by=ServiceActor(name="reset clock"), kept=[kept])
+    by = ServiceActor(name="reset clock")
+    reset = ChapterOpened(chapter=2, rule="daily", reason="it is six", by=by, kept=[survivor("npm run dev")])
     await at_work(watch.store, over("stopped"), SessionTellSet(tell="always", by=person()), reset)
     assert await watch.told() == []
 
@@ -295,20 +295,52 @@ async def test_the_turn_of_a_worker_is_told_by_its_card_and_a_frozen_one_stalled
     assert [(kind, title) for kind, title, _ in await watch.told()] == [("stalled", "HF-1 The login")]
 
 
+def survivor(title: str, rule: str = "it is a server") -> Survivor:
+    return Survivor(task=B, title=title, pid=1, activity="serving", evidence="port 3000", age_ms=1, rule=rule)
+
+
+async def test_a_reset_names_what_it_kept_and_stopped_by_rule_and_not_all_of_many(watch: Watch) -> None:
+    kept = [survivor(f"server {number}") for number in range(6)]
+    stopped = [survivor("make " + "x" * 100, rule="its lifetime is the chapter")]
+    by = ServiceActor(name="reset clock")
+    opened = ChapterOpened(chapter=2, rule="idle", reason="nobody was here", by=by, kept=kept, stopped=stopped)
+    await at_work(watch.store, over("stopped"), opened)
+    ((_, _, summary),) = await watch.told("webhooks.home")
+    assert summary == (
+        "was reset, since nobody was here; kept running (it is a server): server 0, server 1, server 2, server 3 and 2 "
+        f"more; stopped (its lifetime is the chapter): make {'x' * 54}…"
+    )
+
+
+async def test_a_reset_that_was_skipped_says_why_without_the_words_of_anybody(watch: Watch) -> None:
+    blockers = [
+        Blocker(by="process", reason="process 1 'build' working"),
+        Blocker(by="process", reason="process 2 'tests' working"),
+        Blocker(by="question", reason="turn 1 has been waiting for 2 h: which key?"),
+    ]
+    postponed = ResetPostponed(rule="daily", due_at=1, until=None, next_check=2, blockers=blockers)
+    await at_work(watch.store, over("stopped"), postponed)
+    ((kind, title, summary),) = await watch.told("webhooks.home")
+    said = "was not reset when it was due, since one of its commands is working, it waits for an answer"
+    assert (kind, title, summary) == ("reset", "Fix it", said)
+    assert await watch.told() == []
+
+
 @pytest.mark.parametrize(("rule", "count"), [("daily", 1), ("person", 0)])
 async def test_a_reset_by_a_rule_says_in_the_home_channel_what_it_kept(
     watch: Watch, rule: ResetRule, count: int
 ) -> None:
-    kept = Survivor(task=B, title="npm run dev", pid=1, activity="idle", evidence="", age_ms=1, rule="it is a server")
+    kept = survivor("npm run dev")
     await at_work(watch.store, over())
     await write(
         watch.store,
         session_stream(A),
-        ChapterOpened(chapter=2, rule=rule, reason="", by=ServiceActor(name="reset clock"), kept=[kept]),
+        ChapterOpened(chapter=2, rule=rule, reason="it is six", by=ServiceActor(name="reset clock"), kept=[kept]),
     )
-    assert await watch.told("webhooks.home") == [("reset", "Fix it", "was reset; commands kept: 1, stopped: 0")] * count
+    said = "was reset, since it is six; kept running (it is a server): npm run dev"
+    assert await watch.told("webhooks.home") == [("reset", "Fix it", said)] * count
     details = [row.detail for row in await watch.store.outbox.pending("webhooks.home")]
-    assert details == ["kept: npm run dev (it is a server)"] * count
+    assert details == ["npm run dev: serving, port 3000"] * count
     assert "reset" not in [kind for kind, *_ in await watch.told()]
 
 

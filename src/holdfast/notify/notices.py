@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from holdfast.domain.events import Record, session_stream, task_stream
 from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.card import CardBlocked, CardCompleted, CardMoved, CardUnblocked, RunFinished, RunStarted
-from holdfast.domain.events.chapter import ChapterOpened, ResetPostponed
+from holdfast.domain.events.chapter import BlockedBy, ChapterOpened, ResetPostponed, Survivor
 from holdfast.domain.events.parts import Tell
 from holdfast.domain.events.session import (
     FailureDismissed,
@@ -33,6 +33,14 @@ OF_THE_GATEWAY: tuple[NoticeName, ...] = ("reset", "stale", "upgrade", "disk_ful
 OF_WORK: tuple[NoticeName, ...] = USUAL_NOTICES
 """Kinds that are told wherever a person chose to be told always."""
 DETAIL = 500
+NAME, NAMED = 60, 4
+"""How much of a title is in a list of tasks, and how many are named in it."""
+BLOCKED_BY: dict[BlockedBy, str] = {
+    "process": "one of its commands is working",
+    "turn": "an agent is working in it",
+    "question": "it waits for an answer",
+    "queue": "messages wait in its queue",
+}
 WHOLE_CALL = 120
 """So many characters of a call are seen at a glance on a small screen."""
 TELLING: tuple[type, ...] = (
@@ -147,16 +155,31 @@ def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Notice
         case TurnFinished(outcome="failed"):
             return _of_session(record, session, turn, "failed", "failed", event.reason)
         case ChapterOpened(rule="idle" | "daily", notify=True) if event.kept or event.stopped:
-            kept, stopped = len(event.kept), len(event.stopped)
-            summary = f"was reset; commands kept: {kept}, stopped: {stopped}"
-            lines = [f"kept: {one.title} ({one.rule})" for one in event.kept]
-            lines += [f"stopped: {one.title} ({one.rule})" for one in event.stopped]
+            parts = [f"was reset, since {event.reason}", *_by_rule("kept running", event.kept)]
+            summary = "; ".join([*parts, *_by_rule("stopped", event.stopped)])
+            lines = [f"{one.title}: {one.activity}, {one.evidence}" for one in (*event.kept, *event.stopped)]
             return _of_session(record, session, f"reset/{id}", "reset", summary, "\n".join(lines))
         case ResetPostponed():
+            why = ", ".join(dict.fromkeys(BLOCKED_BY[blocker.by] for blocker in event.blockers))
             reasons = "\n".join(blocker.reason for blocker in event.blockers)
-            return _of_session(record, session, f"reset/{id}", "reset", "was not reset yet", reasons)
+            return _of_session(
+                record, session, f"reset/{id}", "reset", f"was not reset when it was due, since {why}", reasons
+            )
         case _:
             return None
+
+
+def _by_rule(what: str, tasks: list[Survivor]) -> list[str]:
+    """Name what became of tasks, and the rule that decided it."""
+    rules: dict[str, list[str]] = {}
+    for one in tasks:
+        rules.setdefault(one.rule, []).append(shorten(one.title, NAME))
+    return [f"{what} ({rule}): {_listed(titles)}" for rule, titles in rules.items()]
+
+
+def _listed(titles: list[str]) -> str:
+    more = len(titles) - NAMED
+    return ", ".join(titles[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _whole_call(event: WaitOpened) -> str:

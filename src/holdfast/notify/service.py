@@ -19,6 +19,7 @@ from holdfast.store.contract import Store
 from holdfast.timings import USUAL, TelegramTimings
 
 DISK_CHECK_SECONDS = 10.0
+MEANING = "Agents wait until it does; then they continue automatically."
 
 
 class DiskWatch(PeriodicTask):
@@ -39,7 +40,7 @@ class DiskWatch(PeriodicTask):
             return
         for destination in self._destinations.all().values():
             if "disk_full" in destination.on and destination.name not in self._told:
-                result = await self._sender.send_now(destination, "disk_full", health.problem)
+                result = await self._sender.send_now(destination, "disk_full", f"{health.problem} {MEANING}")
                 if isinstance(result, Sent):
                     self._told.add(destination.name)
 
@@ -78,11 +79,16 @@ class Notifications:
 
     async def start(self) -> None:
         """Continue where the last gateway was."""
-        await self.push.load()
+        await self.disk_watch.stop()
+        await self.watch_disk()
         await self.planner.start()
         self.sender.start()
-        self.disk_watch.start()
         self.updates.start()
+
+    async def watch_disk(self) -> None:
+        """Tell of a full disk; also before the start, which a full disk does not allow."""
+        await self.push.load()
+        self.disk_watch.start()
 
     async def stop(self) -> None:
         """Until the next start. What is being sent is cut, and sent again then."""
