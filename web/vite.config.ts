@@ -3,7 +3,10 @@ import { createHash } from "node:crypto";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
-const PUBLIC_FILES = ["theme.js", "logo.svg", "logo-maskable.svg", "manifest.webmanifest"];
+const PUBLIC_FILES = [
+  ...["theme.js", "logo.svg", "logo-maskable.svg", "manifest.webmanifest"],
+  ...["icon-180.png", "icon-192.png", "icon-512.png", "badge-96.png"],
+];
 
 /** What was built, by the names of its files: they carry the hashes of their contents. */
 function stamp(): Plugin {

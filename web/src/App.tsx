@@ -6,6 +6,7 @@ import { lastSession, loadCursors } from "./api/cursors";
 import { status } from "./api/endpoints";
 import { Refused, whenSignedOut } from "./api/http";
 import { forgetSessions } from "./api/liveSession";
+import { keepPushes } from "./api/notify";
 import { queryClient } from "./api/queryClient";
 import { dropSnapshot, keepSnapshot, restoreSnapshot } from "./api/snapshot";
 import { useStore } from "./api/store";
@@ -93,6 +94,7 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
   useEffect(() => {
     if (access !== "in") return;
     void checkBuild();
+    keepPushes();
     const rest = setTimeout(fetchRest, 1500);
     const leave = followEvents(from);
     const stopKeeping = keepSnapshot();

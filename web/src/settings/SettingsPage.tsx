@@ -1,11 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { Link, useParams } from "wouter";
 import { newerBuild, thisBuild } from "../api/build";
 import { build } from "../api/endpoints";
 import { knownValue } from "../api/known";
-import { canNotify, setNotifications, wantsNotifications } from "../api/notify";
-import { isKept } from "../api/storage";
 import { useStore } from "../api/store";
 import { Banners } from "../chat/Banner";
 import { useStatus } from "../shell/queries";
@@ -17,11 +15,11 @@ import shared from "../ui/shared.module.css";
 import { Appearance } from "./Appearance";
 import { Devices } from "./Devices";
 import { Health } from "./Health";
+import { Notifications } from "./Notifications";
 import { Profiles } from "./Profiles";
 import { ResetRules } from "./ResetRules";
 import { Retention } from "./Retention";
 import styles from "./SettingsPage.module.css";
-import settings from "./settings.module.css";
 
 const SECTIONS = [
   ["devices", "Devices"],
@@ -74,37 +72,6 @@ export default function Settings(): ReactNode {
         </div>
       </div>
     </div>
-  );
-}
-
-function Notifications(): ReactNode {
-  const [on, setOn] = useState(wantsNotifications);
-  return (
-    <section className={shared.panel} aria-label="Notifications">
-      <header>
-        <h2>Notifications on this device</h2>
-      </header>
-      {canNotify() ? (
-        <label className={settings.entry}>
-          <input
-            type="checkbox"
-            checked={on}
-            onChange={(event) => void setNotifications(event.target.checked).then(setOn)}
-          />
-          <span className={shared.grow}>
-            Notify me when a task or a turn ends, a question waits, a card needs me or is done, a rule resets a session,
-            or commands are stale
-          </span>
-        </label>
-      ) : (
-        <p className={shared.muted}>This browser cannot show notifications here.</p>
-      )}
-      {!isKept() && (
-        <p className={shared.muted}>
-          This browser stores nothing: drafts, unsent messages and this choice are lost when the tab is closed.
-        </p>
-      )}
-    </section>
   );
 }
 

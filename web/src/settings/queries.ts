@@ -2,7 +2,17 @@ import { devices } from "../api/endpoints";
 import { call } from "../api/http";
 import { type Known, useKnown } from "../api/known";
 import { queryClient } from "../api/queryClient";
-import type { DeviceList, EditSettings, ModelList, ProfileList, RetentionView, SettingsView } from "../api/types.gen";
+import type {
+  DeliveryList,
+  DestinationList,
+  DeviceList,
+  EditSettings,
+  ModelList,
+  ProfileList,
+  PushState,
+  RetentionView,
+  SettingsView,
+} from "../api/types.gen";
 
 export const useProfiles = (): Known<ProfileList> =>
   useKnown({ queryKey: ["profiles"], queryFn: () => call("GET /v1/profiles") });
@@ -14,6 +24,16 @@ export const useRetention = (): Known<RetentionView> =>
   useKnown({ queryKey: ["retention"], queryFn: () => call("GET /v1/retention"), staleTime: 0 });
 export const useSettings = (): Known<SettingsView> =>
   useKnown({ queryKey: ["settings"], queryFn: () => call("GET /v1/settings") });
+export const usePush = (): Known<PushState> =>
+  useKnown({ queryKey: ["push"], queryFn: () => call("GET /v1/push"), staleTime: 0 });
+export const useDestinations = (): Known<DestinationList> =>
+  useKnown({ queryKey: ["notify", "destinations"], queryFn: () => call("GET /v1/notify"), staleTime: 0 });
+export const useDeliveries = (): Known<DeliveryList> =>
+  useKnown({
+    queryKey: ["notify", "log"],
+    queryFn: () => call("GET /v1/notify/log", { query: { limit: 500 } }),
+    staleTime: 0,
+  });
 
 /** Write them into config.toml. What was chosen is shown at once; if it is refused, what holds is asked for again. */
 export async function changeSettings(change: EditSettings): Promise<void> {

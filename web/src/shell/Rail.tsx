@@ -1,9 +1,10 @@
 /** The pages, what needs somebody on each, the theme, and the connection in words. */
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect } from "react";
 import { Link, useLocation } from "wouter";
 import { connection } from "../api/connection";
 import { lastSession } from "../api/cursors";
 import { knownValue } from "../api/known";
+import { showWaiting } from "../api/notify";
 import { useStore } from "../api/store";
 import { useUnread } from "../chat/queries";
 import { useMedia } from "../ui/hooks";
@@ -32,6 +33,10 @@ export function Rail(): ReactNode {
   const inbox = knownValue(useInbox());
   const unread = knownValue(useUnread())?.mine?.messages ?? 0;
   const cards = inbox?.entries.filter((entry) => entry.stream.startsWith("card/")).length ?? 0;
+  const waiting = inbox?.total;
+  useEffect(() => {
+    if (waiting !== undefined) showWaiting(waiting);
+  }, [waiting]);
   const phone = useMedia("(max-width: 720px)");
   const chats = last && !phone ? `/s/${last}` : "/s";
   return (
