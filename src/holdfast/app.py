@@ -216,6 +216,7 @@ async def _recover(gateway: Gateway) -> None:
     await gateway.exporter.start()
     gateway.retention.start()
     gateway.stale_report.start()
+    gateway.idle_agents.start()
     await gateway.runner.start()
     gateway.reset_scheduler.start()
     await gateway.dispatcher.start()
@@ -227,6 +228,7 @@ async def _shut_down(gateway: Gateway, serving: asyncio.Task[None]) -> None:
     """Suspend the running turns while the server closes its connections, then write that the shutdown was clean."""
     await gateway.dispatcher.stop()
     await gateway.reset_scheduler.stop()
+    await gateway.idle_agents.stop()
     log.info("shutting down: suspending %d sessions", len(gateway.runner.working))
     suspending = asyncio.create_task(gateway.runner.stop())
     await asyncio.wait({suspending}, timeout=SUSPEND_SECONDS)

@@ -19,6 +19,7 @@ from holdfast.gateway.devices import Devices, Revocations
 from holdfast.gateway.state import Gateway
 from holdfast.gateway.streams import Streams
 from holdfast.lifecycle.awake_clock import AwakeClock, since_boot
+from holdfast.lifecycle.idle_agents import IdleAgents
 from holdfast.lifecycle.reset_scheduler import ResetScheduler
 from holdfast.lifecycle.reset_service import ResetService
 from holdfast.lifecycle.retention import Retention
@@ -114,6 +115,7 @@ def assemble(
         pruning=pruning,
         retention=work.retention(pruning),
         stale_report=StaleReport(store, work.queries, clock, profiles, timings.lifecycle),
+        idle_agents=work.idle_agents,
         running_tasks=work.running,
         reset_service=work.resets,
         reset_scheduler=work.reset_scheduler,
@@ -162,6 +164,9 @@ class _Work:
             awake=awake,
             clock=clock,
             timings=timings.lifecycle,
+        )
+        self.idle_agents = IdleAgents(
+            store, tasks=self.tasks, sessions=sessions, profiles=profiles, clock=clock, timings=timings.lifecycle
         )
         root = home.path / WORKSPACES
         self.cards = Cards(store, sessions=sessions, running=self.running, clock=clock, root=root)

@@ -90,6 +90,8 @@ class LifecycleTimings:
 
     reset_check: float = 10.0
     stale_check: float = 60.0
+    idle_agents: float = 30.0
+    """Between two looks for external agents that have nothing to do."""
     first_retention: float = 60.0
     """From the start to the first look at what is to be deleted."""
 

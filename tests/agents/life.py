@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from holdfast.domain.commands import AnswerWait, SendMessage
+from holdfast.domain.commands import AnswerWait, CreateSession, SendMessage
 from holdfast.domain.events import AnyEvent, Record, session_stream
 from holdfast.domain.events.session import ModelInterrupted, ModelResponded, ToolCallFinished
 from holdfast.domain.session import Session
@@ -48,16 +48,17 @@ class AgentLife:
         """Start the gateway; with lines, a session whose first message they are."""
         await self.rig.start()
         if lines:
-            from holdfast.domain.commands import CreateSession
+            await self.create(*lines)
 
-            await self.rig.sessions.create(
-                CreateSession(text="\n".join(lines)),
-                session=ID,
-                profile="scripted",
-                driver="acp",
-                cwd=str(self.cwd),
-                caller=self.rig.caller("create-it"),
-            )
+    async def create(self, *lines: str) -> None:
+        await self.rig.sessions.create(
+            CreateSession(text="\n".join(lines)),
+            session=ID,
+            profile="scripted",
+            driver="acp",
+            cwd=str(self.cwd),
+            caller=self.rig.caller("create-it"),
+        )
 
     async def say(self, *lines: str, id: str | None = None) -> None:
         await self.rig.sessions.execute(ID, SendMessage(text="\n".join(lines)), self.rig.caller(id))
@@ -68,6 +69,12 @@ class AgentLife:
         assert state.turn is not None and state.turn.wait is not None
         command = AnswerWait(wait=state.turn.wait.wait, answer=answer)
         await self.rig.sessions.execute(ID, command, self.rig.caller(f"answer-{state.turn.wait.wait}"))
+
+    async def answer_once(self, answer: str) -> None:
+        """Answer the one thing that the turn will ask, unless somebody did before."""
+        state = await self.rig.until_session(ID, lambda state: _waits(state) or bool(state.answered) or state.turns > 1)
+        if _waits(state):
+            await self.answer(answer)
 
     async def rest(self, turns: int = 1) -> Session:
         """Wait until so many turns have ended."""

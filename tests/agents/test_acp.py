@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.commands import StopTurn
+from holdfast.domain.commands import (
+    CompactSession,
+    ForkSession,
+    RepeatTurn,
+    ResetSession,
+    SendMessage,
+    SessionCommand,
+    StopTurn,
+    UndoTurn,
+)
+from holdfast.domain.errors import Conflict
 from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead
 from holdfast.domain.events.session import (
     ModelRequested,
@@ -270,4 +280,61 @@ async def test_messages_wait_for_the_next_turn(make: Make, tmp_path: Path) -> No
     (tmp_path / "go").touch()
     await life.rest(2)
     assert said(await life.events()) == ["one", "two"]
-    await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    "command", [UndoTurn(), RepeatTurn(), CompactSession(instructions="")], ids=lambda c: type(c).__name__
+)
+async def test_what_would_change_its_context_is_refused_with_the_reason(make: Make, command: SessionCommand) -> None:
+    life = make()
+    await life.start("!say one")
+    await life.rest()
+    with pytest.raises(Conflict, match="a context of its own"):
+        await life.rig.say(ID, command)
+
+
+async def test_a_reset_begins_a_new_session_of_the_agent_with_a_note(make: Make) -> None:
+    life = make()
+    await life.start("the word is BANANA", "!say one")
+    await life.rest()
+    await life.rig.gateway.reset_service.by_person(ID, ResetSession(note=True), life.rig.caller())
+    await life.say("!say two", "!remember")
+    await life.rest(2)
+    first, second = [event for event in await life.events() if isinstance(event, AgentAttached)]
+    assert (second.how, second.chapter) == ("new", 2) and second.remote != first.remote
+    memory = (life.cwd.parent / "memory" / f"{second.remote}.jsonl").read_text()
+    assert "The user said: the word is BANANA" in memory, "the new chapter begins with the note"
+    (row,) = await life.store.running_tasks()
+    assert row.id == second.task, "one process for a session"
+
+
+async def test_an_idle_agent_is_closed_and_resumed_by_the_next_message(make: Make, tmp_path: Path) -> None:
+    life = make(more='agent_idle = "1s"')
+    idle = life.rig.gateway.idle_agents
+    await life.start("!say one")
+    await life.rest()
+    (row,) = await life.store.running_tasks()
+    await asyncio.sleep(1.1)
+    await idle.run_once()
+    ended = await life.rig.tasks.wait_ended(row.id)
+    assert ended.state == "stopped" and "it had nothing to do for 1 s" in ended.stop_reason
+    await life.say("!say two", f"!wait {tmp_path / 'go'}")
+    await life.until(AgentAttached, 2)
+    await idle.run_once()
+    (tmp_path / "go").touch()
+    await life.rest(2)
+    events = await life.events()
+    assert said(events) == ["one", "two"], "one that works is not closed"
+    assert [event.how for event in events if isinstance(event, AgentAttached)] == ["new", "resume"]
+
+
+async def test_a_fork_is_told_the_conversation(make: Make) -> None:
+    life = make()
+    await life.start("the word is BANANA", "!say one")
+    await life.rest()
+    await life.rig.sessions.fork(ID, ForkSession(), session="f" * 16, caller=life.rig.caller())
+    await life.rig.sessions.execute("f" * 16, SendMessage(text="!say two"), life.rig.caller())
+    state = await life.rig.until_session("f" * 16, lambda state: state.turns == 2 and state.activity == "idle")
+    assert state.attached is not None and state.attached.how == "new"
+    memory = (life.cwd.parent / "memory" / f"{state.attached.remote}.jsonl").read_text()
+    assert "The user said: the word is BANANA" in memory

@@ -72,6 +72,12 @@ CLOSED_TO_OTHERS = (
     CompactSession,
 )
 """Commands that are refused while a run of a card works in the session."""
+OWN_CONTEXT: dict[type[SessionCommand], str] = {
+    UndoTurn: "a turn cannot be undone for it",
+    RepeatTurn: "a turn cannot be taken back for it",
+    CompactSession: "it makes its context shorter by itself",
+}
+"""Commands that are refused where the context is that of an external agent, and why."""
 
 
 def create(
@@ -109,6 +115,9 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
         card = session.card_label
         hint = f"`holdfast card comment {card}` reaches its worker, `holdfast card stop {card}` ends it."
         raise Conflict(f"Run {session.run} of card {card} works in this session.", hint=hint)
+    if session.driver != "builtin" and (reason := OWN_CONTEXT.get(type(command))):
+        hint = "Send a message, fork the session, or start a new one."
+        raise Conflict(f"The agent of this session has a context of its own: {reason}.", hint=hint)
     match command:
         case SendMessage(text=text, mode=mode):
             return _send(session, text, InputReceived(input=id, text=text, mode=mode, by=by))

@@ -18,6 +18,7 @@ from holdfast.gateway.dashboard_files import DashboardFiles
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.guard import ServedOrigin
 from holdfast.gateway.streams import Follower, Streams
+from holdfast.lifecycle.idle_agents import IdleAgents
 from holdfast.lifecycle.reset_scheduler import ResetScheduler
 from holdfast.lifecycle.reset_service import ResetService
 from holdfast.lifecycle.retention import Retention
@@ -100,6 +101,7 @@ class Gateway:
     dispatcher: Dispatcher
     retention: Retention
     stale_report: StaleReport
+    idle_agents: IdleAgents
     profiles: Profiles
     notify: Notifications
     models: ModelRegistry

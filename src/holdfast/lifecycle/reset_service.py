@@ -108,6 +108,8 @@ class ResetService:
     def _note(self, session: Session) -> tuple[str, NoteFrom] | None:
         """Return the hand-over note; None if there was no attempt to write one since the last turn."""
         chapter = session.chapter
+        if session.driver != "builtin":  # its agent writes none
+            return self._profiles.mask(digest(session.visible_messages())), "digest"
         if chapter.hand_over is not None:
             return chapter.hand_over.summary, "model"
         if not chapter.hand_over_failures:

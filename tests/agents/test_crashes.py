@@ -1,0 +1,95 @@
+"""A gateway that is killed at any moment while an external agent works: no word is lost, doubled or reordered, the
+prompt is sent once, and a permission is answered once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.events import AnyEvent
+from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead
+from holdfast.domain.events.session import TurnFinished, WaitAnswered, WaitOpened
+from tests.agents.life import AgentLife, said
+from tests.runtime.mortal import Fault, How, Killed, MortalStore
+
+SAID = ["w0 w1 w2", "call 1-a", "done 1-a result of a", "w3 w4", "call 1-b", "done 1-b yes", "w5 w6"]
+
+
+def script(directory: Path) -> list[str]:
+    ran = directory / "ran"
+    return [f"!touch {ran}", "!say w0 w1 w2", "!call a read x", "!say w3 w4", "!ask b rm x", "!say w5 w6"]
+
+
+def check(directory: Path, events: list[AnyEvent]) -> None:
+    assert said(events) == SAID
+    assert (directory / "ran").read_text() == "x\n", "the prompt was carried out once"
+    assert len([event for event in events if isinstance(event, WaitOpened)]) == 1
+    assert len([event for event in events if isinstance(event, WaitAnswered)]) == 1
+    (end,) = [event for event in events if isinstance(event, TurnFinished)]
+    assert (end.outcome, end.reason) == ("done", "the agent had nothing more to do")
+    reads = [event for event in events if isinstance(event, DriverOutputRead)]
+    assert [read.offset for read in reads] == sorted(read.offset for read in reads)
+    assert len([event for event in events if isinstance(event, AgentAttached)]) == 1
+
+
+@asynccontextmanager
+async def life_of(directory: Path, store: MortalStore | None = None) -> AsyncIterator[AgentLife]:
+    life = AgentLife(directory, store=store)
+    try:
+        yield life
+    finally:
+        await life.close()
+
+
+async def work(life: AgentLife, directory: Path) -> list[AnyEvent]:
+    await life.start()
+    if not (await life.records()):
+        await life.create(*script(directory))
+    await life.answer_once("allow")
+    await life.rest()
+    return await life.events()
+
+
+async def crash(directory: Path, fault: Fault) -> None:
+    (directory / "home").mkdir(parents=True, mode=0o700)
+    store = MortalStore(directory / "home" / "holdfast.db", fault)
+    async with life_of(directory, store) as first:
+        working = asyncio.create_task(work(first, directory))
+        death = asyncio.create_task(store.died.wait())
+        await asyncio.wait({working, death}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (working, death):
+            task.cancel()
+        for result in await asyncio.gather(working, death, return_exceptions=True):
+            assert isinstance(result, bool | list | asyncio.CancelledError | Killed), result
+    async with life_of(directory) as second:
+        events = await work(second, directory)
+        await second.end_agents()
+    check(directory, events)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "memory").mkdir()
+    monkeypatch.setenv("SCRIPTED_HOME", str(tmp_path / "memory"))
+    return tmp_path
+
+
+async def writes_of_a_turn(directory: Path) -> int:
+    (directory / "home").mkdir(parents=True, mode=0o700)
+    store = MortalStore(directory / "home" / "holdfast.db")
+    async with life_of(directory, store) as life:
+        check(directory, await work(life, directory))
+        await life.end_agents()
+    return store.writes
+
+
+@pytest.mark.parametrize("how", ["before", "after"])
+async def test_promise_1_a_crash_at_any_write_loses_doubles_and_repeats_nothing(memory: Path, how: How) -> None:
+    writes = await writes_of_a_turn(memory / "whole")
+    assert writes > 8
+    await asyncio.gather(*(crash(memory / f"{how}-{at}", Fault(at, how)) for at in range(1, writes + 1)))
