@@ -16,6 +16,7 @@ import msgspec
 from holdfast.clock import Clock, SystemClock
 from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.notify.chat_commands import VERBS, ChatCommands, ChatInput, ChatReply
+from holdfast.notify.markdown_parts import PART
 from holdfast.notify.sender import OutboxSender
 from holdfast.notify.telegram.bot import STRANGER, TelegramBot, chat_name
 from holdfast.notify.telegram.bot_api import (
@@ -33,6 +34,7 @@ from holdfast.periodic import FollowerState
 from holdfast.store.contract import Store
 from holdfast.store.log_follower import growing_pause
 from holdfast.store.outbox_store import DeliveryRow, delivery_id
+from holdfast.store.rows import TitledWait
 from holdfast.timings import TelegramTimings
 
 TRIES = 3
@@ -236,21 +238,43 @@ class TelegramUpdates:
             message = query.message
             chat = chat_name(message.chat.id, message.message_thread_id if message.is_topic_message else 0)
             incoming = self._incoming(update, query.id, query.sender, chat, query.data)
-            said = await self._answer(incoming, *found)
+            said = await self._answer(api, incoming, message, *found)
         try:
             await api.answer_press(query.id, said, alert="Nothing has changed" in said)
         except TelegramError as error:  # it is shown for a moment only, and what was answered is in the log
             log.info("the answer to a button was not shown: %s", error)
 
-    async def _answer(self, incoming: ChatInput, id: str, place: int) -> str:
+    async def _answer(self, api: BotApi, incoming: ChatInput, message: TelegramMessage, id: str, place: int) -> str:
         try:
             wait = await self._store.wait(id)
         except HoldfastError:
             return "This question no longer exists. Nothing has changed."
+        if wait.state == "open":
+            await self._note_arrival(incoming.chat, wait, message)
+        else:
+            await self._remove_buttons(api, wait, message)
         offered = list(choices(wait))
         if wait.id != id or place >= len(offered):
             return "This button is no longer known. Nothing has changed."
         return await self._commands.press(incoming, wait, offered[place])
+
+    async def _note_arrival(self, chat: str, wait: TitledWait, message: TelegramMessage) -> None:
+        """Whether it arrived may be unsure since a crash; a press proves it, and says which message it was."""
+        for destination in (chat, f"telegram.{message.chat.id}"):
+            told = await self._store.outbox.told(destination, f"wait/{wait.session}")
+            if told is not None and told.state == "unsure" and told.wait == wait.id:
+                receipt = str(message.message_id)
+                await self._store.outbox.mark(msgspec.structs.replace(told, state="sent", receipt=receipt, error=""))
+
+    async def _remove_buttons(self, api: BotApi, wait: TitledWait, message: TelegramMessage) -> None:
+        """They would be gone, had it been known that the message arrived."""
+        how = f"answered by {wait.answered_by}: {wait.answer}" if wait.state == "answered" else "the turn is over"
+        text = message.text if how in message.text else f"{message.text[:PART]}\n\n{how}"
+        content = {"chat_id": message.chat.id, "message_id": message.message_id, "text": text}
+        try:
+            await api.edit_message(content | {"reply_markup": {"inline_keyboard": []}})
+        except TelegramError as error:
+            log.info("the buttons of a message could not be removed: %s", error)
 
     # --- answers ----------------------------------------------------------------------------------
 
