@@ -112,10 +112,11 @@ def test_an_approval_is_told_with_what_can_be_answered_and_that_it_is_settled(
     assert answer.status_code == 202
     until(lambda: [one for one in service.messages if one["kind"] == "settled"] or None, "that it is settled is told")
     settled = next(one for one in service.messages if one["kind"] == "settled")
-    assert (settled["matter"], settled["text"]) == (told["matter"], "answered: allow")
+    assert (settled["matter"], settled["text"]) == (told["matter"], "answered by web: allow")
     topics = {one.headers["topic"] for one in service.pushed if one.message["matter"] == told["matter"]}
     assert len(topics) == 1
     until(lambda: listed(gateway, phone)["sent_at"] or None, "the list says when something arrived")
+    until(lambda: [one for one in service.messages if one["kind"] == "done"] or None, "the next test hears nothing")
 
 
 def test_without_details_it_has_the_title_and_offers_to_deny_only(

@@ -10,10 +10,13 @@ const CHOICES: Readonly<Record<Tell, { readonly word: string; readonly icon: str
   default: { word: "Tell me by the rules", icon: "bell", says: "You are told of it by the rules" },
 };
 
-export const tellWords = (tell: Tell): string => CHOICES[tell].says;
+/** A newer gateway may know another choice. */
+const isTell = (word: string): word is Tell => Object.hasOwn(CHOICES, word);
+
+export const tellWords = (tell: string): string => CHOICES[isTell(tell) ? tell : "default"].says;
 
 /** The other choices, as entries of a menu. */
-export const tellEntries = (now: Tell | undefined, choose: (tell: Tell) => void): readonly MenuEntry[] =>
+export const tellEntries = (now: string | undefined, choose: (tell: Tell) => void): readonly MenuEntry[] =>
   (Object.keys(CHOICES) as Tell[])
     .filter((tell) => tell !== (now ?? "default"))
     .map((tell) => ({ word: CHOICES[tell].word, icon: CHOICES[tell].icon, act: () => choose(tell) }));

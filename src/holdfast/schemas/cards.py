@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from holdfast.domain.card_number import card_label
-from holdfast.domain.events.parts import Tell
 
 
 class BoardView(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +59,7 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True, rename={"retry_at": "a
     moved_at: int
     updated_at: int
     version: int
-    tell: Tell = "default"
+    tell: str = "default"
     """Whether people are told of it: `default` is by the rules of each destination, else `always` or `never`."""
 
     @property

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import msgspec
 
 from holdfast.domain.command import InputMode, Text
-from holdfast.domain.events.parts import Tell
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +48,7 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     preview: str
     pinned: bool
     chapter: int
-    tell: Tell = "default"
+    tell: str = "default"
     """Whether people are told of it: `default` is by the rules of each destination, else `always` or `never`."""
     unread: int = 0
     """Finished answers that this device has not read; 0 for the bearer token."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.domain.events.parts import Tell
-
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """A task. What is not known is null."""
@@ -26,7 +24,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     until: int | None
     notify: bool
     pinned: bool
-    tell: Tell = "default"
+    tell: str = "default"
     """Whether people are told of its end: `default` is by the rules of each destination, else `always` or `never`."""
     started_at: int
     finished_at: int | None

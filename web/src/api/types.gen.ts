@@ -346,7 +346,7 @@ export interface CardView {
   readonly moved_at: number;
   readonly updated_at: number;
   readonly version: number;
-  readonly tell?: "always" | "default" | "never";
+  readonly tell?: string;
 }
 
 export interface ChapterItem {
@@ -1502,7 +1502,7 @@ export interface SessionView {
   readonly preview: string;
   readonly pinned: boolean;
   readonly chapter: number;
-  readonly tell?: "always" | "default" | "never";
+  readonly tell?: string;
   readonly unread?: number;
   readonly kind?: string;
 }
@@ -1865,7 +1865,7 @@ export interface TaskView {
   readonly until: number | null;
   readonly notify: boolean;
   readonly pinned: boolean;
-  readonly tell?: "always" | "default" | "never";
+  readonly tell?: string;
   readonly started_at: number;
   readonly finished_at: number | null;
   readonly duration_ms: number;

@@ -3,7 +3,7 @@ import { useLocation } from "wouter";
 import { pinSession } from "../api/endpoints";
 import { call, Refused } from "../api/http";
 import type { SessionView } from "../log/model";
-import { type Tell, tellEntries } from "../tell";
+import { tellEntries } from "../tell";
 import { Confirm } from "../ui/Confirm";
 import { Menu, type MenuEntry } from "../ui/Menu";
 import shared from "../ui/shared.module.css";
@@ -18,7 +18,7 @@ export interface Named {
   readonly title: string;
   readonly archived: boolean;
   readonly pinned: boolean;
-  readonly tell?: Tell;
+  readonly tell?: string;
 }
 
 /** Archived at once, unless something runs: then the gateway wants to know what becomes of it. */

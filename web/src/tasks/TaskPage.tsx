@@ -99,7 +99,7 @@ function Detail({
   );
 }
 
-const TELL = { always: "Told always", never: "Never told", default: "Tell me" } as const;
+const TELL: Readonly<Record<string, string>> = { always: "Told always", never: "Never told" };
 
 function TaskBar({ known, task }: { readonly known: Known<TaskView>; readonly task: TaskView }): ReactNode {
   const actions = useTaskActions(task);
@@ -130,7 +130,7 @@ function TaskBar({ known, task }: { readonly known: Known<TaskView>; readonly ta
             trigger={
               <Button quiet>
                 <Icon name={task.tell === "never" ? "muted" : "bell"} />
-                {TELL[task.tell ?? "default"]}
+                {TELL[task.tell ?? ""] ?? "Tell me"}
               </Button>
             }
           />
