@@ -108,9 +108,18 @@ class TelegramSettings:
 
 def webhook_problem(url: str, webhook: WebhookSettings) -> str:
     """What is wrong with the address of a webhook, and what would be right; empty when nothing is."""
+    from urllib.parse import urlsplit
+
     scheme, _, rest = url.partition("://")
-    if scheme not in {"http", "https"} or not rest.strip("/"):
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
         return "is no address; write https://HOST/PATH."
+    if scheme not in {"http", "https"} or not has_host or not url.isascii() or not url.isprintable() or " " in url:
+        return "is no address; write https://HOST/PATH."
+    if parts.username is not None or parts.password is not None:
+        return "contains a user name or a password, which is not supported; leave it out."
     if scheme == "http" and not webhook.allow_private:
         return (
             "begins with http://, which others can read on the way; write https://, or allow_private = true if it is "

@@ -146,6 +146,38 @@ async def test_nothing_is_allowed_that_was_not_shown(
     assert (message.wait, message.choices) == ("w1", choices)
 
 
+async def test_what_an_agent_wrote_hides_nothing(post: Post) -> None:
+    post.destinations.found[TO] = Destination(TO, post.channel, frozenset(), when_absent=True, details=True)
+    title, detail = "Fix \u202eit\x1b[31m red\x07", "key: hun\u200eter2\r\nnext"
+    await post.plan(new(title=title, detail=detail, choices=["allow", "deny"]))
+    await post.round()
+    (message,) = post.channel.messages
+    assert message.title == "Fix it red"
+    assert message.text == "asks a question: key: [hidden]\nnext", "also a key that was hidden between such signs"
+    assert message.choices == ["deny"], "it is not word for word what would be allowed"
+
+
+async def test_a_channel_with_a_defect_holds_nothing_up(post: Post, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Notebook):
+        async def send(self, message: NoticeMessage) -> Result:
+            await super().send(message)
+            raise TypeError
+
+    broken = Broken()
+    post.destinations.found[TO] = Destination(TO, broken, frozenset(), when_absent=True, details=False)
+    row = new()
+    await post.plan(row)
+    await post.round()
+    found = await post.row(row.id)
+    assert (found.state, found.attempts) == ("pending", 1)
+    assert "It failed unexpectedly (TypeError)" in found.error
+    assert "failed unexpectedly" in caplog.text
+    broken.repeatable = False
+    post.clock.move(found.due_at - post.clock.now())
+    await post.round()
+    assert (await post.row(row.id)).state == "unsure"
+
+
 async def test_what_fails_is_tried_again_in_order_with_growing_pauses_under_the_same_id(post: Post) -> None:
     first, second = new(1), new(2)
     await post.plan(first, second)

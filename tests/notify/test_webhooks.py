@@ -146,7 +146,9 @@ def test_slack_gets_no_mention_and_no_markup_of_others() -> None:
     message = replace(MESSAGE, text="<!channel> look")
     body = request_of(message, "https://hooks.slack.com/x", "slack")
     assert json.loads(body.content) == {
-        "text": "*Fix &lt;the&gt; build* &lt;!channel&gt; look <https://example.com/s/a|Open>"
+        "text": "*Fix &lt;the&gt; build* &lt;!channel&gt; look <https://example.com/s/a|Open>",
+        "unfurl_links": False,
+        "unfurl_media": False,
     }
 
 
@@ -155,6 +157,13 @@ def test_discord_mentions_nobody() -> None:
     found = json.loads(request_of(message, "https://discord.com/x", "discord").content)
     assert found["allowed_mentions"] == {"parse": []}
     assert len(found["content"]) == 2000
+
+
+def test_discord_shows_no_markup_of_others_and_looks_at_no_page() -> None:
+    message = replace(MESSAGE, title="[Approve](https://evil.example)", text="**now** <#1>")
+    found = json.loads(request_of(message, "https://discord.com/x", "discord").content)
+    said = r"**\[Approve\]\(https://evil.example\)** \*\*now\*\* \<\#1\> https://example.com/s/a"
+    assert (found["content"], found["flags"]) == (said, 4)
 
 
 def test_ntfy_gets_its_topic_and_a_link() -> None:

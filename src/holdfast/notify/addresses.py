@@ -9,11 +9,15 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from httpcore2 import SOCKET_OPTION, AnyIOBackend, AsyncConnectionPool, AsyncNetworkBackend, AsyncNetworkStream
 
 NAT64 = IPv6Network("64:ff9b::/96")
+UNICAST = IPv6Network("2000::/3")
+"""All that was given out of IPv6 for everybody. What Python calls global besides it is local or has no use yet."""
+EXAMPLES = IPv6Network("3fff::/20")
+PROTOCOLS = IPv4Network("192.0.0.0/24")
 
 
 class PrivateAddress(OSError):
@@ -22,13 +26,16 @@ class PrivateAddress(OSError):
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Whether everybody on the internet means the same by it; also what it carries inside of it is looked at."""
-    if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
-        if inner is None and address in NAT64:
-            inner = IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None and not is_public(inner):
-            return False
-    return address.is_global and not address.is_multicast
+    if isinstance(address, IPv4Address):
+        return address.is_global and not address.is_multicast and address not in PROTOCOLS
+    if address.ipv4_mapped is not None:
+        return is_public(address.ipv4_mapped)
+    if address in NAT64:
+        return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
+    carried = address.sixtofour or (address.teredo or (None, None))[1]
+    if carried is not None and not is_public(carried):
+        return False
+    return address in UNICAST and address.is_global and address not in EXAMPLES
 
 
 class PublicNetwork(AsyncNetworkBackend):

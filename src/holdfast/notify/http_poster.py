@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
@@ -13,7 +14,9 @@ from holdfast.notify.addresses import PrivateAddress, connection_pool
 from holdfast.notify.channel import GiveUp, TryAgain
 
 SECONDS = 15.0
-"""How long a connection, and how long an answer may take."""
+"""How long a connection, and how long the next piece of an answer may take."""
+WHOLE_SECONDS = 30.0
+"""How long all of it may take."""
 AGAIN_LATER = frozenset({408, 425, 429})
 
 
@@ -37,8 +40,9 @@ class HttpAnswer(NamedTuple):
 class HttpPoster:
     """Posts over connections that are kept for a while, by default to public addresses only."""
 
-    def __init__(self, *, allow_private: bool) -> None:
+    def __init__(self, *, allow_private: bool, seconds: float = WHOLE_SECONDS) -> None:
         self._allow_private = allow_private
+        self._seconds = seconds
         self._pool: AsyncConnectionPool | None = None
 
     async def post(self, url: str, headers: dict[str, str], content: bytes) -> HttpAnswer | TryAgain | GiveUp:
@@ -46,19 +50,25 @@ class HttpPoster:
         if self._pool is None:
             self._pool = connection_pool(allow_private=self._allow_private)
         limits = {"connect": SECONDS, "read": SECONDS, "write": SECONDS, "pool": SECONDS}
-        host = urlsplit(url).netloc
+        host = urlsplit(url).netloc.rpartition("@")[2]
         given = {"host": host, "user-agent": "holdfast", **headers}
         encoded = [(name.encode(), value.encode()) for name, value in given.items()]
         try:
-            async with self._pool.stream(
-                "POST", url, headers=encoded, content=content, extensions={"timeout": limits}
-            ) as answer:
+            # One limit for all of it besides that of each step: a receiver may send a byte every few seconds.
+            async with (
+                asyncio.timeout(self._seconds),
+                self._pool.stream(
+                    "POST", url, headers=encoded, content=content, extensions={"timeout": limits}
+                ) as answer,
+            ):
                 found = {name.lower(): value for name, value in answer.headers}
                 return HttpAnswer(answer.status, _retry_after(found.get(b"retry-after", b"").decode("latin-1")))
         except PrivateAddress as error:
             return GiveUp(f"{error}.", hint="Set allow_private = true if it is meant.")
-        except TimeoutException:
-            return TryAgain(f"{host} did not answer within {SECONDS:.0f} s.")
+        except (TimeoutException, TimeoutError):
+            return TryAgain(f"{host} did not answer in time.")
+        except UnicodeError:
+            return GiveUp(f"{host} cannot be the name of a host.", hint="Check its address.")
         except (NetworkError, ProtocolError, OSError) as error:
             return TryAgain(f"{host} cannot be reached: {str(error) or type(error).__name__}.")
 

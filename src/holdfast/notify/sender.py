@@ -19,7 +19,16 @@ from holdfast.notify.digest import digest_of, still_waiting
 from holdfast.notify.presence import Presence
 from holdfast.periodic import PeriodicTask
 from holdfast.secrets import Mask
-from holdfast.store.outbox_store import ASKING, DeliveryKind, DeliveryRow, DeliveryState, OutboxStore, delivery_id
+from holdfast.store.outbox_store import (
+    ASKING,
+    IN_CONVERSATION,
+    DeliveryKind,
+    DeliveryRow,
+    DeliveryState,
+    OutboxStore,
+    delivery_id,
+)
+from holdfast.tasks.plain_text import plain
 
 FIRST_PAUSE_MS = 5_000
 LONGEST_PAUSE_MS = 3_600_000
@@ -166,7 +175,12 @@ class OutboxSender(PeriodicTask):
         if row.kind == "digest":
             waiting, link = still_waiting(await self._outbox.collapsed_into(row.id))
             row = replace(row, summary=f"{row.summary}; {waiting}", link=link)
-        result = await destination.channel.send(self._message(row, destination, told))
+        try:
+            result = await destination.channel.send(self._message(row, destination, told))
+        except Exception as error:
+            log.exception("the channel to %s failed unexpectedly", row.destination)
+            problem = f"It failed unexpectedly ({type(error).__name__}); the log of the gateway says more."
+            result = TryAgain(problem) if destination.channel.repeatable else Unsure(problem)
         return await self._record(sending, result)
 
     async def _record(self, row: DeliveryRow, result: Result) -> bool:
@@ -199,14 +213,15 @@ class OutboxSender(PeriodicTask):
 
     def _message(self, row: DeliveryRow, destination: Destination, told: DeliveryRow | None) -> NoticeMessage:
         """The message, and for a matter that is settled what was `told` of it."""
-        detail = self._mask(row.detail) if destination.details else ""
+        detail = self._mask(_readable(row.detail, row.kind)) if destination.details else ""
+        summary = self._mask(_readable(row.summary, row.kind))
         address = self._address()
         return NoticeMessage(
             id=row.id,
             matter=row.matter,
             kind=row.kind,
-            title=self._mask(row.title),
-            text=f"{self._mask(row.summary)}: {detail}" if detail else self._mask(row.summary),
+            title=self._mask(_readable(row.title, row.kind)),
+            text=f"{summary}: {detail}" if detail else summary,
             link=row.link,
             url=f"{address}{row.link}" if address else "",
             at=row.at,
@@ -230,6 +245,14 @@ class OutboxSender(PeriodicTask):
             at=now,
         )
         return await destination.channel.send(message)
+
+
+def _readable(text: str, kind: DeliveryKind) -> str:
+    """Return what an agent wrote without signs that are not seen or that turn the text round.
+
+    Before keys are masked, so that none is hidden between such signs. In a conversation it is sent as it was written.
+    """
+    return text if kind in IN_CONVERSATION else plain(text.encode("utf-8", "replace"))
 
 
 def _monotonic() -> float:

@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import re
 import time
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -19,6 +20,9 @@ from holdfast.notify.http_poster import HttpAnswer, HttpPoster
 from holdfast.notify_settings import WebhookSettings, WebhookStyle, webhook_problem
 
 SECRET = "whsec_"  # noqa: S105  # what every secret begins with
+NO_PREVIEWS = 1 << 2
+"""Discord looks at no page that is named in a message."""
+MARKDOWN = re.compile(r"[\\*_~`|<>\[\]()#]")
 encode = msgspec.json.encode
 
 
@@ -95,15 +99,17 @@ def request_of(message: NoticeMessage, url: str, style: WebhookStyle) -> Webhook
     match style:
         case "slack":
             text = f"*{_for_slack(message.title)}* {_for_slack(message.text)}"
-            return WebhookRequest(url, encode({"text": f"{text} <{message.url}|Open>" if message.url else text}))
+            text = f"{text} <{message.url}|Open>" if message.url else text
+            return WebhookRequest(url, encode({"text": text, "unfurl_links": False, "unfurl_media": False}))
         case "discord":
-            text = f"**{message.title}** {message.text} {message.url}".strip()
-            return WebhookRequest(url, encode({"content": text[:2000], "allowed_mentions": {"parse": []}}))
+            text = f"**{_for_discord(message.title)}** {_for_discord(message.text)} {message.url}".strip()
+            given: dict[str, object] = {"content": text[:2000], "allowed_mentions": {"parse": []}}
+            return WebhookRequest(url, encode(given | {"flags": NO_PREVIEWS}))
         case "ntfy":
             parts = urlsplit(url)
-            given = {"topic": parts.path.strip("/"), "title": message.title, "message": message.text}
+            body = {"topic": parts.path.strip("/"), "title": message.title, "message": message.text}
             return WebhookRequest(
-                urlunsplit(parts._replace(path="/")), encode(given | ({"click": message.url} if message.url else {}))
+                urlunsplit(parts._replace(path="/")), encode(body | ({"click": message.url} if message.url else {}))
             )
         case "standard":
             data = {"matter": message.matter, "kind": message.kind, "title": message.title, "text": message.text}
@@ -111,6 +117,11 @@ def request_of(message: NoticeMessage, url: str, style: WebhookStyle) -> Webhook
             at = datetime.fromtimestamp(message.at / 1000, UTC).isoformat(timespec="milliseconds")
             whole = {"type": f"notice.{message.kind}", "timestamp": at, "data": data}
             return WebhookRequest(url, encode(whole))
+
+
+def _for_discord(text: str) -> str:
+    """Nothing in it is Markdown: a link says where it leads."""
+    return MARKDOWN.sub(r"\\\g<0>", text)
 
 
 def _for_slack(text: str) -> str:

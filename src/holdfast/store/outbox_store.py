@@ -78,6 +78,8 @@ class OutboxPlan:
 
 ASKING: frozenset[DeliveryKind] = frozenset({"question", "approval", "blocked"})
 """Kinds of notices that ask for something: whoever was told is also told that it is settled."""
+IN_CONVERSATION: frozenset[DeliveryKind] = frozenset({"answer", "reply"})
+"""Kinds that are no notices, but said in the chat in which a session is held."""
 
 
 def delivery_id(destination: str, matter: str, seq: int, kind: DeliveryKind) -> str:

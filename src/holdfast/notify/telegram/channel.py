@@ -15,6 +15,7 @@ from holdfast.notify.telegram.bot_api import BotApi, Refused, TelegramError, Una
 from holdfast.notify.telegram.formatting import as_html
 from holdfast.secrets import Mask
 from holdfast.store.contract import Store
+from holdfast.store.outbox_store import IN_CONVERSATION
 from holdfast.store.rows import TitledWait
 
 APPROVALS = {"allow": "Once", "session": "This session", "deny": "Deny"}
@@ -22,7 +23,6 @@ LONGEST_LABEL = 60
 ELSEWHERE = (
     "It is too long to be shown here as a whole. Allow it in the dashboard or with <code>holdfast answer</code>."
 )
-IN_CONVERSATION = frozenset({"answer", "reply"})
 
 
 class Bot(Protocol):
