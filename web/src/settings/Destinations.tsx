@@ -82,7 +82,7 @@ function Destination({ one }: { readonly one: DestinationView }): ReactNode {
         <b>{nameOf(one)}</b>
         {one.label && <span className={shared.faint}> · device</span>}
         <span className={settings.detail}>
-          {one.on.join(", ")} · {rules.join(", ")}
+          {one.on.join(", ").replaceAll("_", " ")} · {rules.join(", ")}
         </span>
         <span className={settings.detail}>
           {one.sent_at ? (

@@ -48,7 +48,8 @@ async def list_destinations(request: Request) -> Response:
     if (chats := await _chats(gateway)) is not None:
         found.append(chats)
     ended = (row for row in gateway.notify.push.rows.values() if row.ended)
-    return json_response(DestinationList(found + [_ended(gateway, row) for row in ended]))
+    gone = [_ended(gateway, row, *summaries.get(f"{PREFIX}{row.device}", (0, 0))) for row in ended]
+    return json_response(DestinationList(found + gone))
 
 
 async def _chats(gateway: Gateway) -> DestinationView | None:
@@ -72,7 +73,7 @@ def _label(gateway: Gateway, destination: str) -> str:
     return gateway.devices.get(device).name if device != destination and gateway.devices.knows(device) else ""
 
 
-def _ended(gateway: Gateway, row: PushRow) -> DestinationView:
+def _ended(gateway: Gateway, row: PushRow, sent_at: int, given_up: int) -> DestinationView:
     """A device that takes no pushes any longer."""
     return DestinationView(
         name=f"{PREFIX}{row.device}",
@@ -83,6 +84,8 @@ def _ended(gateway: Gateway, row: PushRow) -> DestinationView:
         pending=0,
         problem=f"{row.ended} {TURN_ON_AGAIN}",
         label=_label(gateway, f"{PREFIX}{row.device}"),
+        sent_at=sent_at,
+        given_up=given_up,
         ended=True,
     )
 
