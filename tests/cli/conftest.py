@@ -5,8 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.hints import use_home
 from tests.cli.commandline import CommandLine, end_gateway, new_home
 from tests.e2e.gateway import GatewayProcess
+
+
+@pytest.fixture(autouse=True)
+def no_home_named() -> None:
+    """The home of the test before, if it called the command line in this process, is in no message of this one."""
+    use_home(None)
 
 
 @pytest.fixture(scope="session")

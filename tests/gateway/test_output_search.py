@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from pathlib import Path
+
+import pytest
 
 from tests.e2e.gateway import GatewayProcess, Json, until, wait_for
 from tests.e2e.tasks import start, until_over
@@ -78,6 +81,8 @@ def cpu_ticks(gateway: GatewayProcess) -> int:
 
 
 def test_gateway_answers_others_and_stops_when_the_client_goes(gateway: GatewayProcess, tmp_path: Path) -> None:
+    if not os.access(f"/proc/{gateway.pid}/io", os.R_OK):
+        pytest.skip("only root sees how much a gateway has read")
     task = start(gateway, "true", cwd=tmp_path)
     until_over(gateway, task)
     with (gateway.home / "tasks" / task / "output.log").open("wb") as file:

@@ -64,7 +64,10 @@ class Driver:
         found = self._browsers.get(program)
         if found is None or not found.is_connected():
             with self.active() as playwright:
-                found = self._browsers[program] = playwright.chromium.launch(executable_path=str(program))
+                found = self._browsers[program] = playwright.chromium.launch(
+                    executable_path=str(program),
+                    env={**os.environ, "TMPDIR": "/tmp"},  # it has a socket there, whose path must be short
+                )
         return found
 
     def close(self) -> None:
