@@ -14,7 +14,22 @@ from pathlib import Path
 from benchmarks.measure import Plan, machine, probe_disk
 from benchmarks.report import Report
 
-AREAS = ("append", "read", "stream", "turns", "cli", "gateway", "processes", "tasks", "board", "browser", "peers")
+AREAS = (
+    *(
+        "append",
+        "read",
+        "stream",
+        "turns",
+        "cli",
+        "gateway",
+        "processes",
+        "tasks",
+        "board",
+        "notify",
+        "browser",
+        "peers",
+    ),
+)
 SCRATCH = Path(__file__).parent / ".scratch"
 
 
