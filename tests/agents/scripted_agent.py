@@ -10,6 +10,7 @@ A line of the prompt that begins with `!` is done, in order; any other is ignore
     !ask ID TITLE      ask for a permission, then say what was answered
     !plan A;B          state a plan
     !wait FILE         until the file exists
+    !pause SECONDS     do nothing
     !touch FILE        append a line to it
     !junk TEXT         print something that is no message
     !long BYTES        print a very long line that is no message
@@ -21,7 +22,8 @@ A line of the prompt that begins with `!` is done, in order; any other is ignore
     !twice             answer the prompt twice
     !remember          say every prompt that it remembers
 
-What it was asked is in `$SCRIPTED_HOME/<session>.jsonl`, so another process can resume it. Only the standard library.
+What it was asked is in `<session>.jsonl` of the directory `memory=DIR` or `$SCRIPTED_HOME`, so that another process
+can resume it. Only the standard library.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-HOME = Path(os.environ.get("SCRIPTED_HOME", "."))
 FLAGS = frozenset(sys.argv[1:])
+HOME = Path(next((flag[7:] for flag in FLAGS if flag.startswith("memory=")), os.environ.get("SCRIPTED_HOME", ".")))
 incoming: queue.Queue[dict[str, Any] | None] = queue.Queue()
 backlog: list[dict[str, Any]] = []
 numbers = iter(range(100, 10**6))
@@ -146,6 +148,8 @@ def act(id: str, verb: str, rest: str) -> bool:
                 if is_cancelled():
                     return False
                 time.sleep(0.005)
+        case "pause":
+            time.sleep(float(rest))
         case "touch":
             with Path(rest).open("a") as file:
                 file.write("x\n")

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from holdfast.domain.events.external_agent import AgentAttached, AttachedBy, ContextKnown
+from holdfast.domain.events.external_agent import AgentAttached, AttachedBy, ContextKnown, DriverOutputRead
 from holdfast.runtime.acp.protocol import (
     CLIENT,
     INITIALIZE,
@@ -98,6 +98,11 @@ class AcpProcess:
                 size += len(piece)
                 if size <= LINE_LIMIT:
                     rest += piece
+
+    def discard(self, read: DriverOutputRead | None) -> None:
+        """Give the disk back what was read by the log; never what was only read."""
+        if read is not None and read.task == self.task:
+            self._tasks.supervisor.discard(self.task, before=read.offset)
 
     def last_words(self) -> str:
         """What it wrote to its standard error last."""

@@ -10,6 +10,7 @@ from holdfast.runtime.acp.protocol import PROMPTS
 DIGEST_CHARACTERS = 20_000
 LOST = "You do not remember this conversation. What was said so far, in short:"
 LOST_STEPS = "What you did for it so far, before your process ended:"
+CUT = "Your process ended while you worked on this message, or before you read it:"
 GO_ON = "Go on with it. Check what is done already before you do anything again."
 
 
@@ -25,14 +26,20 @@ def prompt_text(session: Session, *, instructions: str = "") -> str:
     assert attached is not None
     assert read is not None
     knows = attached.context == "proven" or read.prompt != attached.prompt
-    again = read.prompt % PROMPTS > 1
+    again = bool(turn.interruptions)
     parts = [] if knows else [instructions, *_earlier(session, turn)]
     own = [message for message in session.messages if message.turn == turn.number]
-    if not (again and knows):
-        parts += [message.text for message in own if isinstance(message, UserMessage | Note) and _begins(message)]
+    asked = [message.text for message in own if isinstance(message, UserMessage | Note) and _begins(message)]
+    if again and knows:  # it may have ended before it stored the message
+        asked = [f"{CUT}\n{_quoted(text)}" for text in ["\n\n".join(asked)]]
+    parts += asked
     if again:
         parts += _so_far(own, knows=knows)
     return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.splitlines())
 
 
 def _begins(message: UserMessage | Note) -> bool:

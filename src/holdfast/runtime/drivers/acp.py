@@ -169,6 +169,7 @@ class AcpDriver:
         session = self._writer.session
         assert session.attached is not None
         process = self._process(session.attached.task)
+        process.discard(session.output_read)
         with suppress(NotFound):  # it has ended: its last lines are read all the same
             await self._send_due(process, agent)
         return await self._read(process, agent, agent.external)
@@ -267,8 +268,6 @@ class AcpDriver:
             events = self._with_offset(found.events, session, offset)
             if found.waits or found.done:
                 self._writer.end_text()
-                if found.done:
-                    self._tasks.supervisor.discard(process.task, before=offset)
                 now = self._clock.now()
                 return Events([with_timeout_of(event, agent, now=now) for event in events])
             self._writer.end_text()
