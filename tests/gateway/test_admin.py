@@ -50,6 +50,8 @@ def test_the_doctor_says_through_the_door_what_it_says_in_a_terminal(gateway: Ga
     seq = gateway.get("/v1/status")["seq"]
     found = gateway.get("/v1/doctor")
     assert found["ok"] and {one["name"] for one in found["findings"]} >= {"home", "config", "gateway", "disk", "events"}
+    (disk,) = (one["detail"] for one in found["findings"] if one["name"] == "disk")
+    assert disk.split()[1] in {"MiB", "GiB"}  # the units of every other size
     assert (
         next(one for one in found["findings"] if one["name"] == "gateway")["detail"] == f"running (pid {gateway.pid})"
     )

@@ -152,6 +152,6 @@ async def test_promise_7_an_event_that_cannot_be_migrated_stops_its_own_stream_o
 def test_a_disk_without_room_for_it_is_told(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0))
     before = stored(database)
-    with pytest.raises(Unavailable, match=r"needs .* MB of free space .*; there are 0 MB"):
+    with pytest.raises(Unavailable, match=r"needs .* MiB of free space .*; there are 0 MiB"):
         prepare(database)
     assert stored(database) == before

@@ -196,7 +196,7 @@ async def test_answers_that_are_out_of_order(start: Start) -> None:
     assert "its answer is invalid" in garbage.output
     assert refuse == ToolOutput("The MCP server 'refuse' answered: not today", outcome="failed")
     assert huge.outcome == "unknown"
-    assert "it sent more than 16 MB in one message" in huge.output
+    assert "it sent more than 16 MiB in one message" in huge.output
     assert hang.outcome == "unknown"
     assert "it did not answer within 1 s, and the call was cancelled" in hang.output
     assert (await run(tools["refuse__echo"])).outcome == "failed"

@@ -94,7 +94,7 @@ async def test_a_server_that_was_started_anew_is_greeted_anew(start: Start) -> N
         ("drop", "unknown", "disconnected"),
         ("cut", "unknown", "SSE stream ended without a response"),
         ("garbage", "unknown", "Failed to parse JSON response"),
-        ("huge", "unknown", "it sent more than 16 MB in one message"),
+        ("huge", "unknown", "it sent more than 16 MiB in one message"),
         ("forbidden", "failed", "The MCP server 'odd' answered: Server returned an error response (HTTP status 403)"),
     ],
 )

@@ -108,6 +108,12 @@ def test_tailwind_is_not_used() -> None:
     assert [path.name for path in files if "tailwind" in path.read_text("utf-8").lower()] == []
 
 
+def test_sizes_have_one_set_of_units() -> None:
+    """KiB, MiB and GiB, as everywhere else in Holdfast."""
+    other = re.compile(r"\b[kKMG]B\b")
+    assert [name for name, text in sources() if name.endswith((".ts", ".tsx")) and other.search(text)] == []
+
+
 def test_the_first_load_is_small() -> None:
     page = STATIC / "index.html"
     if not page.exists():

@@ -12,6 +12,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from holdfast.config import ConfigError, Home, environment
+from holdfast.domain.text import size
 from holdfast.read_settings import load_settings
 from holdfast.settings import DEMO, Settings
 from holdfast.store.contract import Finding
@@ -133,7 +134,7 @@ def _problems(home: Home) -> list[str]:
 def _space(home: Home) -> Finding:
     path = home.path if home.path.exists() else home.path.parent
     free = shutil.disk_usage(path).free
-    detail = f"{free / 1e9:.1f} GB free"
+    detail = f"{size(free)} free"
     return Finding("disk", free > LOW_SPACE, detail, "" if free > LOW_SPACE else "Free some space on this disk.")
 
 

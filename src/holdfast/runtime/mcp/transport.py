@@ -208,7 +208,7 @@ class McpTransport:
                         await incoming.send(message)
                 self._ended_by_itself = not self._ending
             except ValueError:
-                self._remark = f"it sent more than {MESSAGE_BYTES >> 20} MB in one message"
+                self._remark = f"it sent more than {MESSAGE_BYTES >> 20} MiB in one message"
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 self._over.set()
         while await process.stdout.read(MESSAGE_BYTES):
@@ -304,7 +304,7 @@ class LimitedBody(httpx2.AsyncByteStream):
         async for piece in self._inner:
             size += len(piece)
             if size > MESSAGE_BYTES:
-                raise httpx2.StreamError(f"it sent more than {MESSAGE_BYTES >> 20} MB in one message")
+                raise httpx2.StreamError(f"it sent more than {MESSAGE_BYTES >> 20} MiB in one message")
             yield piece
 
     async def aclose(self) -> None:
