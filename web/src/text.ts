@@ -108,7 +108,8 @@ export function byWhom(by: Actor | string): string {
 }
 
 /** A reason that the gateway wrote, in the words of whoever reads it. */
-export const asYou = (reason: string): string => reason.replace(/\bby (?:web|cli|api)\b/, "by you");
+export const asYou = (reason: string): string =>
+  reason.replace(/\bby (?:web|cli|api)\b/, "by you").replace(/\b(?:web|cli|api)(?= asked for it\b)/, "you");
 
 /** A moment to come: today by the clock, else with its day. */
 export function coming(at: number, now: number = theirNow()): string {

@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from "react";
 import type { Column } from "../log/cards";
 import { Confirm } from "../ui/Confirm";
+import { TextField } from "../ui/fields";
 import form from "../ui/form.module.css";
 import shared from "../ui/shared.module.css";
 import { WORDS } from "./moves";
@@ -28,17 +29,9 @@ export function AskLimit({
       onNo={onClose}
       onYes={() => onLimit(most)}
     >
-      <label className={`${form.group} ${form.form}`}>
-        At most
-        <input
-          className={shared.input}
-          type="number"
-          min={1}
-          max={9999}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-      </label>
+      <div className={`${form.group} ${form.form}`}>
+        <TextField label="At most" type="number" min={1} max={9999} value={text} onChange={setText} />
+      </div>
       <p className={shared.muted}>
         The column says when it has more. Nothing is refused. The limit is kept in this browser; how many cards run at
         once is set in config.toml (<code>max_running</code>).

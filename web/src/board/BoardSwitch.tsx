@@ -8,6 +8,7 @@ import type { BoardView } from "../api/types.gen";
 import { plural } from "../text";
 import { Button } from "../ui/Button";
 import { Confirm } from "../ui/Confirm";
+import { TextField } from "../ui/fields";
 import form from "../ui/form.module.css";
 import { Icon } from "../ui/Icon";
 import { Menu } from "../ui/Menu";
@@ -73,17 +74,9 @@ export function BoardSwitch({
           onNo={() => setTitle(null)}
           onYes={make}
         >
-          <label className={`${form.group} ${form.form}`}>
-            <span>Title</span>
-            <input
-              className={shared.input}
-              aria-label="Title of the board"
-              maxLength={80}
-              value={title}
-              onChange={(event) => setTitle(event.target.value)}
-              data-autofocus
-            />
-          </label>
+          <div className={`${form.group} ${form.form}`}>
+            <TextField first label="Title of the board" maxLength={80} value={title} onChange={setTitle} />
+          </div>
           {id && (
             <p className={shared.faint}>
               Its name is <code>{id}</code>.

@@ -7,11 +7,12 @@ import { useLooking } from "../api/looking";
 import { queryClient } from "../api/queryClient";
 import type { CardDetail } from "../api/types.gen";
 import { tellEntries, tellWords } from "../tell";
-import { cardLabel, count, dollars } from "../text";
+import { asYou, cardLabel, count, dollars } from "../text";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { Confirm } from "../ui/Confirm";
 import { Empty } from "../ui/Empty";
+import form from "../ui/form.module.css";
 import { Icon } from "../ui/Icon";
 import { AsOf, Show } from "../ui/Known";
 import { MarkdownText } from "../ui/MarkdownText";
@@ -21,6 +22,7 @@ import { cardState } from "../ui/states";
 import { Tabs } from "../ui/Tabs";
 import { toast, toastError } from "../ui/toasts";
 import { Why } from "../ui/Why";
+import { WithCode } from "../ui/WithCode";
 import { CardChanges } from "./CardChanges";
 import styles from "./CardDrawer.module.css";
 import { CardForm } from "./CardForm";
@@ -117,7 +119,7 @@ function Open({
         {card.status === "blocked" && <Unblock detail={detail} />}
         {(card.status === "ready" || card.status === "todo" || card.status === "triage") && detail.why && (
           <p className={styles.standing}>
-            {detail.why} <Why of="card" id={card.id} />
+            <WithCode text={asYou(detail.why)} /> <Why of="card" id={card.id} />
           </p>
         )}
         <Tabs<Tab>
@@ -313,7 +315,7 @@ function Body({ detail }: { readonly detail: CardDetail }): ReactNode {
         </>
       )}
       {Object.keys(metadata).length > 0 && (
-        <dl className={styles.facts}>
+        <dl className={form.facts}>
           {Object.entries(metadata).map(([name, value]) => [
             <dt key={`t${name}`}>{name}</dt>,
             <dd key={name}>{value}</dd>,

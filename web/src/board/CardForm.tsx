@@ -8,11 +8,17 @@ import { useProfiles } from "../settings/queries";
 import { cardLabel } from "../text";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
+import { SelectField, TextField } from "../ui/fields";
 import form from "../ui/form.module.css";
 import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
 
 type Resume = "" | "auto" | "fresh" | "resume";
+const RESUMES: readonly (readonly [Resume, string])[] = [
+  ["auto", "Continue if possible (auto)"],
+  ["resume", "Always continue (resume)"],
+  ["fresh", "Always start a new session (fresh)"],
+];
 
 interface Fields {
   readonly title: string;
@@ -146,100 +152,74 @@ export function CardForm({
         )}
         {!running && (
           <>
-            <label>
-              Title
-              <input
-                className={shared.input}
-                required
-                maxLength={200}
-                value={title}
-                onChange={(event) => set({ title: event.target.value })}
-                data-autofocus
-              />
-            </label>
-            <label>
-              Description
-              <textarea
-                className={shared.input}
-                rows={7}
-                value={body}
-                placeholder="Markdown. The worker reads this and all comments."
-                onChange={(event) => set({ body: event.target.value })}
-              />
-            </label>
+            <TextField
+              first
+              label="Title"
+              required
+              maxLength={200}
+              value={title}
+              onChange={(text) => set({ title: text })}
+            />
+            <TextField
+              label="Description"
+              rows={7}
+              value={body}
+              placeholder="Markdown. The worker reads this and all comments."
+              onChange={(text) => set({ body: text })}
+            />
             <div className={form.pair}>
-              <label>
-                Profile
-                <select
-                  className={shared.input}
-                  value={profile}
-                  onChange={(event) => set({ profile: event.target.value })}
-                >
-                  {!known?.profile && <option value="">None: it is not started</option>}
-                  {profiles.map((one) => (
-                    <option key={one.name} value={one.name}>
-                      {one.name}
-                    </option>
-                  ))}
-                </select>
-              </label>
-              <label>
-                Workspace
-                <input
-                  className={`${shared.input} ${shared.mono}`}
-                  value={workspace}
-                  list="workspaces"
-                  onChange={(event) => set({ workspace: event.target.value })}
-                />
+              <SelectField
+                label="Profile"
+                value={profile}
+                options={[
+                  ...(known?.profile ? [] : [["", "None: it is not started"] as const]),
+                  ...profiles.map(({ name }) => [name, name] as const),
+                ]}
+                onChange={(name) => set({ profile: name })}
+              />
+              <TextField
+                mono
+                label="Workspace"
+                list="workspaces"
+                value={workspace}
+                onChange={(text) => set({ workspace: text })}
+              >
                 <datalist id="workspaces">
                   <option value="scratch" />
                   <option value="dir:" />
                   <option value="worktree:" />
                 </datalist>
-              </label>
+              </TextField>
             </div>
           </>
         )}
         <div className={form.pair}>
-          <label>
-            Priority
-            <input
-              className={shared.input}
-              type="number"
-              min={-1000}
-              max={1000}
-              value={priority}
-              onChange={(event) => set({ priority: event.target.value })}
-            />
-          </label>
+          <TextField
+            label="Priority"
+            type="number"
+            min={-1000}
+            max={1000}
+            value={priority}
+            onChange={(text) => set({ priority: text })}
+          />
           {!running && (
-            <label>
-              After a block or a crash
-              <select
-                className={shared.input}
-                value={resume}
-                onChange={(event) => set({ resume: event.target.value as Resume })}
-              >
-                {!detail?.resume && <option value="">As in its profile</option>}
-                <option value="auto">Continue if possible (auto)</option>
-                <option value="resume">Always continue (resume)</option>
-                <option value="fresh">Always start a new session (fresh)</option>
-              </select>
-            </label>
-          )}
-          <label>
-            Attempts
-            <input
-              className={shared.input}
-              type="number"
-              min={1}
-              max={100}
-              required={detail?.max_attempts != null}
-              placeholder="default of the board"
-              value={attempts}
-              onChange={(event) => set({ attempts: event.target.value })}
+            <SelectField
+              label="After a block or a crash"
+              value={resume}
+              options={detail?.resume ? RESUMES : [["", "As in its profile"], ...RESUMES]}
+              onChange={(chosen) => set({ resume: chosen })}
             />
-          </label>
+          )}
+          <TextField
+            label="Attempts"
+            type="number"
+            min={1}
+            max={100}
+            required={detail?.max_attempts != null}
+            placeholder="default of the board"
+            value={attempts}
+            onChange={(text) => set({ attempts: text })}
+          />
         </div>
         {!known && (
           <label className={form.check}>

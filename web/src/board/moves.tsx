@@ -7,10 +7,10 @@ import { COLUMNS, type Column } from "../log/cards";
 import type { Tell } from "../tell";
 import { cardLabel } from "../text";
 import { Confirm } from "../ui/Confirm";
+import { SelectField, TextField } from "../ui/fields";
 import form from "../ui/form.module.css";
 import { MarkdownText } from "../ui/MarkdownText";
 import type { MenuEntry } from "../ui/Menu";
-import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
 import styles from "./moves.module.css";
 
@@ -24,6 +24,14 @@ export const WORDS: Readonly<Record<Column, string>> = {
   review: "Review",
   done: "Done",
 };
+
+type Missing = "needs_input" | "dependency" | "capability" | "transient";
+const MISSING: readonly (readonly [Missing, string])[] = [
+  ["needs_input", "An answer from a person"],
+  ["dependency", "Other work must be done first"],
+  ["capability", "A tool or a permission"],
+  ["transient", "A temporary problem: it is retried later"],
+];
 
 type Question = "unblock" | "scheduled" | "blocked" | "done" | "stop";
 interface Asking {
@@ -124,7 +132,7 @@ function Ask({
   readonly onClose: () => void;
 }): ReactNode {
   const [text, setText] = useState("");
-  const [kind, setKind] = useState<"capability" | "dependency" | "needs_input" | "transient">("needs_input");
+  const [kind, setKind] = useState<Missing>("needs_input");
   const [fresh, setFresh] = useState(false);
   const [at, setAt] = useState(() => local(now() + 3_600_000));
   const path = { id: card.id };
@@ -153,17 +161,9 @@ function Ask({
           }
         >
           {card.status === "running" && <p>Its run is stopped.</p>}
-          <label className={`${form.group} ${form.form}`}>
-            <span className={shared.srOnly}>Time</span>
-            <input
-              className={shared.input}
-              type="datetime-local"
-              aria-label="Not before"
-              value={at}
-              onChange={(event) => setAt(event.target.value)}
-              data-autofocus
-            />
-          </label>
+          <div className={`${form.group} ${form.form}`}>
+            <TextField first label="Not before" type="datetime-local" value={at} onChange={setAt} />
+          </div>
         </Confirm>
       );
     case "blocked":
@@ -180,29 +180,8 @@ function Ask({
             {card.status === "running" ? "Its run is stopped. " : ""}It stays where it is until somebody unblocks it.
           </p>
           <div className={`${form.group} ${form.form}`}>
-            <label>
-              Reason
-              <textarea
-                className={shared.input}
-                rows={2}
-                value={text}
-                onChange={(event) => setText(event.target.value)}
-                data-autofocus
-              />
-            </label>
-            <label>
-              What is missing
-              <select
-                className={shared.input}
-                value={kind}
-                onChange={(event) => setKind(event.target.value as typeof kind)}
-              >
-                <option value="needs_input">An answer from a person</option>
-                <option value="dependency">Other work must be done first</option>
-                <option value="capability">A tool or a permission</option>
-                <option value="transient">A temporary problem: it is retried later</option>
-              </select>
-            </label>
+            <TextField first label="Reason" rows={2} value={text} onChange={setText} />
+            <SelectField label="What is missing" value={kind} options={MISSING} onChange={setKind} />
           </div>
         </Confirm>
       );
@@ -216,17 +195,9 @@ function Ask({
           onYes={() => onAct(card, to, call("POST /v1/cards/{id}/complete", { path, key, body: { summary: said } }))}
         >
           {card.status === "running" && <p>Its run is stopped.</p>}
-          <label className={`${form.group} ${form.form}`}>
-            <span>Result</span>
-            <textarea
-              className={shared.input}
-              aria-label="Summary"
-              rows={3}
-              value={text}
-              onChange={(event) => setText(event.target.value)}
-              data-autofocus
-            />
-          </label>
+          <div className={`${form.group} ${form.form}`}>
+            <TextField first label="Summary" rows={3} value={text} onChange={setText} />
+          </div>
         </Confirm>
       );
     case "stop":
@@ -259,16 +230,7 @@ function Ask({
             <MarkdownText text={card.reason} live={false} />
           </div>
           <div className={`${form.group} ${form.form}`}>
-            <label>
-              Your answer (optional)
-              <textarea
-                className={shared.input}
-                rows={3}
-                value={text}
-                onChange={(event) => setText(event.target.value)}
-                data-autofocus
-              />
-            </label>
+            <TextField first label="Your answer (optional)" rows={3} value={text} onChange={setText} />
           </div>
           <label className={`${form.check} ${form.group}`}>
             <input type="checkbox" checked={fresh} onChange={(event) => setFresh(event.target.checked)} />

@@ -6,6 +6,8 @@ import { knownValue } from "../api/known";
 import type { ProfileView } from "../api/types.gen";
 import { useProfiles } from "../settings/queries";
 import { Confirm } from "../ui/Confirm";
+import { SelectField } from "../ui/fields";
+import form from "../ui/form.module.css";
 import { AsOf, Show } from "../ui/Known";
 import shared from "../ui/shared.module.css";
 import styles from "./AgentDialog.module.css";
@@ -54,28 +56,22 @@ export default function AgentDialog({
       <AsOf known={profiles} />
       <Show known={profiles} rows={3}>
         {({ profiles: all }) => (
-          <div className={styles.fields}>
-            <label>
-              Profile
-              <select
-                className={shared.input}
-                value={name}
-                onChange={(event) => {
-                  setName(event.target.value);
-                  setTyped(null);
-                  setProblem("");
-                }}
-              >
-                {!all.some((one) => one.name === agent.profile) && (
-                  <option value={agent.profile}>{agent.profile}, which no longer exists</option>
-                )}
-                {all.map((one) => (
-                  <option key={one.name} value={one.name}>
-                    {one.name} ({one.model})
-                  </option>
-                ))}
-              </select>
-            </label>
+          <div className={`${form.form} ${styles.fields}`}>
+            <SelectField
+              label="Profile"
+              value={name}
+              options={[
+                ...(all.some((one) => one.name === agent.profile)
+                  ? []
+                  : [[agent.profile, `${agent.profile}, which no longer exists`] as const]),
+                ...all.map((one) => [one.name, `${one.name} (${one.model})`] as const),
+              ]}
+              onChange={(chosen) => {
+                setName(chosen);
+                setTyped(null);
+                setProblem("");
+              }}
+            />
             {usual && (
               <ModelField
                 profile={usual}

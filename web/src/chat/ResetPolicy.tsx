@@ -5,6 +5,7 @@ import type { ResetPolicy } from "../api/types.gen";
 import { duration } from "../text";
 import { Confirm } from "../ui/Confirm";
 import { Loading } from "../ui/Empty";
+import { SelectField, TextField } from "../ui/fields";
 import form from "../ui/form.module.css";
 import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
@@ -24,6 +25,11 @@ const LIVE = [
   ["hand_over", "Kept for the new chapter"],
   ["stop_idle", "Stopped when idle"],
   ["stop", "Stopped"],
+] as const;
+const YES_NO = [
+  ["", "As in its profile"],
+  ["yes", "Yes"],
+  ["no", "No"],
 ] as const;
 const SAID: Readonly<Record<string, string>> = {
   session: "chosen for this session",
@@ -69,8 +75,7 @@ export function ResetPolicyDialog({
         ["notify", "Tells you", rules.notify ? "yes" : "no"],
       ]
     : [];
-  const mode = policy.mode ?? "";
-  const now = mode || rules?.mode;
+  const now = policy.mode || rules?.mode;
   return (
     <Confirm
       title="When this session is reset"
@@ -96,87 +101,60 @@ export function ResetPolicyDialog({
           </dl>
           <fieldset className={`${form.group} ${form.form} ${form.two}`}>
             <legend>For this session alone</legend>
-            <label>
-              Mode
-              <select
-                className={shared.input}
-                value={mode}
-                onChange={(event) =>
-                  set({ mode: (event.target.value || null) as (ResetPolicy["mode"] & string) | null })
-                }
-              >
-                {MODES.map(([name, word]) => (
-                  <option key={name} value={name}>
-                    {word}
-                  </option>
-                ))}
-              </select>
-            </label>
+            <SelectField
+              label="Mode"
+              value={policy.mode ?? ""}
+              options={MODES}
+              onChange={(mode) => set({ mode: mode || null })}
+            />
             {(now === "idle" || now === "both") && (
-              <label>
-                Idle minutes
-                <input
-                  className={shared.input}
-                  type="number"
-                  min={1}
-                  max={10_000_000}
-                  value={policy.idle_minutes ?? ""}
-                  placeholder={String(Math.round((rules?.idle_ms ?? 0) / 60_000))}
-                  onChange={(event) => set({ idle_minutes: number(event.target.value) })}
-                />
-              </label>
+              <TextField
+                label="Idle minutes"
+                type="number"
+                min={1}
+                max={10_000_000}
+                value={String(policy.idle_minutes ?? "")}
+                placeholder={String(Math.round((rules?.idle_ms ?? 0) / 60_000))}
+                onChange={(text) => set({ idle_minutes: number(text) })}
+              />
             )}
             {(now === "daily" || now === "both") && (
-              <label>
-                At hour
-                <input
-                  className={shared.input}
-                  type="number"
-                  min={0}
-                  max={23}
-                  value={policy.at_hour ?? ""}
-                  placeholder={String(rules?.at_hour ?? "")}
-                  onChange={(event) => set({ at_hour: number(event.target.value) })}
-                />
-              </label>
+              <TextField
+                label="At hour"
+                type="number"
+                min={0}
+                max={23}
+                value={String(policy.at_hour ?? "")}
+                placeholder={String(rules?.at_hour ?? "")}
+                onChange={(text) => set({ at_hour: number(text) })}
+              />
             )}
             {now !== "none" && (
               <>
-                <label>
-                  Postponed at most
-                  <input
-                    className={shared.input}
-                    value={policy.max_postpone ?? ""}
-                    placeholder={duration(rules?.max_postpone_ms ?? 0).replaceAll(" ", "")}
-                    onChange={(event) => set({ max_postpone: event.target.value.trim() || null })}
-                  />
-                </label>
-                <label>
-                  Running tasks
-                  <select
-                    className={shared.input}
-                    value={policy.on_live_process ?? ""}
-                    onChange={(event) =>
-                      set({
-                        on_live_process: (event.target.value || null) as
-                          | (ResetPolicy["on_live_process"] & string)
-                          | null,
-                      })
-                    }
-                  >
-                    {LIVE.map(([name, word]) => (
-                      <option key={name} value={name}>
-                        {word}
-                      </option>
-                    ))}
-                  </select>
-                </label>
-                <Choice
-                  word="Hand-over note"
-                  value={policy.hand_over_note ?? null}
-                  onChange={(value) => set({ hand_over_note: value })}
+                <TextField
+                  label="Postponed at most"
+                  value={policy.max_postpone ?? ""}
+                  placeholder={duration(rules?.max_postpone_ms ?? 0).replaceAll(" ", "")}
+                  onChange={(text) => set({ max_postpone: text.trim() || null })}
                 />
-                <Choice word="Tell me" value={policy.notify ?? null} onChange={(value) => set({ notify: value })} />
+                <SelectField
+                  label="Running tasks"
+                  value={policy.on_live_process ?? ""}
+                  options={LIVE}
+                  onChange={(fate) => set({ on_live_process: fate || null })}
+                />
+                <SelectField
+                  label="Hand-over note"
+                  value={yesOrNo(policy.hand_over_note)}
+                  options={YES_NO}
+                  onChange={(answer) => set({ hand_over_note: isYes(answer) })}
+                />
+                <SelectField
+                  label="Tell me"
+                  value={yesOrNo(policy.notify)}
+                  options={YES_NO}
+                  onChange={(answer) => set({ notify: isYes(answer) })}
+                />
               </>
             )}
           </fieldset>
@@ -186,27 +164,5 @@ export function ResetPolicyDialog({
   );
 }
 
-function Choice({
-  word,
-  value,
-  onChange,
-}: {
-  readonly word: string;
-  readonly value: boolean | null;
-  readonly onChange: (value: boolean | null) => void;
-}): ReactNode {
-  return (
-    <label>
-      {word}
-      <select
-        className={shared.input}
-        value={value === null ? "" : String(value)}
-        onChange={(event) => onChange(event.target.value === "" ? null : event.target.value === "true")}
-      >
-        <option value="">As in its profile</option>
-        <option value="true">Yes</option>
-        <option value="false">No</option>
-      </select>
-    </label>
-  );
-}
+const yesOrNo = (said: boolean | null | undefined): "" | "yes" | "no" => (said == null ? "" : said ? "yes" : "no");
+const isYes = (answer: "" | "yes" | "no"): boolean | null => (answer === "" ? null : answer === "yes");

@@ -7,12 +7,12 @@ import type { RunningTaskView } from "../api/types.gen";
 import { count, duration, plural } from "../text";
 import { Confirm } from "../ui/Confirm";
 import { Loading } from "../ui/Empty";
+import { TextField } from "../ui/fields";
 import form from "../ui/form.module.css";
 import shared from "../ui/shared.module.css";
 import { toast, toastError } from "../ui/toasts";
 import { useOutlook } from "./queries";
 import { ResetPolicyDialog } from "./ResetPolicy";
-import styles from "./SessionDialogs.module.css";
 
 export interface Subject {
   readonly id: string;
@@ -200,20 +200,17 @@ function Compact({ session, onClose }: { readonly session: Subject; readonly onC
       <p>
         A summary replaces the oldest turns in what the model sees. The conversation here stays complete and searchable.
       </p>
-      <dl className={styles.facts}>
+      <dl className={form.facts}>
         {facts.map(([name, value]) => [<dt key={`t${name}`}>{name}</dt>, <dd key={name}>{value}</dd>])}
       </dl>
       <div className={`${form.group} ${form.form}`}>
-        <label>
-          What the summary must keep (optional)
-          <textarea
-            className={shared.input}
-            rows={2}
-            maxLength={4000}
-            value={text}
-            onChange={(event) => setText(event.target.value)}
-          />
-        </label>
+        <TextField
+          label="What the summary must keep (optional)"
+          rows={2}
+          maxLength={4000}
+          value={text}
+          onChange={setText}
+        />
       </div>
     </Confirm>
   );
