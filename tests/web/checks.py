@@ -125,11 +125,15 @@ WALK = """
     else if (!visible) faults.push(name + ' has the focus and does not show it');
     return at;
   };
+  const isAbove = (one) => {   // what is scrolled out of a conversation is reached with Shift+Tab
+    const log = one.parentElement.closest('[role=log]');
+    return log !== null && one.getBoundingClientRect().top < log.getBoundingClientRect().top;
+  };
   const missed = () => {
     for (const one of document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]'))
       if (one.dataset.walked === undefined && one.tabIndex >= 0 && !one.disabled && one.getClientRects().length > 0
         && getComputedStyle(one).visibility === 'visible' && !one.closest('[inert], [aria-hidden=true]')
-        && !(one.type === 'radio' && !one.checked))
+        && !(one.type === 'radio' && !one.checked) && !isAbove(one))
         faults.push((one.getAttribute('aria-label') || one.textContent || one.name || '').trim().slice(0, 40)
           + ' <' + one.tagName.toLowerCase() + '> cannot be reached with Tab');
   };

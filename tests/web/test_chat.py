@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from tests.e2e.gateway import GatewayProcess, wait_for
 from tests.web.checks import check_axe, check_keyboard, layout_faults
@@ -56,6 +56,7 @@ def test_the_list_by_keyboard_with_filters_unread_and_many_at_once(guest: Seat) 
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{wanted}")
     filters = list_of(guest).get_by_role("group", name="Which sessions")
+    expect(filters.get_by_role("button", name=re.compile(r"^Mine ?, \d+ unread"))).to_be_visible()
     filters.get_by_role("button", name=re.compile("^Background")).click()
     expect(list_of(guest)).not_to_contain_text("number 0")
     expect(rows.first).to_contain_text("from the background")
@@ -290,6 +291,33 @@ def test_what_happened_while_away_stands_below_the_splice(browser: Browser, shar
         assert looked["looked_at"] > 0
 
 
+def test_away_begins_with_the_last_look_at_this_session(guest: Seat) -> None:
+    """Not with the moment in which some other page of this browser was left."""
+    guest.begin()
+    guest.send("say hello")
+    guest.finished(1)
+    guest.sees("hello")
+    seen = len(guest.events())
+    cursors = "fetch('/v1/devices/me').then(a => a.json()).then(mine => mine.cursors)"
+    guest.until(lambda: guest.page.evaluate(cursors).get(guest.session) == seen, "it was read")
+    guest.open("/home")
+    guest.gateway.send(guest.session, "say while away")
+    guest.finished(2)
+    hour = 3_600_000
+    looked: list[int] = []
+
+    def earlier(route: Route) -> None:
+        said = route.fetch().json()
+        looked.append(said["looked_at"] - hour)
+        route.fulfill(json=said | {"looked_at": looked[-1]})
+
+    guest.page.route("**/away?*", earlier)
+    guest.open(f"/s/{guest.session}")
+    expect(guest.page.locator('[data-banner="away"]')).to_contain_text(re.compile(r"1 h \d+ min"))
+    clock = guest.page.evaluate("at => new Date(at).toTimeString().slice(0, 5)", looked[-1])
+    expect(entries(guest, "splice")).to_contain_text(f"· {clock}")
+
+
 def test_the_chat_fits_every_width_and_the_keyboard_reaches_all_of_it(browser: Browser, shared: GatewayProcess) -> None:
     with Seat(browser, shared) as seat:
         seat.begin("careful")
@@ -316,9 +344,10 @@ def test_focus_stays_in_view_among_messages_of_any_height_and_is_not_lost(guest:
     page.set_viewport_size({"width": 390, "height": 844})  # nothing is as high as it was measured
     page.get_by_role("log").focus()
     first = entries(guest).first.evaluate("entry => entry.closest('[data-index]').dataset.index")
-    page.keyboard.press("Tab")  # to the first message that is drawn, far above what is seen
-    page.locator(f'[data-index="{int(first) - 1}"]').wait_for(state="attached")  # more is drawn above it, and measured
-    for key in ["Shift+Tab"] * 20 + ["Tab"] * 40:
+    page.keyboard.press("Tab")  # to the first message in view, not to the first that is drawn
+    focused = page.evaluate("document.activeElement.closest('[data-index]').dataset.index")
+    assert int(focused) > int(first)
+    for key in ["Shift+Tab"] * 30 + ["Tab"] * 25:
         page.evaluate(TWO_FRAMES)
         expect(page.locator(":focus")).to_be_in_viewport(timeout=1)
         page.keyboard.press(key)

@@ -2,7 +2,16 @@
  * The conversation's window: only what is near the eye is rendered. It sticks to the end while it is there; else what
  * is being read stays where it is, whatever comes above or below.
  */
-import { type ReactNode, type Ref, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type Ref,
+  useCallback,
+  useEffect,
+  useImperativeHandle,
+  useLayoutEffect,
+  useRef,
+} from "react";
 import { placeOf } from "../log/model";
 import { useVirtualRows } from "../ui/virtualRows";
 import type { FlowItem } from "./Entry";
@@ -10,6 +19,7 @@ import styles from "./Flow.module.css";
 
 const ESTIMATE = 96;
 const NEAR_END = 48;
+const CONTROLS = 'a[href], button:not(:disabled), input, select, textarea, summary, [tabindex="0"]';
 
 export interface FlowHandle {
   toVersion(version: number): void;
@@ -96,6 +106,20 @@ export function Flow({
     [items, onEnd, follow, scrollTo],
   );
 
+  /** Tab goes on with what is in view, not with the rows that are drawn above it. */
+  const tab = (event: KeyboardEvent<HTMLDivElement>): void => {
+    const box = scroller.current;
+    if (event.key !== "Tab" || event.shiftKey || !box || event.target !== box) return;
+    const { top } = box.getBoundingClientRect();
+    const next = [...box.querySelectorAll<HTMLElement>(CONTROLS)].find((one) => {
+      const [rect] = one.getClientRects();
+      return rect !== undefined && rect.top >= top;
+    });
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  };
+
   return (
     <div
       className={styles.flow}
@@ -105,6 +129,7 @@ export function Flow({
       tabIndex={0}
       ref={scroller}
       onScroll={scrolled}
+      onKeyDown={tab}
       id="conversation"
     >
       <div className={styles.inner} ref={inner}>

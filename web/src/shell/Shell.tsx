@@ -2,6 +2,7 @@ import { lazy, type ReactNode, Suspense } from "react";
 import { useStore } from "../api/store";
 import { Toasts } from "../ui/toasts";
 import { WhyDialog } from "../ui/Why";
+import { useKeptFocus } from "./keepFocus";
 import { useKeys } from "./keyboard";
 import { overlay } from "./overlay";
 import { Rail } from "./Rail";
@@ -18,6 +19,7 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
   const open = useStore(drawer);
   const over = useStore(overlay);
   useKeys();
+  useKeptFocus();
   useSwipe();
   return (
     <div className={styles.app}>

@@ -30,7 +30,10 @@ export function useKeys(): void {
         return;
       }
       if (document.querySelector('dialog[open], [role="dialog"], [role="menu"]')) return;
-      if (event.key === "Escape" && drawer.get() && !at.closest("textarea")) return toggleDrawer(false);
+      if (event.key === "Escape" && drawer.get() && !at.closest("textarea")) {
+        event.preventDefault(); // one thing at a time
+        return toggleDrawer(false);
+      }
       if (
         event.ctrlKey ||
         event.metaKey ||
@@ -84,7 +87,7 @@ function act(key: string, go: (to: string) => void): boolean {
 }
 
 /** What `j` and `k` go through: the links of rows, marked by their lists; on Home every entry. */
-const ROWS = "[data-row-link], td a.task, main section [data-why] > a, main section [data-why] > span > a";
+const ROWS = "[data-row-link], main section [data-why] > a, main section [data-why] > span > a";
 
 /** The row after or before the focused one, or else the one that is open. */
 function nextRow(step: number): void {

@@ -50,7 +50,8 @@ export default function TasksPage(): ReactNode {
   useEffect(() => {
     if (chosenCount === 0) return;
     const key = (event: KeyboardEvent): void => {
-      if (event.key !== "Escape" || document.querySelector("[role=menu], [role=dialog]")) return; // one Esc, one thing
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      if (document.querySelector("[role=menu], [role=dialog]")) return; // one Esc, one thing
       event.preventDefault();
       event.stopPropagation();
       setChosen(new Set());

@@ -1,0 +1,315 @@
+"""Every page: it fits, the keyboard reaches all of it, axe agrees, the focus is not lost, and nothing is made up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from tests.e2e.gateway import GatewayProcess
+from tests.web.board import label, new_board, new_card, over
+from tests.web.checks import AXE, check_axe, check_keyboard, check_layout, layout_faults, loaded, set_drawer
+from tests.web.conftest import settled
+from tests.web.seat import SECTIONS, Seat, new_context
+
+PHONE = {"width": 390, "height": 844}
+STATED = re.compile(
+    r"\b0 (?:running|tasks|cards)\b|Nothing (?:is|needs|has)|No (?:session|task|card|model) "
+    r"|An empty board|delete nothing|Begin with a session"
+)
+"""What a page may say only if it heard so."""
+AS_OF = re.compile(r"as of \d\d:\d\d, offline")
+STANDS_ALONE = ("/settings/appearance", "/settings/notifications", "/new", "/no/such/page")
+"""What these show does not come from the gateway, or does not change."""
+
+
+class House:
+    """A gateway where something of everything has happened."""
+
+    def __init__(self, gateway: GatewayProcess) -> None:
+        self.gateway = gateway
+        self.session = gateway.create("say hello\nsh exit 3")
+        gateway.until_rest(self.session)
+        gateway.until_rest(gateway.create("fail"))
+        self.waiting = str(
+            gateway.command("POST", "/v1/sessions", {"text": "sh echo waits", "profile": "careful"})["session"]
+        )
+        self.task = str(gateway.command("POST", "/v1/tasks", {"shell": "echo out; exit 3", "name": "it broke"})["task"])
+        gateway.until_ended(self.task)
+        started = gateway.command("POST", "/v1/tasks/agents", {"prompt": "say from the background"})
+        gateway.until_rest(started["session"])
+        self.agent = str(started["task"])
+        self.board = new_board(gateway, "whole")
+        self.card = new_card(gateway, self.board, "It asks", "block which?", profile="demo")
+
+    @property
+    def pages(self) -> list[str]:
+        """All of them."""
+        return [
+            "/home",
+            "/s",
+            f"/s/{self.session}",
+            f"/s/{self.waiting}",
+            "/new",
+            "/tasks",
+            f"/tasks/{self.task}",
+            f"/tasks/{self.agent}",
+            f"/board/{self.board}",
+            f"/board/{self.board}/{label(self.gateway, self.card)}",
+            *(f"/settings/{section}" for section in SECTIONS),
+            "/no/such/page",
+        ]
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[House]:
+    with GatewayProcess(settled(tmp_path_factory.mktemp("every") / "home")) as process:
+        yield House(process.start())
+
+
+@pytest.fixture
+def visitor(browser: Browser, house: House) -> Iterator[Seat]:
+    with Seat(browser, house.gateway, service_workers="block") as found:
+        over(found, house.card, "blocked")
+        yield found
+
+
+def go(page: Page, path: str) -> None:
+    """To another page without a new load."""
+    page.evaluate("path => history.pushState(null, '', path)", path)
+
+
+def test_pages_that_have_no_test_of_their_own_fit_and_are_reached(visitor: Seat, house: House) -> None:
+    card = f"/board/{house.board}/{label(house.gateway, house.card)}"
+    faults: list[str] = []
+    for path in ("/home", "/s", f"/tasks/{house.agent}", "/no/such/page"):
+        faults += layout_faults(visitor, path, "main h1:visible")
+        faults += [f"{path}: {fault}" for fault in check_keyboard(visitor.page)]
+    for path in (card, f"/tasks/{house.agent}", "/no/such/page"):
+        visitor.open(path)
+        loaded(visitor.page)
+        faults += [f"{path}: {fault}" for fault in check_keyboard(visitor.page)]
+        faults += [f"{path}: {fault}" for fault in check_axe(visitor.page) if AXE.exists()]
+    assert faults == []
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_page_to_sign_in_is_whole(browser: Browser, house: House, width: int) -> None:
+    page = new_context(browser, viewport={"width": width, "height": 844}).new_page()
+    page.goto(house.gateway.url)
+    expect(page.get_by_role("heading", name="Sign in to Holdfast")).to_be_visible()
+    assert check_layout(page) + check_keyboard(page) == []
+    assert not AXE.exists() or check_axe(page) == []
+    page.context.close()
+
+
+def test_pages_have_one_main_heading(visitor: Seat, house: House) -> None:
+    for path in house.pages:
+        go(visitor.page, path)
+        loaded(visitor.page)
+        expect(visitor.page.get_by_role("heading", level=1)).to_have_count(1)
+
+
+def test_every_page_says_as_of_when_while_the_line_is_cut(visitor: Seat, house: House) -> None:
+    page = visitor.page
+    for path in house.pages:
+        go(page, path)
+        loaded(page)
+    visitor.cut_line()
+    visitor.context.set_offline(True)
+    expect(page.locator("[data-connection]").first).to_have_text("Offline")
+    for path in house.pages:
+        go(page, path)
+        loaded(page)
+        main = page.get_by_role("main")
+        expect(main).to_contain_text("No connection to the gateway since")
+        if path not in STANDS_ALONE:
+            expect(main).to_contain_text(AS_OF)
+        assert main.get_by_text("All well").count() == 0, path
+
+
+@pytest.mark.parametrize("answer", ["none", "refused"])
+def test_no_page_states_what_it_has_not_heard(visitor: Seat, house: House, answer: str) -> None:
+    """Neither while it loads nor when the gateway does not answer its questions."""
+    page = visitor.page
+
+    def treat(route: Route) -> None:
+        if answer == "refused":
+            route.abort()
+
+    page.route(re.compile(r"/v1/(?!devices/me|build|status)"), treat)
+    visitor.open("/no/such/page")
+    expect(page.get_by_role("heading", name="No such page")).to_be_visible()
+    page.keyboard.press("t")
+    drawer = page.get_by_role("complementary", name="Background tasks")
+    expect(drawer).to_be_visible()
+    for path in house.pages:
+        if path == "/settings/health":  # the page asks for the status first of all
+            continue
+        go(page, path)
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        said = page.get_by_role("main").inner_text()
+        assert STATED.findall(said) == [], path
+    page.unroute_all()
+
+
+def focus_is_somewhere(page: Page) -> None:
+    page.wait_for_function("() => document.activeElement !== document.body")
+
+
+def act(page: Page, control: Locator, gone: Locator) -> None:
+    """Press it by keyboard, and wait until it is gone: the focus is not gone with it."""
+    control.focus()
+    page.keyboard.press("Enter")
+    expect(gone).to_have_count(0)
+    focus_is_somewhere(page)
+
+
+def test_focus_is_not_lost_with_what_had_it(guest: Seat) -> None:
+    gateway, page = guest.gateway, guest.page
+    # what needs somebody
+    gateway.until_rest(gateway.create("fail"))
+    dismiss = page.get_by_role("region", name="Needs you").get_by_role("button", name="Dismiss")
+    act(page, dismiss, dismiss)
+    # an answer in the conversation
+    guest.begin("careful")
+    guest.send("sh echo asks first")
+    card = page.get_by_role("group", name="Approval")
+    act(page, card.get_by_role("button", name="Allow once"), card)
+    guest.finished(1)
+    # a message in the queue
+    guest.send("slow 600 " + "one two " * 500)
+    guest.sees("one two")
+    guest.send("say later")
+    queued = page.get_by_role("list", name="Queued messages").get_by_role("listitem")
+    act(page, queued.get_by_role("button", name="Remove"), queued)
+    page.get_by_role("button", name="Stop the turn").click()
+    guest.finished(2)
+    # a session, with its page
+    menu = page.get_by_role("region", name="Conversation").get_by_role("button", name="Session menu")
+    menu.focus()
+    page.keyboard.press("Enter")
+    guest.choose("Delete")
+    dialog = page.get_by_role("dialog", name=re.compile("^Delete"))
+    act(page, dialog.get_by_role("button", name=re.compile("^Delete")), dialog)
+    page.wait_for_url("**/s")
+    focus_is_somewhere(page)
+    # a profile
+    config = gateway.home / "config.toml"
+    before = config.read_text()
+    config.write_text(before + '\n[profiles.passing]\nmodel = "demo"\n')
+    guest.open("/settings/profiles")
+    page.get_by_role("button", name="Menu of the profile passing").press("Enter")
+    guest.choose("Delete…")
+    row = page.get_by_role("button", name="Menu of the profile passing")
+    act(page, page.get_by_role("dialog").get_by_role("button", name="Delete 1 profile"), row)
+    # a word about something
+    toast = page.locator("[data-toast]")
+    gateway.command("POST", "/v1/tasks", {"shell": "exit 3", "name": "it fails"})
+    act(page, toast.get_by_role("button", name="Close"), toast)
+
+
+def test_one_escape_closes_one_thing(visitor: Seat, house: House) -> None:
+    page = visitor.page
+    visitor.open(f"/board/{house.board}/{label(house.gateway, house.card)}")
+    card = page.get_by_role("complementary", name=re.compile("^Card HF-"))
+    drawer = page.get_by_role("complementary", name="Background tasks")
+    menu, why = page.get_by_role("menu"), page.get_by_role("dialog", name="Why")
+    form = page.get_by_role("dialog", name="Edit the card")
+    expect(card).to_contain_text("which?")
+    set_drawer(page, is_open=True)
+    button = card.get_by_role("button", name=re.compile("^Menu of card"))
+    button.press("Enter")
+    visitor.choose("Edit…")
+    expect(form).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(form).to_have_count(0)
+    button.press("Enter")
+    expect(menu).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(menu).to_have_count(0)
+    card.get_by_role("button", name="Why?").first.press("Enter")
+    expect(why).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(why).to_have_count(0)
+    expect(card).to_be_visible()
+    expect(drawer).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(card.or_(drawer)).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(card).to_have_count(0)
+    expect(drawer).to_have_count(0)
+
+
+INSIDE = """popup => {
+  const box = popup.getBoundingClientRect();
+  if (box.left < 0 || box.top < 0 || box.right > innerWidth || box.bottom > innerHeight) return 'outside of the screen';
+  for (const x of [4, box.width / 2, box.width - 4])
+    for (const y of [4, box.height / 2, box.height - 4])
+      if (!popup.contains(document.elementFromPoint(box.left + x, box.top + y))) return `covered at ${x}, ${y}`;
+  return '';
+}"""
+"""What is wrong with the place of something that floats."""
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_why_and_menus_float_above_everything_and_move_nothing(visitor: Seat, house: House, width: int) -> None:
+    gateway, page = house.gateway, visitor.page
+    board = new_board(gateway, f"float-{width}", paused=True)
+    for number in range(12):
+        new_card(gateway, board, f"Card number {number}")
+    page.set_viewport_size({"width": width, "height": 844 if width == 390 else 768})
+    visitor.open(f"/board/{board}")
+    cards = page.locator("[data-card]")
+    expect(cards.first).to_contain_text("Board paused by you")
+    places = "all => all.map((one) => Math.round(one.getBoundingClientRect().top))"
+    before = cards.evaluate_all(places)
+    shown = cards.filter(visible=True)
+    shown.nth(3).get_by_role("button", name="Why?").click()
+    why = page.get_by_role("dialog", name="Why")
+    expect(why).to_contain_text("paused")
+    assert why.evaluate(INSIDE) == ""
+    assert cards.evaluate_all(places) == before
+    page.keyboard.press("Escape")
+    expect(why).to_have_count(0)
+    shown.nth(1).hover()
+    shown.nth(1).get_by_role("button", name=re.compile("^Menu of HF-")).click()
+    menu = page.get_by_role("menu")
+    expect(menu).to_be_visible()
+    under = """menu => {
+      const box = menu.getBoundingClientRect();
+      return [...document.querySelectorAll('[data-card] button')].filter((one) => {
+        const at = one.getBoundingClientRect(), x = at.left + at.width / 2, y = at.top + at.height / 2;
+        const covers = x > box.left && x < box.right && y > box.top && y < box.bottom;
+        return covers && !menu.contains(document.elementFromPoint(x, y));
+      }).length;
+    }"""
+    assert menu.evaluate(under) == 0  # no dots of another card through it
+    assert cards.evaluate_all(places) == before
+
+
+def test_toasts_cover_neither_the_composer_nor_answers_on_a_phone(browser: Browser, house: House) -> None:
+    with Seat(browser, house.gateway, viewport=PHONE, has_touch=True, service_workers="block") as seat:
+        page = seat.page
+        seat.begin("careful")
+        seat.send("sh echo asks first")
+        answers = page.get_by_role("group", name="Approval").get_by_role("button", name="Allow once")
+        expect(answers).to_be_visible()
+        for number in range(3):
+            house.gateway.command("POST", "/v1/tasks", {"shell": "exit 3", "name": f"failure {number}"})
+        toasts = page.locator("[data-toast]")
+        expect(toasts).to_have_count(3)
+        covered = """() => {
+          const boxes = [...document.querySelectorAll('[data-toast]')].map((one) => one.getBoundingClientRect());
+          return [...document.querySelectorAll('[data-composer] button, [data-composer] textarea, [role=group] button')]
+            .filter((one) => {
+              const at = one.getBoundingClientRect();
+              return boxes.some((box) => Math.max(at.left, box.left) < Math.min(at.right, box.right)
+                && Math.max(at.top, box.top) < Math.min(at.bottom, box.bottom));
+            }).map((one) => one.textContent || one.ariaLabel);
+        }"""
+        seat.until(lambda: page.evaluate(covered) == [], "nothing that is pressed is covered")
+        answers.click()
+        seat.finished(1)
