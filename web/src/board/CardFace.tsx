@@ -3,7 +3,7 @@ import { memo, type ReactNode } from "react";
 import { Link } from "wouter";
 import { knownValue } from "../api/known";
 import type { BoardView, CardView } from "../api/types.gen";
-import { age, byWhom, cardLabel, coming } from "../text";
+import { age, asYou, byWhom, cardLabel, coming } from "../text";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
 import { lookClass } from "../ui/looks";
@@ -119,7 +119,11 @@ function NotStarted({ card, board }: { readonly card: CardView; readonly board: 
           ? ""
           : "No profile set";
   const asked = knownValue(useCard(card.id, simple === ""));
-  const words = simple || (asked?.why ?? "").replace(/ \(`[^)]*\)/, "").replace(/\.$/, "");
+  const words =
+    simple ||
+    asYou(asked?.why ?? "")
+      .replace(/ \(`[^)]*\)/, "")
+      .replace(/\.$/, "");
   return words ? (
     <>
       <span className={styles.notStarted}>{words}</span>

@@ -5,7 +5,7 @@ import { undoReset } from "../api/endpoints";
 import type { Survivor } from "../api/types.gen";
 import type { ChapterItem, SummaryItem } from "../log/model";
 import { summaryText } from "../log/sentences";
-import { byWhom, duration } from "../text";
+import { asYou, byWhom, duration } from "../text";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
 import line from "../ui/line.module.css";
@@ -85,13 +85,16 @@ function Handed({
           </Link>
           <span className={shared.faint}>
             {" "}
-            {[rule ? one.rule : one.activity, duration(one.age_ms)].filter(Boolean).join(", ")}
+            {[rule ? one.rule : activityWords(one), `after ${duration(one.age_ms)}`].filter(Boolean).join(", ")}
           </span>
         </span>
       ))}
     </p>
   );
 }
+
+/** What it did then; nothing if nobody had measured that yet. */
+const activityWords = ({ activity }: Survivor): string => (activity === "unknown" ? "" : activity);
 
 /** One line, and the whole of it on demand. */
 function Folded({ name, text }: { readonly name: string; readonly text: string }): ReactNode {
@@ -119,7 +122,7 @@ export function SummaryLine({ item, session }: { readonly item: SummaryItem; rea
         {item.state === "running" && <Chip state={{ look: "working", icon: "working", word: "Compacting" }} />}
         {item.state === "failed" && <Chip state={{ look: "waiting", icon: "waiting", word: "No summary" }} />}
         {item.source === "digest" && <Chip state={{ look: "partial", icon: "partial", word: "Digest" }} />}
-        <span>{summaryText(item)}</span>
+        <span>{asYou(summaryText(item))}</span>
         <Time at={item.at} />
         {item.state === "running" && item.attempt > 1 && <span>attempt {item.attempt}</span>}
         {item.replaced ? <span>replaced later by a summary</span> : <Why of="session" id={session} />}

@@ -3,7 +3,7 @@ import { Link, useLocation } from "wouter";
 import { connection } from "../api/connection";
 import { leaveSession, markSeen } from "../api/cursors";
 import { call, newId } from "../api/http";
-import { knownValue, useHeard } from "../api/known";
+import { knownValue, lastContact, useHeard } from "../api/known";
 import { type LiveSession, liveSession } from "../api/liveSession";
 import { useLooking } from "../api/looking";
 import { useStore } from "../api/store";
@@ -18,6 +18,7 @@ import { Chip } from "../ui/Chip";
 import { Empty, Loading } from "../ui/Empty";
 import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
+import { AsOfTime } from "../ui/Known";
 import line from "../ui/line.module.css";
 import shared from "../ui/shared.module.css";
 import { sessionState } from "../ui/states";
@@ -280,6 +281,7 @@ function Open({ live, bare }: { readonly live: LiveSession; readonly bare: boole
 }
 
 function ConversationBar({ view, title }: { readonly view: SessionView; readonly title: string }): ReactNode {
+  const heard = useHeard();
   const wait = view.items[view.wait ?? -1];
   const waits = stateOf(view) === "waiting" && wait?.kind === "wait" && wait.purpose !== "retry";
   return (
@@ -291,7 +293,8 @@ function ConversationBar({ view, title }: { readonly view: SessionView; readonly
         {title}
       </h1>
       <span className={shared.notOnPhone}>
-        <Chip state={sessionState(stateOf(view), null)} {...(waits ? { word: "Waiting for you" } : {})} />
+        <Chip state={sessionState(stateOf(view), null)} {...(waits ? { word: "Waiting for you" } : {})} />{" "}
+        {!heard && <AsOfTime at={lastContact() || (view.items.at(-1)?.at ?? 0)} />}
       </span>
       <span className={shared.grow} />
       <NextReset id={view.session} />

@@ -1,15 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { call } from "../api/http";
-import { knownValue } from "../api/known";
+import { knownFrom, lastContact, useHeard } from "../api/known";
+import type { Findings, Status } from "../api/types.gen";
 import { useStatus } from "../shell/queries";
 import { duration, plural } from "../text";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
-import { Loading } from "../ui/Empty";
+import { AsOf, Show } from "../ui/Known";
 import shared from "../ui/shared.module.css";
 import type { State } from "../ui/states";
 import { Time } from "../ui/Time";
+import { WithCode } from "../ui/WithCode";
 import styles from "./Health.module.css";
 
 export const WELL: State = { look: "done", icon: "done", word: "All well" };
@@ -17,72 +19,95 @@ const UNWELL: State = { look: "failed", icon: "failed", word: "Needs a hand" };
 
 /** What runs here, and what the doctor found. */
 export function Health(): ReactNode {
-  const status = knownValue(useStatus());
-  const found = useQuery({ queryKey: ["doctor"], queryFn: () => call("GET /v1/doctor"), staleTime: 0 });
-  if (!status) return <Loading />;
+  const known = useStatus();
   return (
     <>
       <section className={shared.panel} aria-label="Health">
         <header>
           <h2>Health</h2>
+          <AsOf known={known} />
           <span className={shared.grow} />
-          <Chip state={status.writable ? WELL : { look: "failed", icon: "failed", word: "Read-only" }} />
-        </header>
-        <dl className={shared.pairs}>
-          <dt>Problem</dt>
-          <dd>{status.problem || "none"}</dd>
-          <dt>Up for</dt>
-          <dd>{duration(status.uptime_ms)}</dd>
-          <dt>Home</dt>
-          <dd className={shared.mono}>{status.home}</dd>
-          <dt>Address</dt>
-          <dd className={shared.mono}>{status.url}</dd>
-          <dt>Sessions</dt>
-          <dd>
-            {status.sessions} and {status.archived} archived
-          </dd>
-          <dt>Log</dt>
-          <dd>
-            {plural(status.events, "event")}, {plural(status.messages, "message")}
-          </dd>
-          <dt>In the background</dt>
-          <dd>{plural(status.tasks, "task")}</dd>
-        </dl>
-      </section>
-      <section className={shared.panel} aria-label="Doctor">
-        <header>
-          <h2>What the doctor finds</h2>
-          {found.data && (
-            <span className={`${shared.faint} ${shared.notOnPhone}`}>
-              <Time at={found.data.at} />
-            </span>
+          {known.state === "known" && known.current && (
+            <Chip state={known.value.writable ? WELL : { look: "failed", icon: "failed", word: "Read-only" }} />
           )}
-          <span className={shared.grow} />
-          {found.data && <Chip state={found.data.ok ? WELL : UNWELL} />}
-          <Button small disabled={found.isFetching} onClick={() => void found.refetch()}>
-            {found.isFetching ? "Looking" : "Look again"}
-          </Button>
         </header>
-        {found.isLoading && <Loading rows={4} />}
-        {found.isError && <p className={shared.muted}>{found.error.message}</p>}
-        {found.data?.findings.map((one) => (
-          <div key={one.name} className={styles.finding}>
-            <Chip
-              state={
-                one.ok
-                  ? { look: "done", icon: "done", word: "Well" }
-                  : { look: "failed", icon: "failed", word: "Not well" }
-              }
-            />
-            <b>{one.name}</b>
-            <span className={`${shared.muted} ${styles.detail}`}>{one.detail}</span>
-            {one.hint && <span className={`${styles.hint} ${one.ok ? "" : styles.problem}`}>{one.hint}</span>}
-          </div>
-        ))}
-        <p className={shared.faint}>
-          It changes nothing. In a terminal: <code className={styles.command}>holdfast doctor</code>
-        </p>
+        <Show known={known} rows={4}>
+          {(status) => <Facts status={status} />}
+        </Show>
       </section>
+      <Doctor />
     </>
+  );
+}
+
+function Facts({ status }: { readonly status: Status }): ReactNode {
+  return (
+    <dl className={shared.pairs}>
+      <dt>Problem</dt>
+      <dd>{status.problem || "none"}</dd>
+      <dt>Up for</dt>
+      <dd>{duration(status.uptime_ms)}</dd>
+      <dt>Home</dt>
+      <dd className={shared.mono}>{status.home}</dd>
+      <dt>Address</dt>
+      <dd className={shared.mono}>{status.url}</dd>
+      <dt>Sessions</dt>
+      <dd>
+        {status.sessions} and {status.archived} archived
+      </dd>
+      <dt>Log</dt>
+      <dd>
+        {plural(status.events, "event")}, {plural(status.messages, "message")}
+      </dd>
+      <dt>In the background</dt>
+      <dd>{plural(status.tasks, "task")}</dd>
+    </dl>
+  );
+}
+
+function Doctor(): ReactNode {
+  const asked = useQuery({ queryKey: ["doctor"], queryFn: () => call("GET /v1/doctor"), staleTime: 0 });
+  const known = knownFrom(asked, useHeard(), lastContact());
+  return (
+    <section className={shared.panel} aria-label="Doctor">
+      <header>
+        <h2>What the doctor finds</h2>
+        {known.state === "known" && (
+          <span className={`${shared.faint} ${shared.notOnPhone}`}>
+            <Time at={known.value.at} />
+          </span>
+        )}
+        <span className={shared.grow} />
+        {known.state === "known" && known.current && <Chip state={known.value.ok ? WELL : UNWELL} />}
+        <Button small disabled={asked.isFetching} onClick={() => void asked.refetch()}>
+          {asked.isFetching ? "Looking" : "Look again"}
+        </Button>
+      </header>
+      <Show known={known} rows={4}>
+        {({ findings }) => findings.map((one) => <Finding key={one.name} one={one} />)}
+      </Show>
+      <p className={shared.faint}>
+        It changes nothing. In a terminal: <code className={styles.command}>holdfast doctor</code>
+      </p>
+    </section>
+  );
+}
+
+function Finding({ one }: { readonly one: Findings["findings"][number] }): ReactNode {
+  return (
+    <div className={styles.finding}>
+      <Chip
+        state={
+          one.ok ? { look: "done", icon: "done", word: "Well" } : { look: "failed", icon: "failed", word: "Not well" }
+        }
+      />
+      <b>{one.name}</b>
+      <span className={`${shared.muted} ${styles.detail}`}>{one.detail}</span>
+      {one.hint && (
+        <span className={`${styles.hint} ${one.ok ? "" : styles.problem}`}>
+          <WithCode text={one.hint} />
+        </span>
+      )}
+    </div>
   );
 }

@@ -11,6 +11,7 @@ import { DrawerButton } from "../shell/TasksDrawer";
 import { Bar } from "../ui/Bar";
 import { Empty } from "../ui/Empty";
 import { useTitle } from "../ui/hooks";
+import { AsOf } from "../ui/Known";
 import shared from "../ui/shared.module.css";
 import { Appearance } from "./Appearance";
 import { Devices } from "./Devices";
@@ -76,13 +77,15 @@ export default function Settings(): ReactNode {
 }
 
 function About(): ReactNode {
-  const status = knownValue(useStatus());
+  const gateway = useStatus();
+  const status = knownValue(gateway);
   const known = useQuery({ queryKey: ["build"], queryFn: build, staleTime: 0 });
   const newer = useStore(newerBuild);
   return (
     <section className={shared.panel} aria-label="About">
       <header>
         <h2>Holdfast</h2>
+        <AsOf known={gateway} />
       </header>
       <dl className={shared.pairs}>
         <dt>Version</dt>

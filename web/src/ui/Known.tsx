@@ -28,7 +28,11 @@ export function Unknown({ reason }: { readonly reason: string }): ReactNode {
 /** Nothing while it is current. */
 export function AsOf({ known }: { readonly known: Known<unknown> }): ReactNode {
   if (known.state !== "known" || known.current) return null;
-  return <span className={styles.asOf}>{asOfText(known.asOf)}</span>;
+  return <AsOfTime at={known.asOf} />;
 }
+
+export const AsOfTime = ({ at }: { readonly at: number }): ReactNode => (
+  <span className={styles.asOf}>{asOfText(at)}</span>
+);
 
 export const asOfText = (at: number): string => `as of ${clock(at)}, offline`;

@@ -8,6 +8,7 @@ import { Popover } from "./Popover";
 import shared from "./shared.module.css";
 import { Time } from "./Time";
 import styles from "./Why.module.css";
+import { WithCode } from "./WithCode";
 
 const ROUTES = {
   session: "GET /v1/sessions/{id}/why",
@@ -30,7 +31,9 @@ function Answer({ of, id }: Subject): ReactNode {
   if (!first) return <p>There is nothing to say about it.</p>;
   return (
     <>
-      <p>{first.text}</p>
+      <p>
+        <WithCode text={first.text} />
+      </p>
       {rest.length > 0 && (
         <dl className={styles.more}>
           {rest.map((one) => (
@@ -38,7 +41,9 @@ function Answer({ of, id }: Subject): ReactNode {
               <dt>
                 <Time at={one.at} />
               </dt>
-              <dd>{one.text}</dd>
+              <dd>
+                <WithCode text={one.text} />
+              </dd>
             </div>
           ))}
         </dl>
