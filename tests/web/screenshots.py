@@ -14,8 +14,9 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.e2e.gateway import GatewayProcess, until
+from tests.web.checks import loaded
 from tests.web.conftest import SETTINGS, why_not
-from tests.web.seat import CHROMIUM, Seat
+from tests.web.seat import CHROMIUM, SECTIONS, Seat, new_context
 
 SHOWN = ("away-light", "chat-dark", "home-light", "task-dark", "away-phone-light", "card-light")
 DOCS = Path(__file__).parents[2] / "docs" / "screenshots"
@@ -76,14 +77,12 @@ def story(gateway: GatewayProcess) -> dict[str, str]:
         "Port importer to streaming",
         "slow 600 " + "The golden files are read one by one, and none of them differs so far. " * 30,
     )
-    client.post(
-        "/v1/tasks/agents",
-        json={"prompt": "slow 600 Check every command of the README on a clean machine.", "session": main},
-    )
+    prompt = {"prompt": "slow 600 Check every command of the README on a clean machine.", "session": main}
+    agent = client.post("/v1/tasks/agents", json=prompt).json()["task"]
     client.get(f"/v1/tasks/{build}/wait", params={"seconds": 20})
     client.post(f"/v1/sessions/{main}/pin", json={"pinned": True})
     time.sleep(2)
-    return {"main": main, "build": build, "port": port_session, "busy": busy}
+    return {"main": main, "build": build, "port": port_session, "busy": busy, "agent": agent}
 
 
 QUESTION = "The new cookie cannot be read by 4.11. Log everybody out once, or accept both cookies for 30 days?"
@@ -160,16 +159,35 @@ def chapters(gateway: GatewayProcess) -> dict[str, str]:
     return {"chapter": id}
 
 
+LOOKS = [
+    ("light", DESK, "light"),
+    ("dark", DESK, "dark"),
+    ("1024-light", MIDDLE, "light"),
+    ("1024-dark", MIDDLE, "dark"),
+    ("phone-light", PHONE, "light"),
+    ("phone-dark", PHONE, "dark"),
+]
+
+
+def take_empty(browser: Browser, gateway: GatewayProcess, to: Path) -> None:
+    """What a new user sees: the page to sign in, and every page before anything happened."""
+    for name, size, theme in LOOKS:
+        context = new_context(browser, viewport=size, color_scheme=theme)
+        page = context.new_page()
+        page.goto(gateway.url)
+        page.get_by_role("heading", name="Sign in to Holdfast").wait_for()
+        page.screenshot(path=to / f"sign-in-{name}.png")
+        context.close()
+        with Seat(browser, gateway, viewport=size, color_scheme=theme) as seat:
+            for title, path in (("home", "/home"), ("chats", "/s"), ("tasks", "/tasks"), ("board", "/board")):
+                seat.open(path)
+                loaded(seat.page)
+                seat.page.wait_for_timeout(300)
+                seat.page.screenshot(path=to / f"empty-{title}-{name}.png")
+
+
 def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Path) -> None:
-    looks = [
-        ("light", DESK, "light"),
-        ("dark", DESK, "dark"),
-        ("1024-light", MIDDLE, "light"),
-        ("1024-dark", MIDDLE, "dark"),
-        ("phone-light", PHONE, "light"),
-        ("phone-dark", PHONE, "dark"),
-    ]
-    for name, size, theme in looks:
+    for name, size, theme in LOOKS:
         with Seat(browser, gateway, viewport=size, color_scheme=theme) as seat:
             seat.session = ids["main"]
 
@@ -177,7 +195,7 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
                 page: str, path: str, *, drawer: bool = False, wait: int = 900, seat: Seat = seat, name: str = name
             ) -> None:
                 seat.open(path)
-                seat.page.locator("main h1").first.wait_for()
+                seat.page.locator("main h1:visible").first.wait_for()
                 expect(seat.page.locator("[data-loading]")).to_have_count(0)  # nothing is still on its way
                 seat.page.wait_for_timeout(wait)
                 if drawer:
@@ -205,11 +223,12 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
             shot("tasks", "/tasks")
             shot("task", f"/tasks/{ids['build']}")
             shot("busy", f"/tasks/{ids['busy']}", wait=11_000 if name == "light" else 900)  # some measurements
-            shot("settings", "/settings/devices")
-            shot("retention", "/settings/retention")
-            shot("health", "/settings/health")
-            if size is PHONE:
-                shot("chats", "/s")
+            shot("agent", f"/tasks/{ids['agent']}")
+            for section in SECTIONS:
+                shot(f"settings-{section}", f"/settings/{section}")
+            shot("chats", "/s")
+            shot("new", "/new")
+            shot("nowhere", "/no/such/page")
 
 
 def away(seat: Seat, picture: Path) -> None:
@@ -259,6 +278,7 @@ def main() -> int:
             gateway.start()
             try:
                 browser = playwright.chromium.launch(executable_path=str(CHROMIUM))
+                take_empty(browser, gateway, to)
                 ids = story(gateway) | chapters(gateway) | board(gateway)
                 take(browser, gateway, ids, to)
                 browser.close()

@@ -59,6 +59,9 @@ def test_the_last_day_and_when_somebody_looked_are_the_gateways(browser: Browser
     ran(gateway, "exit 3", "an old failure")
     with Seat(browser, gateway) as seat:
         expect(seat.page.get_by_role("img", name=re.compile("1 task ended, 1 of them failed"))).to_be_visible()
+        health = seat.page.get_by_role("region", name="Health")
+        expect(health).to_contain_text(re.compile(r"Spent in 24 hours\s*nothing"))  # only commands ran
+        expect(health).to_contain_text(re.compile(r"Disk\s*[\d.,]+ [MG]iB free"))
         ended = seat.page.get_by_label("Since you last looked")
         expect(ended).to_contain_text("You were here")
         expect(ended.locator("[data-fresh]")).to_have_count(0)  # it ended before this device came in
@@ -74,6 +77,22 @@ def test_the_last_day_and_when_somebody_looked_are_the_gateways(browser: Browser
         seat.page.reload()
         expect(seat.page.get_by_text("a new end")).to_be_visible()
         expect(seat.page.locator("[data-fresh]")).to_have_count(0)
+
+
+def test_since_you_last_looked_moves_on_when_one_has_looked(guest: Seat) -> None:
+    page = guest.page
+    page.clock.install()
+    guest.open("/home")
+    expect(page.locator("[data-connection]")).to_have_text("Live")
+    ran(guest.gateway, "true", "it was looked at")
+    fresh = page.get_by_label("Since you last looked").locator("[data-fresh]", has_text="it was looked at")
+    expect(fresh).to_have_count(1)
+    page.clock.fast_forward(3_000)  # a glance is no look
+    page.get_by_role("link", name="Tasks", exact=True).first.click()
+    expect(page.get_by_role("heading", name="Tasks")).to_be_visible()
+    page.get_by_role("link", name="Home", exact=True).click()
+    expect(page.get_by_label("Since you last looked")).to_contain_text("it was looked at")
+    expect(fresh).to_have_count(0)
 
 
 def test_a_task_says_what_happened_to_it_and_what_it_takes(seat: Seat) -> None:

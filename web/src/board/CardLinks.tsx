@@ -5,7 +5,7 @@ import { call } from "../api/http";
 import { knownValue } from "../api/known";
 import type { CardDetail, CardView } from "../api/types.gen";
 import { fits } from "../log/cards";
-import { cardLabel } from "../text";
+import { cardLabel, cardPath } from "../text";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { focusOnMount } from "../ui/hooks";
@@ -104,11 +104,12 @@ function Row({
   return (
     <li className={shared.row}>
       <Chip state={cardState(card)} />
-      <Link className={`${shared.cut} ${shared.grow}`} href={`/board/${card.board}/${cardLabel(card.number, card.id)}`}>
+      <span className={`${styles.id} ${shared.mono}`}>{cardLabel(card.number, card.id)}</span>
+      <Link className={`${shared.cut} ${shared.grow}`} href={cardPath(card)}>
         {card.title}
       </Link>
       <span className={shared.faint}>{word}</span>
-      {act}
+      <span className={styles.act}>{act}</span>
     </li>
   );
 }

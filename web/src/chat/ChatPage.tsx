@@ -1,8 +1,11 @@
 /** Two panes: the list, and a conversation or the beginning of one. On a phone one at a time. */
 import { lazy, type ReactNode, Suspense } from "react";
 import { Link } from "wouter";
+import { DrawerButton } from "../shell/TasksDrawer";
+import { Bar } from "../ui/Bar";
 import { buttonClass } from "../ui/Button";
 import { Empty, Loading } from "../ui/Empty";
+import shared from "../ui/shared.module.css";
 import { Banners } from "./Banner";
 import styles from "./ChatPage.module.css";
 import { Conversation } from "./Conversation";
@@ -17,7 +20,7 @@ export function ChatPage({ id, isNew = false }: { readonly id: string; readonly 
   return (
     <div className={`${styles.page} ${id || isNew ? styles.inConversation : styles.inList}`}>
       <div className={styles.list}>
-        <SessionList current={id} />
+        <SessionList current={id} isMain={!id && !isNew} />
       </div>
       <div className={styles.conversation}>
         {id ? (
@@ -39,6 +42,10 @@ function Choose(): ReactNode {
   const none = known.state === "known" && known.value.length === 0;
   return (
     <section className={pane.pane} aria-label="Conversation">
+      <Bar>
+        <span className={shared.grow} />
+        <DrawerButton />
+      </Bar>
       <Banners />
       <Empty
         title={none ? "Begin with a session" : "Choose a session"}

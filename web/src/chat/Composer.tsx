@@ -34,7 +34,7 @@ function meaningOf(view: SessionView, wait: WaitItem | null): Meaning {
 }
 
 const WORDS: Readonly<Record<Meaning, { readonly hint: string; readonly send: string }>> = {
-  message: { hint: "Enter sends, Shift+Enter adds a line, Ctrl+Enter runs it in the background", send: "Send" },
+  message: { hint: "Enter sends, Shift+Enter adds a line", send: "Send" },
   comment: { hint: "Enter sends, Shift+Enter adds a line", send: "Comment" },
   answer: { hint: "A question is open: Enter answers it", send: "Answer" },
   unclear: { hint: "An approval is open. What is this text?", send: "Queue as a message" },
@@ -180,7 +180,12 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
             </Button>
           )}
           {meaning === "message" && !(running && !text.trim()) && (
-            <Button disabled={!text.trim() || busy} onClick={() => void background()} aria-label="Run in background">
+            <Button
+              disabled={!text.trim() || busy}
+              onClick={() => void background()}
+              aria-label="Run in background"
+              title="Ctrl+Enter"
+            >
               <Icon name="detach" />
               <span className={shared.notOnPhone}>Run in background</span>
               <span className={shared.phoneOnly}>Background</span>

@@ -335,7 +335,7 @@ function Background({ task }: { readonly task: TaskView }): ReactNode {
         >
           {task.title}
         </span>
-        <Chip state={taskState(task)} {...(task.state === "running" ? { word: "Running" } : {})} />
+        <Chip state={taskState(task)} />
         {task.exit_code !== null && <span>exit code {task.exit_code}</span>}
         {task.state === "running" ? <Since at={task.started_at} /> : <span>{duration(task.duration_ms)}</span>}
         <Link href={`/tasks/${task.id}`}>Open task</Link>
@@ -356,7 +356,7 @@ function End({ item, session, repeatable, acts }: EntryProps & { readonly item: 
           <span className={shared.muted}>{stoppedBy(item.problem?.message ?? item.reason)}</span>
         )}
         <span>{duration(item.at - item.startedAt)}</span>
-        {item.model && <span>{item.model}</span>}
+        {item.model && <span className={shared.notOnPhone}>{item.model}</span>}
         {tokens > 0 && <span title={`${item.tokensIn} in, ${item.tokensOut} out`}>{count(tokens)} tokens</span>}
         <span>{item.cost === null ? "cost unknown" : dollars(item.cost)}</span>
         {item.undone && <span>undone: the model does not see it</span>}

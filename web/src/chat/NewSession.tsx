@@ -9,6 +9,7 @@ import { DrawerButton } from "../shell/TasksDrawer";
 import { Bar } from "../ui/Bar";
 import { Button, buttonClass } from "../ui/Button";
 import { Empty } from "../ui/Empty";
+import { SelectField } from "../ui/fields";
 import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { Show } from "../ui/Known";
@@ -76,7 +77,11 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
   if (!profile)
     return (
       <Empty title="There is no profile">
-        <code>holdfast profiles add</code> makes one.
+        Add one in the{" "}
+        <Link className={shared.linkButton} href="/settings/profiles">
+          settings
+        </Link>
+        .
       </Empty>
     );
   const change = (next: Partial<Choice>): void => {
@@ -116,20 +121,15 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
       <div className={styles.form}>
         <Who profile={profile} />
         <div className={styles.fields}>
-          <label>
-            Profile
-            <select
-              className={shared.input}
-              value={profile.name}
-              onChange={(event) => change({ profile: event.target.value, model: "" })}
-            >
-              {profiles.map((one) => (
-                <option key={one.name} value={one.name}>
-                  {one.name} ({one.model}){one.default ? ", the default" : ""}
-                </option>
-              ))}
-            </select>
-          </label>
+          <SelectField
+            label="Profile"
+            value={profile.name}
+            options={profiles.map((one) => [
+              one.name,
+              `${one.name} (${one.model})${one.default ? ", the default" : ""}`,
+            ])}
+            onChange={(name) => change({ profile: name, model: "" })}
+          />
           <ModelField profile={profile} value={choice.model} onChange={(model) => change({ model })} />
           <Directory profile={profile} home={home} value={choice.cwd} onChange={(cwd) => change({ cwd })} />
         </div>
@@ -185,8 +185,11 @@ function Who({ profile }: { readonly profile: ProfileView }): ReactNode {
           <code>{one}</code>
         </span>
       ))}
-      . To talk to a model: <code>holdfast models</code> shows what was found on this machine,{" "}
-      <code>holdfast profiles add</code> makes a profile for it.
+      . To talk to a model, add a profile for it in the{" "}
+      <Link className={shared.linkButton} href="/settings/profiles">
+        settings
+      </Link>
+      , which also show the models that were found on this machine.
     </Empty>
   );
 }

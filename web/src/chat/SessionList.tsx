@@ -3,6 +3,7 @@ import { Link, useLocation } from "wouter";
 import { knownValue } from "../api/known";
 import { load, save } from "../api/storage";
 import type { SearchHit, SessionView } from "../api/types.gen";
+import { DrawerButton } from "../shell/TasksDrawer";
 import { day } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button } from "../ui/Button";
@@ -46,7 +47,14 @@ const EMPTY: Readonly<Record<Kind, readonly [string, string]>> = {
 };
 
 /** All sessions: paged in as they are scrolled to, of which only those near the eye are rendered. */
-export function SessionList({ current }: { readonly current: string }): ReactNode {
+export function SessionList({
+  current,
+  isMain,
+}: {
+  readonly current: string;
+  /** Nothing stands beside it, so its heading is that of the page. */
+  readonly isMain: boolean;
+}): ReactNode {
   const [archived, setArchived] = useState(false);
   const [kind, setKind] = useState<Kind>(() => load<Kind>("session-kind", "mine"));
   const [text, setText] = useState("");
@@ -94,7 +102,7 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
   return (
     <aside className={styles.list} aria-label="Sessions">
       <Bar className={styles.bar}>
-        {current ? <h2 className={styles.name}>Chats</h2> : <h1>Chats</h1>}
+        {isMain ? <h1>Chats</h1> : <h2 className={styles.name}>Chats</h2>}
         <AsOf known={known} />
         <span className={shared.grow} />
         <Button quiet small aria-pressed={selected !== null} onClick={() => setSelected(selected ? null : new Set())}>
@@ -103,6 +111,11 @@ export function SessionList({ current }: { readonly current: string }): ReactNod
         <Button quiet icon aria-label="New session" onClick={() => newSession(go)}>
           <Icon name="plus" />
         </Button>
+        {isMain && (
+          <span className={shared.phoneOnly}>
+            <DrawerButton />
+          </span>
+        )}
       </Bar>
       <div className={`${shared.field} ${styles.search}`}>
         <Icon name="search" />
@@ -212,7 +225,11 @@ function Nothing({
   if (archived)
     return <Empty title="Nothing is archived">An archived session is hidden from the list. Nothing is deleted.</Empty>;
   const [title, text] = EMPTY[kind];
-  const begin = <Button onClick={() => newSession(go)}>New session</Button>;
+  const begin = (
+    <Button className={shared.phoneOnly} onClick={() => newSession(go)}>
+      New session
+    </Button>
+  );
   return (
     <Empty title={title} action={(kind === "mine" || kind === "") && begin}>
       {text}

@@ -64,7 +64,7 @@ export function FirstSteps(): ReactNode {
 export function Welcome(): ReactNode {
   const known = bothKnown(useProfiles(), useModels());
   if (known.state !== "known") return null;
-  const [{ profiles }, { detected }] = known.value;
+  const [{ profiles, cwd }, { detected }] = known.value;
   const agent = profiles.find((profile) => profile.default);
   if (!agent) return null;
   const isDemo = agent.model === "demo";
@@ -79,14 +79,8 @@ export function Welcome(): ReactNode {
         </p>
         {isDemo && <Connect />}
         <p className={shared.muted}>
-          {agent.cwd ? (
-            <>
-              It works in <code>{agent.cwd}</code>.
-            </>
-          ) : (
-            "It works in the directory where the gateway was started."
-          )}{" "}
-          Sandbox for its commands: {agent.sandbox}.
+          The profile is {agent.name}. It works in <code>{agent.cwd || cwd}</code>. Sandbox for its commands:{" "}
+          {agent.sandbox}.
         </p>
         <ul className={styles.ideas}>
           {(isDemo ? DEMO : MODEL).map((idea) => (

@@ -44,7 +44,7 @@ export function StaleCommands(): ReactNode {
       {stale.map((task) => (
         <div key={task.id} className={styles.need} data-why={`task/${task.id}`}>
           <Chip state={STALE} />
-          <span className={`${styles.question} ${shared.mono}`}>
+          <span className={`${styles.command} ${shared.mono}`}>
             <Link href={`/tasks/${task.id}`}>{task.title}</Link>
           </span>
           <span className={styles.where}>

@@ -31,7 +31,9 @@ export function Appearance(): ReactNode {
       </fieldset>
       <label className={styles.entry}>
         <input type="checkbox" checked={single} onChange={(event) => setLetters(event.target.checked)} />
-        Single letters are keys (<span className={shared.kbd}>?</span> shows all of them)
+        <span>
+          Single letters are keys (<span className={shared.kbd}>?</span> shows all of them)
+        </span>
       </label>
     </section>
   );

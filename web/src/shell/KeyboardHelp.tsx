@@ -78,7 +78,11 @@ export default function KeyboardHelp({ onClose }: { readonly onClose: () => void
           <dl className={styles.keys}>
             {keys.map(([key, what]) => [
               <dt key={key}>
-                <span className={shared.kbd}>{key}</span>
+                {key.split(" · ").map((one) => (
+                  <span key={one} className={shared.kbd}>
+                    {one}
+                  </span>
+                ))}
               </dt>,
               <dd key={what}>{what}</dd>,
             ])}
