@@ -108,10 +108,10 @@ def test_two_terminals_see_the_same_and_an_approval_is_answered_once(
     with sit_down(cli, "chat", "--profile", "careful", cwd=cwd) as one:
         one.until("careful/demo")
         one.enter("read README.md\nwrite note.txt hello")  # the second line is a message of its own
-        one.until("⚙ read path=README.md · done", "? allow write note.txt?", "5 deny")
+        one.until("⚙ read path=README.md · done", "? Allow write note.txt?", "5 deny")
         session = only_session(gateway)
         with sit_down(cli, cwd=cwd) as two:
-            two.until("? allow write note.txt?", "waits for your approval: 1 allow")
+            two.until("? Allow write note.txt?", "waits for your approval: 1 allow")
             two.enter("perhaps")
             two.until("It waits for an approval: 1 allow · 2 call")
             (wait,) = gateway.get("/v1/inbox")["waits"]

@@ -214,7 +214,7 @@ def _approval(session: Session, turn: Turn, call: Call, tool: AnyTool, subject: 
         turn=turn.number,
         wait=wait_id(session, turn),
         purpose="approval",
-        reason=f"allow {bounded(name, SHOWN)}?{again}",
+        reason=f"Allow {bounded(name, SHOWN)}?{again}",
         call=call.call,
         choices=["allow", "call", "session", "always", "deny"] if pattern else ["allow", "call", "deny"],
         pattern=pattern,
