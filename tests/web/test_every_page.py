@@ -150,6 +150,8 @@ def test_no_page_states_what_it_has_not_heard(visitor: Seat, house: House, answe
             continue
         go(page, path)
         page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        if answer == "refused" and path in ("/home", "/s", "/tasks", f"/board/{house.board}"):
+            expect(page.get_by_role("main")).to_contain_text(re.compile("not known|does not answer", re.I))
         said = page.get_by_role("main").inner_text()
         assert STATED.findall(said) == [], path
     page.unroute_all()

@@ -77,6 +77,10 @@ export function dollars(cost: number): string {
 /** How people name a card (`HF-118`); by its id where an event of an earlier version does not know its number. */
 export const cardLabel = (number: number | undefined, id: string): string => (number ? `HF-${number}` : id);
 
+/** What needs somebody, by its title; a card by its number too. */
+export const entryTitle = ({ number = 0, title }: { readonly number?: number; readonly title: string }): string =>
+  `${number > 0 ? `${cardLabel(number, "")} ` : ""}${title || "New session"}`;
+
 /** Its page. */
 export const cardPath = (card: { readonly board: string; readonly number: number; readonly id: string }): string =>
   `/board/${card.board}/${cardLabel(card.number, card.id)}`;

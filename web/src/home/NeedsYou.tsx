@@ -7,7 +7,7 @@ import type { Inbox, InboxEntry, WaitView } from "../api/types.gen";
 import { type Agent, AgentFacts } from "../chat/AgentFacts";
 import { useAtWork } from "../chat/queries";
 import { Answers, ShownArguments } from "../chat/WaitCard";
-import { moment } from "../text";
+import { entryTitle, moment } from "../text";
 import { Button, buttonClass } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { AsOf, Show } from "../ui/Known";
@@ -74,7 +74,7 @@ function Need({
       <Chip state={entryState(entry)} />
       <span className={styles.question}>{entry.what}</span>
       <span className={styles.where}>
-        <Link href={entry.link}>{entry.title || "New session"}</Link> · since {moment(entry.since)}
+        <Link href={entry.link}>{entryTitle(entry)}</Link> · since {moment(entry.since)}
         {wait?.until ? ` · until ${moment(wait.until)}` : ""}
       </span>
       {agent && (

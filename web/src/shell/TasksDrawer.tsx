@@ -8,7 +8,7 @@ import { Store, useStore } from "../api/store";
 import type { Inbox, TaskCount, TaskView } from "../api/types.gen";
 import { useEnded, useRunning, useTasks } from "../tasks/queries";
 import { stoppedBy } from "../tasks/taskWords";
-import { moment, plural, size } from "../text";
+import { entryTitle, moment, plural, size } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
@@ -152,7 +152,7 @@ function Groups({
               <span className={styles.info}>
                 <Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} />
                 <span className={shared.cut}>
-                  {entry.title || "New session"} · since {moment(entry.since)}
+                  {entryTitle(entry)} · since {moment(entry.since)}
                 </span>
               </span>
             </Link>
