@@ -82,7 +82,7 @@ def _check_space(db: sqlite3.Connection) -> None:
     needed, free = pages * size, shutil.disk_usage(directory).free
     if free < needed:
         raise Unavailable(
-            f"The first start of this version rewrites the stored events and needs {needed / (1 << 20):,.0f} MiB of free "
-            f"space on the disk that holds {directory}; there are {free / (1 << 20):,.0f} MiB.",
+            f"The first start of this version rewrites the stored events and needs {needed / (1 << 20):,.0f} MiB of "
+            f"free space on the disk that holds {directory}; there are {free / (1 << 20):,.0f} MiB.",
             hint="Nothing was lost. Free some space, then start the gateway again.",
         )
