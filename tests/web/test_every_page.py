@@ -315,3 +315,26 @@ def test_toasts_cover_neither_the_composer_nor_answers_on_a_phone(browser: Brows
         seat.until(lambda: page.evaluate(covered) == [], "nothing that is pressed is covered")
         answers.click()
         seat.finished(1)
+
+
+def test_the_drawer_of_a_card_does_not_hide_the_card(visitor: Seat, house: House) -> None:
+    gateway, page = house.gateway, visitor.page
+    board = new_board(gateway, "beside", paused=True)
+    for column in ("triage", "ready", "blocked", "review", "done"):
+        id = new_card(gateway, board, f"In {column}", triage=column == "triage")
+        if column == "blocked":
+            gateway.command("POST", f"/v1/cards/{id}/block", {"reason": "why not", "kind": "capability"})
+        elif column == "review":
+            gateway.command("POST", f"/v1/cards/{id}/move", {"status": "review"})
+        elif column == "done":
+            gateway.command("POST", f"/v1/cards/{id}/complete", {"summary": "it is"})
+    page.set_viewport_size({"width": 1024, "height": 768})
+    visitor.open(f"/board/{board}")
+    titles = page.locator("[data-card] [data-title]")
+    expect(titles.nth(2)).to_be_visible()  # the other columns are folded
+    title = titles.last.inner_text()
+    page.get_by_role("link", name=title).click()
+    expect(page.get_by_role("complementary", name=re.compile("^Card HF-"))).to_contain_text(title)
+    chosen = page.locator("[data-selected]")
+    expect(chosen).to_contain_text(title)
+    visitor.until(lambda: chosen.evaluate(INSIDE) == "", "all of the card is seen")

@@ -2,8 +2,8 @@ import { lazy, type ReactNode, Suspense } from "react";
 import { useStore } from "../api/store";
 import { Toasts } from "../ui/toasts";
 import { WhyDialog } from "../ui/Why";
-import { useKeptFocus } from "./keepFocus";
 import { useKeys } from "./keyboard";
+import { useLostFocus } from "./lostFocus";
 import { overlay } from "./overlay";
 import { Rail } from "./Rail";
 import styles from "./Shell.module.css";
@@ -19,7 +19,7 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
   const open = useStore(drawer);
   const over = useStore(overlay);
   useKeys();
-  useKeptFocus();
+  useLostFocus();
   useSwipe();
   return (
     <div className={styles.app}>

@@ -6,7 +6,7 @@ import { useEffect } from "react";
 
 const PLACES = "[tabindex], section, aside, nav, main, [role=group], [role=list]";
 
-export function useKeptFocus(): void {
+export function useLostFocus(): void {
   useEffect(() => {
     let around: readonly Element[] = [];
     let frame = 0;
