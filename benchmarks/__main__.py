@@ -15,20 +15,19 @@ from benchmarks.measure import Plan, machine, probe_disk
 from benchmarks.report import Report
 
 AREAS = (
-    *(
-        "append",
-        "read",
-        "stream",
-        "turns",
-        "cli",
-        "gateway",
-        "processes",
-        "tasks",
-        "board",
-        "notify",
-        "browser",
-        "peers",
-    ),
+    "append",
+    "read",
+    "stream",
+    "turns",
+    "cli",
+    "gateway",
+    "processes",
+    "tasks",
+    "board",
+    "notify",
+    "push",
+    "browser",
+    "peers",
 )
 SCRATCH = Path(__file__).parent / ".scratch"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Self
 
 import http_ece
 import jwt
@@ -43,6 +43,10 @@ class BrowserSubscription:
     key: ec.EllipticCurvePrivateKey
     auth: bytes
 
+    @classmethod
+    def new(cls, endpoint: str) -> Self:
+        return cls(endpoint, ec.generate_private_key(ec.SECP256R1()), os.urandom(16))
+
     @property
     def json(self) -> dict[str, Any]:
         """As `PushSubscription.toJSON` of a browser, and as the gateway takes it."""
@@ -69,7 +73,7 @@ class PushService:
     def subscribe(self) -> BrowserSubscription:
         """A browser subscribes."""
         id = f"s{len(self.subscriptions)}"
-        found = BrowserSubscription(f"{self.origin}/push/{id}", ec.generate_private_key(ec.SECP256R1()), os.urandom(16))
+        found = BrowserSubscription.new(f"{self.origin}/push/{id}")
         self.subscriptions[id] = found
         return found
 
