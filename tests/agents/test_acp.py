@@ -60,7 +60,7 @@ async def test_a_turn(make: Make) -> None:
     events = await life.events()
     assert said(events) == ["let me look", "call 1-a", "done 1-a result of a", "all is well"]
     (attached,) = [event for event in events if isinstance(event, AgentAttached)]
-    assert (attached.agent, attached.version, attached.how, attached.context) == ("python", "1.0", "new", "none")
+    assert (attached.agent, attached.version, attached.how, attached.context) == ("scripted", "1.0", "new", "none")
     (first, *_) = [event for event in events if isinstance(event, ModelResponded)]
     assert first.thinking == "about it" and [call.tool for call in first.calls] == ["read"]
     (last,) = [event for event in events if isinstance(event, TurnFinished)]
@@ -90,7 +90,7 @@ async def test_a_permission_is_a_wait_with_the_options_of_the_agent(make: Make, 
     events = await life.events()
     (wait,) = [event for event in events if isinstance(event, WaitOpened)]
     assert wait.choices == ["allow", "session", "deny"] and "rm -r build" in wait.reason
-    assert [(one.name, one.value) for one in wait.shown] == [("title", "rm -r build"), ("command", "rm -r build")]
+    assert [(one.name, one.value) for one in wait.shown] == [("command", "rm -r build")]
     outcome = "failed" if choice == "deny" else "done"
     assert said(events) == ["call 1-a", f"{outcome} 1-a {option}", "then"]
     begun = [event.call for event in events if isinstance(event, ToolCallStarted)]

@@ -165,7 +165,13 @@ class ChatCommands:
         cwd = profiles.settings.profiles[profile].cwd or str(Path.home())
         caller, session = self._caller(incoming, id=id), secrets.token_hex(8)
         created = await self._work.sessions.create(
-            command, session=session, profile=profile, cwd=cwd, caller=caller, chat=incoming.chat
+            command,
+            session=session,
+            profile=profile,
+            driver=profiles.driver(profile),
+            cwd=cwd,
+            caller=caller,
+            chat=incoming.chat,
         )
         return created.stream.removeprefix("session/")
 

@@ -225,7 +225,7 @@ class Agents:
             ancestors=ancestors,
             sandbox=SandboxPolicy(profile.sandbox, profile.network, writable),
             kept_output=(_blocks(profile.output_head_kib), _blocks(profile.output_tail_kib)),
-            external=external_command(profile),
+            external=external_command(session.profile, profile),
             secrets=self._profiles.secrets,
             mounts=self._mounts,
             summarisers=(self._models.get(summary_model),) if summary_model else (),

@@ -26,16 +26,15 @@ class ExternalCommand:
     writes: tuple[str, ...] = ()
 
 
-def external_command(profile: ProfileSettings) -> ExternalCommand | None:
-    """Return the external agent of a profile; None if our own agent works for it."""
+def external_command(name: str, profile: ProfileSettings) -> ExternalCommand | None:
+    """Return the external agent of the profile with this name; None if our own agent works for it."""
     if profile.driver_name == "builtin":
         return None
     known = CATALOGUE.get(profile.agent)
     idle = span_ms(profile.agent_idle) or 0
     if known is None:
-        words = tuple(profile.argv)
         return ExternalCommand(
-            name=words[0].rpartition("/")[2], argv=words, variables=tuple(profile.env), mode=profile.mode, idle_ms=idle
+            name=name, argv=tuple(profile.argv), variables=tuple(profile.env), mode=profile.mode, idle_ms=idle
         )
     return ExternalCommand(
         name=known.name,

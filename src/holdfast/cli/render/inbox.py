@@ -113,7 +113,7 @@ def render_wait(found: WaitDetail) -> str:
 
 def choice_note(choice: str, pattern: str) -> str:
     """What an answer would allow. The rule is shown as it would be written into the profile."""
-    return CHOICES.get(choice, "").format(rule=one_line(pattern) or "this exact call, any number of times")
+    return CHOICES.get(choice, "").format(rule=one_line(pattern) or "what the agent itself calls “always”,")
 
 
 def shown_lines(shown: list[ShownArgument]) -> list[str]:

@@ -131,7 +131,7 @@ def choices(wait: TitledWait) -> dict[str, str]:
     """Return the answers that have a button, each with the words on it."""
     match wait.purpose:
         case "approval":
-            return {answer: words for answer, words in APPROVALS.items() if answer != "session" or wait.pattern}
+            return {answer: words for answer, words in APPROVALS.items() if answer in wait.choices}
         case "resume":
             return {"go on": "Go on"}
         case _:

@@ -54,7 +54,7 @@ class AnnouncedCall:
         """What it is called with: the title in words, then the arguments themselves."""
         given = self.raw_input if isinstance(self.raw_input, dict) else {"input": self.raw_input}
         known = {name: value for name, value in given.items() if value is not None}
-        return {"title": self.title, **known} if self.title else known
+        return {"title": self.title, **known} if self.title and self.title not in known.values() else known
 
 
 def text_of(content: Any) -> str:
