@@ -252,11 +252,13 @@ async def test_what_was_chosen_for_a_card_or_an_agent_holds_for_its_questions(
     assert len(await watch.told("webhooks.home")) == 2 * home
 
 
-async def test_a_choice_does_not_bring_the_reports_of_the_gateway_elsewhere(watch: Watch) -> None:
+@pytest.mark.parametrize("tell", ["always", "never"])
+async def test_a_choice_is_not_about_the_reports_of_the_gateway(watch: Watch, tell: Tell) -> None:
     by = ServiceActor(name="reset clock")
     reset = ChapterOpened(chapter=2, rule="daily", reason="it is six", by=by, kept=[survivor("npm run dev")])
-    await at_work(watch.store, over("stopped"), SessionTellSet(tell="always", by=person()), reset)
+    await at_work(watch.store, over("stopped"), SessionTellSet(tell=tell, by=person()), reset)
     assert await watch.told() == []
+    assert [kind for kind, *_ in await watch.told("webhooks.home")] == ["reset"]
 
 
 @pytest.mark.parametrize("noun", ["session", "task"])

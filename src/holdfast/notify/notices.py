@@ -31,7 +31,7 @@ from holdfast.store.rows import CardRow, SessionRow, TaskRow
 OF_THE_GATEWAY: tuple[NoticeName, ...] = ("reset", "stale", "upgrade", "disk_full")
 """Kinds that no single piece of work is about; they go to the home channel."""
 OF_WORK: tuple[NoticeName, ...] = USUAL_NOTICES
-"""Kinds that are told wherever a person chose to be told always."""
+"""Kinds that are about a piece of work: a person can choose to be told of them always, or never."""
 DETAIL = 500
 NAME, NAMED = 60, 4
 """How much of a title is in a list of tasks, and how many are named in it."""

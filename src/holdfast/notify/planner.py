@@ -117,7 +117,9 @@ class Planner:
 
     def _deliveries(self, notice: Notice, chat: str, tell: Tell) -> list[DeliveryRow]:
         """Return the notice for each destination that gets it; `chat` is the one in which its session is held."""
-        always = tell == "always" and notice.kind in OF_WORK
+        if notice.kind not in OF_WORK:  # a choice is about the work, and not about what the gateway reports
+            tell = "default"
+        always = tell == "always"
         destinations = [
             one
             for one in self._destinations.all().values()
