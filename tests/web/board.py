@@ -9,9 +9,7 @@ from tests.web.seat import Seat
 
 
 def new_board(gateway: GatewayProcess, name: str, *, paused: bool = False) -> str:
-    """Each test has its own, also when it is run again. On one that is paused cards stay where they are put."""
-    known = {board["id"] for board in gateway.get("/v1/boards")["boards"]}
-    name = f"{name}-again" if name in known else name
+    """Each test has its own. On one that is paused cards stay where they are put."""
     gateway.command("POST", "/v1/boards", {"board": name, "title": name.capitalize()})
     if paused:
         gateway.command("POST", f"/v1/boards/{name}/pause", {})
