@@ -31,6 +31,7 @@ def gateway_with_bot(directory: Path, api: BotApiServer, allow: str) -> GatewayP
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text(
         f'[telegram]\ntoken_env = "TELEGRAM_TOKEN"\napi_url = "{api.url}"\n{allow}\n'
+        "[resume]\nattempts = 1000\n"  # kills come faster than anything gets done
         '[profiles.demo]\nmodel = "demo"\n[profiles.demo.tools]\nread = "ask"\n"*" = "allow"\n'
     )
     return GatewayProcess(home, script=SCRIPT, arguments=(TOKEN,), timings=QUICK)
@@ -123,10 +124,10 @@ def kills(directory: Path, count: int, seed: int) -> str:
 
 def check(gateway: GatewayProcess, api: BotApiServer, written: dict[str, int]) -> str:
     """Each message is in the log once and was answered once; an answer is in the chat once, or marked as unsure."""
-    for session in {one["id"] for one in gateway.get("/v1/sessions", limit=500)["sessions"]}:
+    chats = {event["session"] for event in of_kind(gateway.whole_log(), "SessionCreated") if event["chat"]}
+    for session in chats:
         gateway.until_rest(session)
     log = gateway.whole_log()
-    chats = {event["session"] for event in of_kind(log, "SessionCreated") if event["chat"]}
     talk = [record for record in log if record["stream"].removeprefix("session/") in chats]
     said = Counter(event["text"].rstrip(".").rpartition(" ")[2] for event in of_kind(talk, "InputReceived"))
     answered = Counter(event["text"].rstrip(".") for event in of_kind(talk, "ModelResponded") if event["text"])

@@ -456,7 +456,21 @@ async def test_a_crash_where_it_would_be_shown_twice_leaves_it_unsure(post: Post
     await post.round()
     found = await post.row(row.id)
     assert (found.state, found.error) == ("unsure", "the gateway ended while it was being sent")
-    assert post.told == []
+    assert [message.kind for message in post.channel.messages] == ["doubt"], "whoever waits for it is told"
+
+
+async def test_a_clean_end_lets_a_message_that_cannot_be_repeated_arrive(post: Post) -> None:
+    post.channel.repeatable = False
+    first, second = new(1, kind="answer"), new(2, kind="answer")
+    await post.plan(first, second)
+    post.channel.hold = asyncio.Event()
+    looking = asyncio.create_task(post.round())
+    await post.channel.arrived.wait()
+    stopping = asyncio.create_task(post.sender.stop())
+    await asyncio.sleep(0)
+    post.channel.hold.set()
+    await asyncio.gather(stopping, looking)
+    assert [(await post.row(row.id)).state for row in (first, second)] == ["sent", "pending"]
 
 
 async def test_a_crash_while_it_is_told_that_it_is_settled_tells_it_again(post: Post) -> None:
@@ -509,6 +523,18 @@ class Gate:
     async def wait(self) -> None:
         self.waiting.set()
         await self.open.wait()
+
+
+async def test_what_is_settled_while_it_waits_for_its_turn_is_not_sent(post: Post) -> None:
+    gate = Gate()
+    post.destinations.found[TO] = Destination(TO, post.channel, frozenset(), when_absent=False, details=True, pace=gate)
+    await post.plan(new(1, matter="wait/a"))
+    looking = asyncio.create_task(post.round())
+    await gate.waiting.wait()
+    await post.plan(SettledMatter("wait/a", 2, NOW, "answered"))
+    gate.open.set()
+    await looking
+    assert post.told == []
 
 
 async def test_what_waits_for_its_turn_is_not_being_sent_yet(post: Post) -> None:

@@ -162,15 +162,13 @@ class ChatCommands:
         """Begin a session of the chat; return its id, also when it was begun by an earlier delivery."""
         profiles = self._work.profiles
         profile = profiles.settings.telegram.profile or profiles.default
-        cwd = profiles.settings.profiles[profile].cwd or str(Path.home())
-        caller, session = self._caller(incoming, id=id), secrets.token_hex(8)
         created = await self._work.sessions.create(
             command,
-            session=session,
+            session=secrets.token_hex(8),
             profile=profile,
             driver=profiles.driver(profile),
-            cwd=cwd,
-            caller=caller,
+            cwd=str(Path.home()),
+            caller=self._caller(incoming, id=id),
             chat=incoming.chat,
         )
         return created.stream.removeprefix("session/")

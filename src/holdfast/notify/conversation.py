@@ -4,6 +4,8 @@ finished, what became of its tasks and cards, and what people write to it elsewh
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from holdfast.domain.events import Record
 from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.session import InputReceived, ModelResponded, NoteReceived
@@ -36,6 +38,24 @@ def told_in_chat(record: Record, session: SessionRow, *, mask: Mask) -> list[Del
             return [_part(record, session, "was told", part, 1) for part in split_markdown(mask(text))[:1]]
         case _:
             return []
+
+
+def doubt_about(row: DeliveryRow, *, now: int) -> DeliveryRow:
+    """Return what is told in a chat when an answer may not have arrived there."""
+    text = "_My last answer may be missing here: it was interrupted while it was sent. The dashboard has it._"
+    return replace(
+        row,
+        id=delivery_id(row.destination, row.id, 0, "doubt"),
+        matter=f"doubt/{row.id}",
+        kind="doubt",
+        at=now,
+        due_at=now,
+        state="pending",
+        attempts=0,
+        summary="may have answered",
+        detail=text,
+        error="",
+    )
 
 
 def _part(record: Record, session: SessionRow, summary: str, text: str, number: int) -> DeliveryRow:

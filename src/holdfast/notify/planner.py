@@ -26,6 +26,8 @@ from holdfast.store.outbox_store import DeliveryRow, OutboxPlan, SettledMatter, 
 
 PAGE = 500
 SWEEP_SECONDS = 60.0
+OF_ANYBODY = OF_INTEREST | OF_CHATS
+"""Other events are not worth a look at the settings, which say who wants to know what."""
 
 
 class Planner:
@@ -51,7 +53,7 @@ class Planner:
         self._follower = LogFollower(
             store,
             self._changed,
-            wanted=lambda _, kind: kind in self._of_interest(),
+            wanted=lambda _, kind: kind in OF_ANYBODY and kind in self._of_interest(),
             name="notifications",
             sweep=self._sweep,
             sweep_seconds=SWEEP_SECONDS,

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from holdfast.clock import Clock
 from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain, Unsure
+from holdfast.notify.conversation import doubt_about
 from holdfast.notify.destinations import Destination, Destinations
 from holdfast.notify.digest import digest_of, still_waiting
 from holdfast.notify.presence import Presence
@@ -42,6 +43,8 @@ COLLAPSE_ABOVE = 5
 COLLAPSE_AGE_MS = 600_000
 MOST_IN_ONE = 100_000
 LOOK_SECONDS = 30.0
+FINISH_SECONDS = 1.5
+"""How long a shutdown waits for a message that must not be sent twice."""
 log = logging.getLogger(__name__)
 
 
@@ -71,19 +74,26 @@ class OutboxSender(PeriodicTask):
         """Until when a destination that failed is left alone."""
         self._alarm: asyncio.TimerHandle | None = None
         self._pruned_at = 0
-        self._resumed = False
+        self._resumed = self._stopping = False
+        self._unrepeatable: set[str] = set()
+        """The destinations to which something is being sent now that must not be sent twice."""
 
     async def stop(self) -> None:
-        """Until the next start. A delivery in progress is cut, and tried again then."""
+        """Until the next start. A delivery in progress is cut, and tried again then; one that cannot be repeated is
+        given a moment.
+        """
         await super().stop()
         if self._alarm is not None:
             self._alarm.cancel()
+        self._stopping = True
+        if ending := [self._busy[name] for name in self._unrepeatable]:
+            await asyncio.wait(ending, timeout=FINISH_SECONDS)
         for task in self._busy.values():
             task.cancel()
         await asyncio.gather(*self._busy.values(), return_exceptions=True)
 
     async def _look_for_due(self) -> None:
-        now = self._clock.now()
+        now, self._stopping = self._clock.now(), False
         if not self._resumed:
             await self._resume(now)
             self._resumed = True
@@ -104,6 +114,8 @@ class OutboxSender(PeriodicTask):
             state: DeliveryState = "pending" if again else "unsure"
             problem = "the gateway ended while it was being sent"
             await self._outbox.mark(replace(row, state=state, changed_at=now, error=problem))
+            if state == "unsure":
+                await self._tell_doubt(row, now)
 
     async def _set_alarm(self, now: int) -> None:
         """Wake up when the next delivery is due or a pause is over, if that is before the next look."""
@@ -120,7 +132,7 @@ class OutboxSender(PeriodicTask):
     async def _serve(self, name: str) -> None:
         """Send what is due to a destination, until something fails or nothing is left."""
         try:
-            while (row := await self._next(name)) is not None:
+            while not self._stopping and (row := await self._next(name)) is not None:
                 if not await self._deliver(row):
                     break
         except Exception:
@@ -170,18 +182,27 @@ class OutboxSender(PeriodicTask):
                 return True
         if destination.pace is not None:
             await destination.pace.wait()
+            if all(one.id != row.id for one in await self._outbox.pending(row.destination)):  # settled meanwhile
+                return True
         sending = replace(row, state="sending", attempts=row.attempts + 1, changed_at=now, error="")
         await self._outbox.mark(sending)
         if row.kind == "digest":
             waiting, link = still_waiting(await self._outbox.collapsed_into(row.id))
             row = replace(row, summary=f"{row.summary}; {waiting}", link=link)
+        if not destination.channel.repeatable:
+            self._unrepeatable.add(destination.name)
         try:
-            result = await destination.channel.send(self._message(row, destination, told))
+            return await self._record(sending, await self._send(row, destination, told))
+        finally:
+            self._unrepeatable.discard(destination.name)
+
+    async def _send(self, row: DeliveryRow, destination: Destination, told: DeliveryRow | None) -> Result:
+        try:
+            return await destination.channel.send(self._message(row, destination, told))
         except Exception as error:
             log.exception("the channel to %s failed unexpectedly", row.destination)
             problem = f"It failed unexpectedly ({type(error).__name__}); the log of the gateway says more."
-            result = TryAgain(problem) if destination.channel.repeatable else Unsure(problem)
-        return await self._record(sending, result)
+            return TryAgain(problem) if destination.channel.repeatable else Unsure(problem)
 
     async def _record(self, row: DeliveryRow, result: Result) -> bool:
         now = self._clock.now()
@@ -191,6 +212,7 @@ class OutboxSender(PeriodicTask):
             return True
         if isinstance(result, Unsure):
             await self._outbox.mark(replace(row, state="unsure", error=result.problem))
+            await self._tell_doubt(row, now)
             log.warning("whether a notification to %s arrived is not known: %s", row.destination, result.problem)
             return True
         if isinstance(result, TryAgain) and (now - row.at < GIVE_UP_MS or row.attempts < LEAST_TRIES):
@@ -207,6 +229,11 @@ class OutboxSender(PeriodicTask):
         await self._outbox.mark(replace(row, state="failed", error=problem))
         log.warning("a notification to %s was given up: %s", row.destination, problem)
         return True
+
+    async def _tell_doubt(self, row: DeliveryRow, now: int) -> None:
+        """In a conversation somebody waits for the answer; with the next message it is seen whether it is there."""
+        if row.kind == "answer":
+            await self._outbox.add(doubt_about(row, now=now))
 
     async def _drop(self, row: DeliveryRow, reason: str) -> None:
         await self._outbox.mark(replace(row, state="dropped", changed_at=self._clock.now(), error=reason))

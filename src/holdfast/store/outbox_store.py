@@ -17,7 +17,7 @@ import msgspec
 from holdfast.notify_settings import NoticeName
 from holdfast.store.reads import Fetch
 
-DeliveryKind = Literal[NoticeName, "settled", "digest", "test", "answer", "reply"]
+DeliveryKind = Literal[NoticeName, "settled", "digest", "test", "answer", "reply", "doubt"]
 """A notice; that its matter is settled; one for many; a test; and what is said in a conversation."""
 DeliveryState = Literal["pending", "sending", "sent", "unsure", "failed", "dropped"]
 """`unsure`: it may have arrived, and sending it again could tell it twice."""
@@ -78,7 +78,7 @@ class OutboxPlan:
 
 ASKING: frozenset[DeliveryKind] = frozenset({"question", "approval", "blocked"})
 """Kinds of notices that ask for something: whoever was told is also told that it is settled."""
-IN_CONVERSATION: frozenset[DeliveryKind] = frozenset({"answer", "reply"})
+IN_CONVERSATION: frozenset[DeliveryKind] = frozenset({"answer", "reply", "doubt"})
 """Kinds that are no notices, but said in the chat in which a session is held."""
 
 

@@ -45,14 +45,15 @@ async def list_destinations(request: Request) -> Response:
         await _destination(gateway, one, *summaries.get(one.name, (0, 0)))
         for one in gateway.notify.destinations.all().values()
     ]
-    if (chats := await _chats(gateway)) is not None:
+    talked = max((at for name, (at, _) in summaries.items() if name.startswith("telegram:")), default=0)
+    if (chats := await _chats(gateway, talked)) is not None:
         found.append(chats)
     ended = (row for row in gateway.notify.push.rows.values() if row.ended)
     gone = [_ended(gateway, row, *summaries.get(f"{PREFIX}{row.device}", (0, 0))) for row in ended]
     return json_response(DestinationList(found + gone))
 
 
-async def _chats(gateway: Gateway) -> DestinationView | None:
+async def _chats(gateway: Gateway, sent_at: int) -> DestinationView | None:
     """The chats of Telegram in which sessions are held, as one; None when it is not set up."""
     if not gateway.notify.telegram.is_on:
         return None
@@ -65,6 +66,7 @@ async def _chats(gateway: Gateway) -> DestinationView | None:
         pending=await gateway.store.outbox.count_pending("telegram:"),
         problem=gateway.notify.updates.state.problem,
         label="conversations",
+        sent_at=sent_at,
     )
 
 

@@ -10,6 +10,7 @@ from holdfast.notify.destinations import Destination
 from holdfast.notify.notices import OF_THE_GATEWAY
 from holdfast.notify.telegram.bot_api import BotAddress, BotApi
 from holdfast.notify.telegram.channel import TelegramChat
+from holdfast.notify.telegram.formatting import as_html
 from holdfast.notify_settings import NotifySettings, TelegramSettings
 from holdfast.profiles import Profiles
 from holdfast.store.contract import Store
@@ -36,6 +37,7 @@ class ChatPace:
 
     async def wait(self) -> None:
         """Return when the next message may be sent."""
+        as_html("")  # loads what the first message needs: from now on a crash leaves in doubt whether it was sent
         if (api := self._bot.api()) is not None:
             await api.wait_for_turn(self._chat)
 
@@ -102,7 +104,8 @@ class TelegramBot:
 
     def all(self) -> Mapping[str, Destination]:
         """Return the chats that are told of what happens in other sessions, by name."""
-        settings, notify = self.settings, self._profiles.settings.notify
+        found = self._profiles.settings
+        settings, notify = found.telegram, found.notify
         if (settings, notify) != self._made_of:
             self._made_of = (settings, notify)
             self._notified = {f"{SERVICE}.{chat}": self._told(chat) for chat in settings.notify} if self.is_on else {}

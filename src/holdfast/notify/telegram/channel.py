@@ -9,6 +9,7 @@ from html import escape
 from typing import Any, Protocol
 
 from holdfast.domain.errors import HoldfastError
+from holdfast.domain.events.parts import ShownArgument
 from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain, Unsure
 from holdfast.notify.markdown_parts import PART, units
 from holdfast.notify.telegram.bot_api import BotApi, Refused, TelegramError, Unanswered
@@ -142,16 +143,14 @@ def shown_wait(wait: TitledWait, mask: Mask) -> tuple[str, list[list[dict[str, s
     """Return a wait as a text with its buttons. Whatever is not shown as a whole cannot be allowed here."""
     plain = [wait.reason, *(f"{one.name}: {one.value}" for one in wait.shown)]
     lines = [escape(mask(wait.reason), quote=False)]
-    for one in wait.shown:
-        left_out = f" … {one.left_out} characters are not shown" if one.left_out else ""
-        lines.append(f"<b>{escape(one.name)}</b>\n<pre>{escape(mask(one.value), quote=False)}</pre>{left_out}")
+    lines += [_argument(one, mask) for one in wait.shown]
     if wait.pattern:
         lines.append(f"<i>This session</i> allows: <code>{escape(wait.pattern, quote=False)}</code>")
     whole = units("\n".join(plain)) <= PART and mask("\n".join(plain)) == "\n".join(plain)
     whole = whole and not any(one.left_out for one in wait.shown)
-    offered = choices(wait)
+    offered = choices(wait) if wait.state == "open" else {}
     if wait.purpose == "approval" and not whole:
-        offered = {"deny": offered["deny"]}
+        offered = {answer: words for answer, words in offered.items() if answer == "deny"}
         cut = mask("\n".join(plain))[: PART // 2]
         lines = [escape(cut, quote=False), ELSEWHERE]
     elif not whole:
@@ -161,9 +160,18 @@ def shown_wait(wait: TitledWait, mask: Mask) -> tuple[str, list[list[dict[str, s
         {"text": words[:LONGEST_LABEL], "callback_data": f"{wait.id} {order.index(answer)}"}
         for answer, words in offered.items()
     ]
-    if wait.purpose == "question" and not buttons:
+    if wait.purpose == "question" and wait.state == "open" and not buttons:
         lines.append("<i>Write your answer.</i>")
     return "\n".join(lines), [buttons] if wait.purpose == "approval" else [[button] for button in buttons]
+
+
+def _argument(one: ShownArgument, mask: Mask) -> str:
+    name, value = f"<b>{escape(one.name)}</b>", escape(mask(one.value), quote=False)
+    long = "\n" in one.value or len(one.value) > LONGEST_LABEL
+    shown = f"{name}\n<pre>{value}</pre>" if long else f"{name} <code>{value}</code>"
+    if one.left_out:
+        return f"{shown} … {one.left_out} characters are not shown"
+    return f"{shown} (default)" if one.usual else shown
 
 
 def pressed(data: str) -> tuple[str, int] | None:
