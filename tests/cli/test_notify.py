@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.commandline import CommandLine
+from tests.e2e.browser import Browser
 from tests.e2e.gateway import GatewayProcess, until
+from tests.notify.push_service import push_service
 
 
 @pytest.fixture
@@ -44,3 +46,18 @@ def test_a_run_is_told_by_its_card(cli: CommandLine) -> None:
     refused = cli("notify", "always", runs[0]["task"])
     assert (refused.returncode, "Choose it for the card." in refused.stderr) == (5, True)
     assert "There is no session, task or card nothing." in cli("notify", "never", "nothing").stderr
+
+
+def test_devices_that_take_pushes_are_listed_by_their_names(cli: CommandLine, gateway: GatewayProcess) -> None:
+    config = gateway.home / "config.toml"
+    config.write_text(f"{config.read_text() if config.exists() else ''}\n[notify.push]\nallow_private = true\n")
+    with push_service() as service:
+        phone = Browser(gateway, name="My phone")
+        assert phone.request("POST", "/v1/push", json=service.subscribe().json).status_code == 200
+        name = f"push.{phone.id}"
+        assert f"{name} (My phone)" in cli.ok("notify", "list")
+        assert cli.ok("notify", "test", name) == f"{name}: the test was delivered\n"
+        assert [message["kind"] for message in service.messages] == ["test"]
+        service.answer = (410, {})
+        assert "Turn notifications on again" in cli("notify", "test", name).stderr
+        assert "answered 410" in cli.ok("notify", "list")
