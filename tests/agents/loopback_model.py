@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class LoopbackModel:
         """An answer has begun and does not go on."""
         self.released = threading.Event()
         """Whatever is held goes on."""
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"model": self}))
+        self.server = _Server(("127.0.0.1", port), type("Handler", (_Handler,), {"model": self}))
         self.server.daemon_threads = True
         self._thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
@@ -83,6 +84,12 @@ class LoopbackModel:
             self.held.set()
             self.released.wait(PATIENCE)
         yield said.pieces[-1]
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # an agent that was killed
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class _Handler(BaseHTTPRequestHandler):

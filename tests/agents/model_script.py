@@ -29,6 +29,8 @@ SHELL = (
     "execute",
 )
 DIRECTIVE = re.compile(r"\[\[(\w+)\s*(.*?)\]\]")
+IN_WORDS = re.compile(r"Write the text (\w+) into the file (\S+)")
+"""What `holdfast agents test` says."""
 WORD = re.compile(r"\b[A-Z]{4,}\d\d\b")
 HARMLESS: dict[object, object] = {"boolean": False, "integer": 1, "number": 1, "array": [], "object": {}}
 
@@ -64,7 +66,8 @@ class Conversation:
 
 def next_action(conversation: Conversation) -> Say | Use:
     """Return what the model does next."""
-    messages, tools = conversation.messages, conversation.tools
+    messages = [(role, IN_WORDS.sub(r"[[write \2|\1]]", text)) for role, text in conversation.messages]
+    tools = conversation.tools
     told = [at for at, (role, text) in enumerate(messages) if role == "user" and DIRECTIVE.search(text)]
     directives: list[tuple[str, str]] = []
     done = 0

@@ -197,10 +197,10 @@ def npm(*arguments: str, cwd: Path) -> None:
     program = [str(node() / "bin" / "node"), str(node() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
     quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
     env = os.environ | {"PATH": f"{node() / 'bin'}:{os.environ['PATH']}"}
-    _run([*program, *arguments, *quiet], cwd=cwd, env=env)
+    run([*program, *arguments, *quiet], cwd=cwd, env=env)
 
 
-def _run(command: list[str], *, cwd: Path, env: dict[str, str] | None = None) -> None:
+def run(command: list[str], *, cwd: Path, env: dict[str, str] | None = None) -> None:
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = (done.stdout + done.stderr).strip().splitlines()[-10:]

@@ -2,54 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.agents.loopback_model import LoopbackModel
-from tests.agents.real_agents import AGENTS, installed_for_tests, starter
+from tests.agents.real_agents import AGENTS, installed_for_tests
+from tests.agents.real_rig import RealRig, real_rig
+from tests.cli.commandline import CommandLine
 from tests.e2e.agents import answer, waiting
-from tests.e2e.gateway import GatewayProcess, check_whole, of_kind, until
-
-
-@dataclass(frozen=True)
-class Rig:
-    """A gateway whose only profile is the agent."""
-
-    gateway: GatewayProcess
-    model: LoopbackModel
-    work: Path
-
-    def create(self, text: str) -> str:
-        body = {"text": text, "profile": "qwen", "cwd": str(self.work)}
-        return str(self.gateway.command("POST", "/v1/sessions", body)["session"])
-
-    def agents(self) -> list[int]:
-        """The processes of the agent."""
-        return [row["pid"] for row in self.gateway.get("/v1/tasks", state="running")["tasks"]]
+from tests.e2e.gateway import check_whole, of_kind, until
 
 
 @pytest.fixture
-def rig(tmp_path: Path) -> Iterator[Rig]:
-    program = installed_for_tests("qwen")
-    work = tmp_path / "work"
-    work.mkdir()
-    home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-    with LoopbackModel() as model, GatewayProcess(home, timings={"runtime.agent_ready": 300.0}) as gateway:
-        script = starter(AGENTS["qwen"], program, tmp_path, model.url)
-        (home / "config.toml").write_text(f'[profiles.qwen]\nagent = "qwen"\nargv = ["{script}"]\n')
-        rig = Rig(gateway.start(), model, work)
+def rig(tmp_path: Path) -> Iterator[RealRig]:
+    with real_rig(AGENTS["qwen"], installed_for_tests("qwen"), tmp_path) as rig:
         yield rig
-        for pid in rig.agents():
-            os.killpg(pid, signal.SIGKILL)
 
 
-def test_it_writes_a_file_after_an_approval(rig: Rig) -> None:
+def test_it_writes_a_file_after_an_approval(rig: RealRig) -> None:
     session = rig.create(f"The word is APPLE10. [[write {rig.work}/a.txt|hello]]")
     wait = waiting(rig.gateway)
     assert not (rig.work / "a.txt").exists()
@@ -64,7 +35,7 @@ def test_it_writes_a_file_after_an_approval(rig: Rig) -> None:
     assert (attached["agent"], attached["version"]) == ("qwen", AGENTS["qwen"].package.rpartition("@")[2])
 
 
-def test_promise_3_its_permission_outlives_kill_9_of_the_gateway(rig: Rig) -> None:
+def test_promise_3_its_permission_outlives_kill_9_of_the_gateway(rig: RealRig) -> None:
     session = rig.create(f"[[write {rig.work}/a.txt|hello]] [[run echo again >> {rig.work}/b.txt]]")
     wait = waiting(rig.gateway)
     rig.gateway.kill9()
@@ -85,12 +56,11 @@ def test_promise_3_its_permission_outlives_kill_9_of_the_gateway(rig: Rig) -> No
     assert not of_kind(records, "TurnResumed", "ModelInterrupted")
 
 
-def test_it_resumes_its_own_session_when_it_was_killed(rig: Rig) -> None:
+def test_it_resumes_its_own_session_when_it_was_killed(rig: RealRig) -> None:
     session = rig.create(f"The word is APPLE10. [[write {rig.work}/a.txt|hello]] [[hold]]")
     assert answer(rig.gateway, waiting(rig.gateway)["id"], "allow") == 202
     assert rig.model.held.wait(300)
-    (pid,) = rig.agents()
-    os.killpg(pid, signal.SIGKILL)
+    rig.kill_agent()
     rig.model.released.set()
     records = rig.gateway.until_rest(session)
     first, second = of_kind(records, "AgentAttached")
@@ -103,3 +73,14 @@ def test_it_resumes_its_own_session_when_it_was_killed(rig: Rig) -> None:
     sent = (rig.gateway.home / "tasks" / second["task"] / "stdin").read_bytes()
     assert b"APPLE10" not in sent, "we did not tell it again"
     assert len(of_kind(records, "ToolCallFinished")) == 1
+
+
+def test_agents_test_says_what_it_can_do(rig: RealRig) -> None:
+    rig.model.released.set()
+    cli = CommandLine(rig.gateway.home)
+    said = cli.ok("agents", "test", "qwen")
+    assert "agent           qwen 0.24.4" in said
+    assert "wrote its file  yes" in said
+    assert "hello.txt" in said and "allow" in said
+    assert "resumes         yes, by its own session" in said
+    assert not rig.gateway.get("/v1/tasks", state="running")["tasks"]

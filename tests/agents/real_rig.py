@@ -1,0 +1,51 @@
+"""A real gateway with a real agent as its profile, and the loopback model."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.agents.loopback_model import LoopbackModel
+from tests.agents.real_agents import RealAgent, starter
+from tests.e2e.gateway import GatewayProcess
+from tests.eventually import PATIENCE
+
+
+@dataclass(frozen=True)
+class RealRig:
+    """A gateway whose only profile is the agent."""
+
+    agent: RealAgent
+    gateway: GatewayProcess
+    model: LoopbackModel
+    work: Path
+
+    def create(self, text: str) -> str:
+        body = {"text": text, "profile": self.agent.name, "cwd": str(self.work)}
+        return str(self.gateway.command("POST", "/v1/sessions", body)["session"])
+
+    def kill_agent(self) -> None:
+        """Without a goodbye, and all of its processes."""
+        for row in self.gateway.get("/v1/tasks", state="running")["tasks"]:
+            with suppress(ProcessLookupError):
+                os.killpg(row["pid"], signal.SIGKILL)
+
+
+@contextmanager
+def real_rig(agent: RealAgent, program: Path, directory: Path) -> Iterator[RealRig]:
+    """Start a gateway; at the end nothing is left running."""
+    work, home = directory / "work", directory / "home"
+    work.mkdir()
+    home.mkdir(mode=0o700)
+    with LoopbackModel() as model, GatewayProcess(home, timings={"runtime.agent_ready": PATIENCE}) as gateway:
+        script = starter(agent, program, directory, model.url)
+        (home / "config.toml").write_text(f'[profiles.{agent.name}]\nagent = "{agent.name}"\nargv = ["{script}"]\n')
+        rig = RealRig(agent, gateway.start(), model, work)
+        try:
+            yield rig
+        finally:
+            rig.kill_agent()
