@@ -154,6 +154,13 @@ CATALOGUE = {
 }
 
 
+def installed_agents() -> list[ExternalAgent]:
+    """Return those whose program is on the path of this process."""
+    import shutil
+
+    return [agent for agent in CATALOGUE.values() if shutil.which(agent.acp[0]) is not None]
+
+
 class AgentChoice(Protocol):
     """What a profile says about its agent."""
 

@@ -20,6 +20,7 @@ from holdfast.client.reconnect import PATIENCE_SECONDS
 from holdfast.client.sessions import SessionApi
 from holdfast.client.tasks import TaskApi
 from holdfast.config import Home, find_home
+from holdfast.schemas.agents import AgentList
 from holdfast.schemas.gateway import ModelList, ProfileList, Status, Why
 from holdfast.schemas.sessions import Accepted
 
@@ -119,6 +120,10 @@ class Client(HttpClient):
     def profiles(self) -> ProfileList:
         """The profiles."""
         return self.read(ProfileList, "/v1/profiles")
+
+    def agents(self, *, versions: bool = False) -> AgentList:
+        """The agents of others that can be used, and which are installed; `versions`: ask each program for its own."""
+        return self.read(AgentList, "/v1/agents", versions=versions)
 
     def models(self) -> ModelList:
         """The models that were found on this machine."""

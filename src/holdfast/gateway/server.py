@@ -20,6 +20,7 @@ from holdfast.gateway.guard import Guard, GuardMiddleware
 from holdfast.gateway.responses import ERROR_HANDLERS
 from holdfast.gateway.routes import (
     admin,
+    agents,
     cards,
     chapters,
     devices,
@@ -54,6 +55,7 @@ PARTS = tuple(
         notify,
         push,
         telegram,
+        agents,
         settings,
         admin,
         system,

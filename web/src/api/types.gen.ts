@@ -37,6 +37,10 @@ export interface AgentChosen {
   readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
 }
 
+export interface AgentList {
+  readonly agents: KnownAgent[];
+}
+
 export interface AgentPlanned {
   readonly kind: "AgentPlanned";
   readonly turn: number;
@@ -755,6 +759,16 @@ export interface InputsJoined {
   readonly turn: number;
   readonly inputs: string[];
   readonly by_person?: boolean;
+}
+
+export interface KnownAgent {
+  readonly name: string;
+  readonly title: string;
+  readonly program: string;
+  readonly version: string;
+  readonly profiles: string[];
+  readonly install: string;
+  readonly login: string;
 }
 
 export interface LinkCard {
@@ -2196,6 +2210,7 @@ export interface WriteTask {
 
 export interface Routes {
   readonly "GET /healthz": { readonly takes: undefined; readonly gives: Health };
+  readonly "GET /v1/agents": { readonly takes: undefined; readonly gives: AgentList };
   readonly "POST /v1/answers": { readonly takes: AnswerWait; readonly gives: Accepted };
   readonly "GET /v1/boards": { readonly takes: undefined; readonly gives: BoardList };
   readonly "POST /v1/boards": { readonly takes: CreateBoard; readonly gives: BoardAccepted };

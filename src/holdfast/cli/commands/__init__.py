@@ -29,6 +29,7 @@ COMMANDS = {
         "doctor": ("gateway", "Check the installation, the settings and the database."),
         "config": ("settings", "Show or check the settings."),
         "profiles": ("settings", "List, show, add, change and remove profiles (agents)."),
+        "agents": ("agents", "List, add and test agents of others, such as Claude Code."),
         "notify": ("notify", "Show where notifications go, send a test, and list what was sent."),
         "telegram": ("telegram", "Show the bot of Telegram, and choose who may talk to it."),
         "devices": ("gateway", "List the browsers that are signed in, and sign them out."),

@@ -18,6 +18,7 @@ from holdfast.client.http import Json
 from holdfast.client.lenient import convert
 from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import HoldfastError
+from holdfast.external_agents import installed_agents
 from holdfast.schemas.gateway import ModelList, ProfileList, ProfileView
 
 if TYPE_CHECKING:
@@ -337,7 +338,10 @@ def models(cli: Cli) -> None:
 
 def _models_table(found: ModelList) -> str:
     rows = [[known.provider, known.how, ", ".join(known.models)] for known in found.detected]
-    return table(MODELS, rows) if rows else with_home(NO_MODELS)
+    if rows:
+        return table(MODELS, rows)
+    ways = [f"- let {one.title} work here: `holdfast agents add {one.name}`" for one in installed_agents()]
+    return with_home("\n".join([NO_MODELS, *ways]))
 
 
 def _ask(cli: Cli, what: str, *, quietly: bool = False) -> Json:

@@ -1,0 +1,295 @@
+"""`holdfast agents`: agents of others that can work on sessions, such as Claude Code or Codex."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli.context import Cli
+from holdfast.cli.errors import FAILED, NOT_FOUND, USAGE, CliError
+from holdfast.cli.groups import NounGroup
+from holdfast.cli.hints import program
+from holdfast.cli.screen import Column, clean, details_short, one_line, table
+from holdfast.client.errors import ClientError, GatewayNotRunning
+from holdfast.client.http import Json
+from holdfast.client.lenient import convert
+from holdfast.config import ConfigError
+from holdfast.external_agents import CATALOGUE, installed_agents
+from holdfast.schemas.agents import AgentList, KnownAgent
+
+if TYPE_CHECKING:
+    from holdfast.domain.events import AnyEvent
+    from holdfast.domain.events.session import TurnFinished, WaitOpened
+
+AGENTS = (Column("NAME"), Column("AGENT"), Column("VERSION"), Column("PROFILES"), Column("NEXT", flexible=True))
+NONE_INSTALLED = """
+None of them is installed. Install one with its command above, log in with its own command, then:
+  {program} agents add NAME"""
+FILE, WORD = "hello.txt", "BLUEBERRY27"
+PROMPT = (
+    f"This is a short test. Remember the word {WORD}. Write the text hello into the file {{file}} and nothing else: "
+    "run no command, and read no other file. Then answer with the one word: done"
+)
+SECOND_PROMPT = "Which word were you asked to remember? Answer with that word alone, and use no tool."
+
+NOT_ASKED = {True: "no: in this mode it writes without asking", False: "no"}
+
+
+@click.group(cls=NounGroup, default="list")
+def agents() -> None:
+    """List agents of others that can work on sessions, add one as a profile, and test it. Without a verb: list."""
+
+
+@agents.verb("Show", "list")
+def list_agents(cli: Cli) -> None:
+    """List the agents that Holdfast knows, which are installed here, their versions and profiles."""
+    cli.show(_known(cli, versions=True), AgentList, _agents_table)
+
+
+def _known(cli: Cli, *, versions: bool) -> Json:
+    """The agents that the gateway finds, or that one started in this terminal would find."""
+    try:
+        found: Json = cli.client.get("/v1/agents", versions=versions)
+    except GatewayNotRunning:
+        import asyncio
+
+        import msgspec
+
+        from holdfast.cli.commands.settings import read_settings
+        from holdfast.runtime.installed_agents import list_agents
+
+        found = msgspec.to_builtins(asyncio.run(list_agents(read_settings(cli.home), versions=versions)))
+        cli.note("no gateway is running; this is what a gateway started in this terminal would find")
+    return found
+
+
+def _agents_table(found: AgentList) -> str:
+    installed_first = sorted(found.agents, key=lambda agent: not agent.program)
+    shown = table(AGENTS, [_cells(agent) for agent in installed_first])
+    if any(agent.program for agent in found.agents):
+        return shown
+    return shown + "\n" + NONE_INSTALLED.format(program=program())
+
+
+def _cells(agent: KnownAgent) -> list[str]:
+    if not agent.program:
+        version, then = "not installed", agent.install
+    else:
+        version = one_line(agent.version) or "installed"
+        verb = "test" if agent.profiles else "add"
+        then = f"{program()} agents {verb} {agent.name}"
+    return [agent.name, agent.title, version, ", ".join(agent.profiles), then]
+
+
+# --- add ------------------------------------------------------------------------------------------
+
+
+@agents.verb("Change")
+@click.argument("name", type=click.Choice(list(CATALOGUE)), metavar="NAME")
+@click.option("--profile", metavar="P", help="The name of the profile; by default that of the agent.")
+@click.option(
+    "--mode", metavar="M", help="The agent's own mode; by default one in which it asks before it changes things."
+)
+def add(cli: Cli, name: str, profile: str | None, mode: str | None) -> None:
+    """Add a profile for the agent NAME to config.toml; it can be used at once."""
+    from holdfast.edit_settings import add_profile
+
+    chosen = profile or name
+    values = {"agent": name} | ({"mode": mode} if mode else {})
+    try:
+        cli.home.prepare()
+        add_profile(cli.home.config, chosen, values)
+    except ConfigError as error:
+        raise CliError(str(error), code=USAGE) from error
+    done = f"added {chosen} to {cli.home.config}\ntry: {program()} agents test {chosen}"
+    cli.result(done, profile=chosen, **values)
+    agent = CATALOGUE[name]
+    if agent not in installed_agents():
+        cli.hint(f"{agent.title} was not found in this terminal. Install it: {agent.install}")
+    elif agent.login:
+        cli.hint(f"If you have not logged in to {agent.title} yet: {agent.login}")
+
+
+# --- test -----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class AgentTest:
+    """What was seen of an agent."""
+
+    agent: str = ""
+    version: str = ""
+    asked: list[str] = field(default_factory=list)
+    """What it asked for, with the answer that it got."""
+    attached: list[tuple[str, str]] = field(default_factory=list)
+    """How each of its processes got its session, and whether it knew the conversation."""
+    text: str = ""
+    """What it said last."""
+    tools: dict[str, str] = field(default_factory=dict)
+    """The tools that it called, by call."""
+    task: str = ""
+
+
+@agents.verb("Show", "test")
+@click.argument("name")
+def test_agent(cli: Cli, name: str) -> int:
+    """Let the agent of the profile NAME work in a new directory, and print what it can do.
+
+    It writes one file; then its process is ended, and it must know what it was told before. It is allowed to write this
+    file, and whatever else it asks for is denied. Its model is asked a few times.
+    """
+    cli.start_gateway()
+    profile = _profile_to_test(cli, name)
+    directory = Path(tempfile.mkdtemp(prefix="holdfast-agents-test-"))
+    begun = time.monotonic()
+    session, seen = "", AgentTest()
+    try:
+        accepted = cli.client.sessions.create(
+            PROMPT.format(file=directory / FILE), profile=profile, cwd=str(directory), title=f"Test of {profile}"
+        )
+        session = accepted.session
+        cli.note(f"{profile} works in session {session}; its answer may take a minute. Ctrl-C ends the test.")
+        first = _one_turn(cli, session, directory / FILE, seen, after=0)
+        seconds = time.monotonic() - begun
+        written = (directory / FILE).is_file()
+        remembers = _after_its_end(cli, session, directory / FILE, seen) if first.outcome == "done" else None
+    finally:
+        if session:
+            _tidy_up(cli, session, seen)
+        shutil.rmtree(directory, ignore_errors=True)
+    return _report(cli, profile, seen, first, written=written, remembers=remembers, seconds=seconds)
+
+
+def _profile_to_test(cli: Cli, name: str) -> str:
+    """The profile of this name, or the one that has the agent of this name; refuse one that cannot work."""
+    known = {agent.name: agent for agent in convert(_known(cli, versions=False), AgentList).agents}
+    agent = next((one for one in known.values() if name in one.profiles), known.get(name))
+    own = [profile.name for profile in cli.client.profiles().profiles if profile.name == name]
+    if agent is None:
+        if own:
+            raise CliError(
+                f"The profile {name} has no agent of the catalogue; run it: {program()} run --profile {name}"
+            )
+        raise CliError(
+            f"There is no external agent {clean(name)}.", hint=f"There are: {', '.join(known)}.", code=NOT_FOUND
+        )
+    if not agent.profiles:
+        raise CliError(f"No profile uses {agent.title}.", hint=f"Add one: {program()} agents add {agent.name}")
+    return name if name in agent.profiles else agent.profiles[0]
+
+
+def _one_turn(cli: Cli, session: str, file: Path, seen: AgentTest, *, after: int) -> TurnFinished:
+    """Follow a turn to its end, and answer what the agent asks for."""
+    from holdfast.client.events import EventReceived
+    from holdfast.domain.events.session import TurnFinished, WaitOpened
+
+    try:
+        for item in cli.client.follow(session, after=after):
+            if not isinstance(item, EventReceived):
+                continue
+            _note(item.event, seen)
+            if isinstance(item.event, WaitOpened):
+                _answer(cli, session, item.event, file, seen)
+            if isinstance(item.event, TurnFinished):
+                return item.event
+    except KeyboardInterrupt:
+        cli.client.sessions.stop(session)
+        raise CliError("The test was ended.", hint=f"Look at it: {program()} sessions log {session}") from None
+    raise AssertionError("a stream has no end")
+
+
+def _note(event: AnyEvent, seen: AgentTest) -> None:
+    from holdfast.domain.events.external_agent import AgentAttached
+    from holdfast.domain.events.session import ModelResponded
+
+    match event:
+        case AgentAttached():
+            seen.agent, seen.version, seen.task = event.agent, event.version, event.task
+            seen.attached.append((event.how, event.context))
+        case ModelResponded():
+            seen.text = event.text.strip() or seen.text
+            seen.tools |= {call.call: call.tool for call in event.calls}
+        case _:
+            pass
+
+
+def _answer(cli: Cli, session: str, wait: WaitOpened, file: Path, seen: AgentTest) -> None:
+    """Allow the file of the test and nothing else; a wait that is no approval ends the turn."""
+    if wait.purpose != "approval":
+        cli.client.sessions.stop(session)
+        return
+    is_ours = seen.tools.get(wait.call) == "write" and any(one.value == str(file) for one in wait.shown)
+    answer = "allow" if is_ours else "deny"
+    seen.asked.append(f"{one_line(wait.reason)} {answer}")
+    cli.client.answer(wait.wait, answer)
+
+
+def _after_its_end(cli: Cli, session: str, file: Path, seen: AgentTest) -> bool:
+    """End its process, and ask for the word; return whether it knows it."""
+    _end_process(cli, seen)
+    seen.text = ""
+    accepted = cli.client.sessions.send(session, SECOND_PROMPT)
+    end = _one_turn(cli, session, file, seen, after=accepted.version - 1)
+    return end.outcome == "done" and WORD in seen.text.upper()
+
+
+def _tidy_up(cli: Cli, session: str, seen: AgentTest) -> None:
+    """End its process, and archive the session."""
+    if seen.task:
+        with suppress(ClientError):  # it has ended
+            _end_process(cli, seen)
+    with suppress(ClientError):
+        cli.client.sessions.archive(session, running="stop")
+
+
+def _end_process(cli: Cli, seen: AgentTest) -> None:
+    cli.client.tasks.stop(seen.task, force=True)
+    cli.client.tasks.wait(seen.task)
+
+
+def _report(
+    cli: Cli,
+    profile: str,
+    seen: AgentTest,
+    end: TurnFinished,
+    *,
+    written: bool,
+    remembers: bool | None,
+    seconds: float,
+) -> int:
+    resumed = seen.attached[1][0] if len(seen.attached) > 1 else "new"
+    ok = end.outcome == "done" and written and bool(remembers)
+    if cli.json:
+        problem = "" if end.problem is None else end.problem.code
+        result = {
+            "ok": ok,
+            "profile": profile,
+            "agent": seen.agent,
+            "version": seen.version,
+            "seconds": round(seconds, 1),
+        }
+        more = {"outcome": end.outcome, "reason": end.reason, "problem": problem, "written": written}
+        cli.print_json(result | more | {"asked": seen.asked, "resumed_by": resumed, "remembers": remembers})
+        return 0 if ok else FAILED
+    if end.outcome != "done":
+        hint = end.problem.hint if end.problem is not None else ""
+        raise CliError(f"{profile} did not finish its turn: {clean(end.reason)}", hint=clean(hint), code=FAILED)
+    memory = "it did not remember what it was told before"
+    if remembers:
+        memory = "yes, by its own session" if resumed != "new" else "no, but it was told the conversation"
+    rows = [
+        ("agent", f"{seen.agent} {one_line(seen.version)}".strip()),
+        ("wrote its file", "yes" if written else "no"),
+        ("asked before", "; ".join(map(clean, seen.asked)) or NOT_ASKED[written]),
+        ("resumes", memory),
+        ("took", f"{seconds:.1f} s for the first turn, with its start"),
+    ]
+    cli.echo(details_short(rows))
+    return 0 if ok else FAILED

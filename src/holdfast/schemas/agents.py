@@ -1,0 +1,28 @@
+"""External agents in responses."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class KnownAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent of others that Holdfast knows how to start."""
+
+    name: str
+    title: str
+    program: str
+    """Where its program was found; empty if it is not installed."""
+    version: str
+    """Empty if it was not asked for, or the program did not say it."""
+    profiles: list[str]
+    """The profiles that use it."""
+    install: str
+    """The command that installs it."""
+    login: str
+    """The command by which a person logs in."""
+
+
+class AgentList(msgspec.Struct, frozen=True):
+    """The catalogue of external agents, and which of them are installed on the machine of the gateway."""
+
+    agents: list[KnownAgent]
