@@ -12,6 +12,7 @@ from pathlib import Path
 from holdfast import __version__
 from holdfast.config import Home, find_home, has_screen, open_in_browser
 from holdfast.domain.errors import HoldfastError
+from holdfast.external_agents import installed_agents
 from holdfast.gateway.state import Gateway
 from holdfast.profiles import Profiles
 from holdfast.settings import DEMO
@@ -43,7 +44,11 @@ def _who_answers(profiles: Profiles, program: str) -> str:
     name = profiles.default
     model = profiles.settings.profiles[name].model
     if model == DEMO and not profiles.detected:
-        return f"No model was found, so the demo agent answers: a script, no AI.\nAdd a model: {program} models"
+        none = "No model was found, so the demo agent answers: a script, no AI.\n"
+        if (installed := installed_agents()) and name == DEMO:
+            first = installed[0]
+            return f"{none}{first.title} is installed; let it work here: {program} agents add {first.name}"
+        return f"{none}Add a model: {program} models"
     how = next((found.how for found in profiles.detected if found.provider == name), "set in config.toml")
     return f"New sessions use the profile {name} with {model}: {how}."
 

@@ -2,11 +2,11 @@
 import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 import { call } from "../api/http";
-import { bothKnown } from "../api/known";
+import { bothKnown, knownValue } from "../api/known";
 import { post } from "../api/outbox";
 import type { DetectedModel, ProfileView } from "../api/types.gen";
 import { useSessions } from "../chat/queries";
-import { useModels, useProfiles } from "../settings/queries";
+import { useAgents, useModels, useProfiles } from "../settings/queries";
 import shared from "../ui/shared.module.css";
 import { toastError } from "../ui/toasts";
 import styles from "./FirstSteps.module.css";
@@ -102,6 +102,7 @@ function reason(agent: ProfileView, detected: readonly DetectedModel[]): string 
 }
 
 function Connect(): ReactNode {
+  const agents = knownValue(useAgents())?.agents.filter((agent) => agent.program !== "") ?? [];
   return (
     <>
       <p>To connect a model, do one of these on the machine of the gateway:</p>
@@ -112,6 +113,11 @@ function Connect(): ReactNode {
           <code>holdfast restart</code>
         </li>
         <li>start a local server (Ollama, LM Studio, llama-server, vLLM) on its usual port</li>
+        {agents.map((agent) => (
+          <li key={agent.name}>
+            let {agent.title}, which is installed there, work here: <code>holdfast agents add {agent.name}</code>
+          </li>
+        ))}
       </ul>
     </>
   );

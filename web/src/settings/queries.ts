@@ -3,6 +3,7 @@ import { call } from "../api/http";
 import { type Known, useKnown } from "../api/known";
 import { queryClient } from "../api/queryClient";
 import type {
+  AgentList,
   DeliveryList,
   DestinationList,
   DeviceList,
@@ -18,6 +19,8 @@ export const useProfiles = (): Known<ProfileList> =>
   useKnown({ queryKey: ["profiles"], queryFn: () => call("GET /v1/profiles") });
 export const useModels = (): Known<ModelList> =>
   useKnown({ queryKey: ["models"], queryFn: () => call("GET /v1/models") });
+export const useAgents = (): Known<AgentList> =>
+  useKnown({ queryKey: ["agents"], queryFn: () => call("GET /v1/agents") });
 export const useDevices = (): Known<DeviceList> =>
   useKnown({ queryKey: ["devices"], queryFn: devices, staleTime: 5_000 });
 export const useRetention = (): Known<RetentionView> =>
