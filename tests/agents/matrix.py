@@ -25,6 +25,7 @@ from tests.e2e.gateway import Json, of_kind, until
 PAGE = ROOT / "docs" / "agents.md"
 BEGIN, END = "<!-- the table of make agents -->", "<!-- its end -->"
 HEAD = "| agent | version | writes a file | gateway killed -9 with a permission open | killed -9 itself | s |"
+RULE = re.sub(r"[^|]+", " --- ", HEAD)
 SECONDS = 240.0
 """For each thing that must happen."""
 
@@ -38,7 +39,7 @@ def install(agent: RealAgent) -> Path:
     place.mkdir(parents=True, exist_ok=True)
     if "==" in agent.package:
         uv = str(ROOT / ".tools" / "bin" / "uv")
-        run([uv, "venv", "--quiet", "--clear", "."], cwd=place)
+        run([uv, "venv", "--quiet", "--clear", "--python", f">={agent.python}", "."], cwd=place)
         run([uv, "pip", "install", "--quiet", "--python", "bin/python", agent.package], cwd=place)
     else:
         (place / "package.json").write_text('{"private": true}')
@@ -163,19 +164,28 @@ def _short(error: object) -> str:
 # --- the table ------------------------------------------------------------------------------------
 
 
+def write_table(rows: dict[str, str]) -> None:
+    """Put rows into the page, by agent; those of others stay as they are."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    table, _, after = rest.partition(END)
+    known = {line.split("|")[1].strip(): line for line in table.splitlines() if line.startswith("|")}
+    known |= rows
+    lines = [HEAD, RULE, *(known[name] for name in AGENTS if name in known)]
+    PAGE.write_text(before + "\n".join([BEGIN, *lines, END]) + after)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    lines = [HEAD, re.sub(r"[^|]+", " --- ", HEAD)]
-    print("\n".join(lines), flush=True)
+    print(f"{HEAD}\n{RULE}", flush=True)
+    rows = {}
     for name in given.names or AGENTS:
-        lines.append("| " + " | ".join(try_agent(AGENTS[name])) + " |")
-        print(lines[-1], flush=True)
+        rows[name] = "| " + " | ".join(try_agent(AGENTS[name])) + " |"
+        print(rows[name], flush=True)
     if given.write:
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{rest.partition(END)[2]}")
+        write_table(rows)
     return 0
 
 

@@ -39,6 +39,8 @@ class RealAgent:
     package: str
     """With its exact version: of npm, or of PyPI with `==`."""
     program: str
+    python: str = "3.11"
+    """The oldest Python that it runs with, if it is written in it."""
     arguments: tuple[str, ...] = ()
     env: Settings = lambda _: {}
     files: Settings = lambda _: {}
@@ -155,6 +157,7 @@ AGENTS = {
             name="vibe",
             package="mistral-vibe==3.0.2",
             program="vibe-acp",
+            python="3.12",
             env=lambda _: {"LOOPBACK_KEY": KEY, "MISTRAL_API_KEY": KEY},
             files=lambda url: {
                 ".vibe/config.toml": 'active_model = "loopback"\nenable_telemetry = false\n'

@@ -63,11 +63,10 @@ async def _version(agent: ExternalAgent, env: dict[str, str], seconds: float) ->
     assert process.stdout is not None
     output = b""
     try:
-        async with asyncio.timeout(seconds):
-            while len(output) < OUTPUT_BYTES and (piece := await process.stdout.read(OUTPUT_BYTES)):
-                output += piece
-    except TimeoutError:
-        pass  # what it has said until now may be enough
+        with suppress(TimeoutError):  # what it has said until then may be enough
+            async with asyncio.timeout(seconds):
+                while len(output) < OUTPUT_BYTES and (piece := await process.stdout.read(OUTPUT_BYTES)):
+                    output += piece
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # with all that it started
