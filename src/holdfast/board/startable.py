@@ -26,7 +26,8 @@ class Capacity:
     def __init__(self, running: list[OpenRun], boards: list[Board], profiles: Profiles) -> None:
         self._rules = profiles.settings.board
         self._boards = {board.id: board for board in boards}
-        self._profiles = frozenset(profiles.names)
+        self._external = profiles.external
+        self._profiles = frozenset(profiles.names) - self._external
         self._running = len(running)
         self._on_board = Counter(row.board for row in running)
         self._with_profile = Counter(row.profile for row in running)
@@ -40,6 +41,7 @@ class Capacity:
             paused_by="" if board is None else board.paused_by,
             board_gone=board is not None and board.archived,
             profiles=self._profiles,
+            external=self._external,
             waits_for=waits_for,
             running=self._running,
             max_running=self._rules.max_running,
@@ -119,8 +121,13 @@ class StartableCards:
         """Return what a person can do about a card; None if it needs no person."""
         parents = await self._store.cards.parents(card.id)
         dead = [Parent(row.label, row.title) for row in parents if row.status == "archived" and not row.done]
-        profiles = frozenset(self._profiles.names)
-        return advice(card, profiles=profiles, dead_parents=dead, refused=await self._runs.why_resume_is_refused(card))
+        return advice(
+            card,
+            profiles=frozenset(self._profiles.names),
+            external=self._profiles.external,
+            dead_parents=dead,
+            refused=await self._runs.why_resume_is_refused(card),
+        )
 
     async def _waits_for(self, card: Card) -> list[str]:
         parents = await self._store.cards.parents(card.id)
