@@ -369,7 +369,9 @@ function End({ item, session, repeatable, acts }: EntryProps & { readonly item: 
         <button type="button" onClick={() => acts.fork(item.version)}>
           Fork
         </button>
-        <CopyLink session={session} version={item.version} />
+        <span className={shared.notOnPhone}>
+          <CopyLink session={session} version={item.version} />
+        </span>
       </p>
     </>
   );
