@@ -142,9 +142,7 @@ def test_no_page_states_what_it_has_not_heard(visitor: Seat, house: House, answe
     page.route(re.compile(r"/v1/(?!devices/me|build|status)"), treat)
     visitor.open("/no/such/page")
     expect(page.get_by_role("heading", name="No such page")).to_be_visible()
-    page.keyboard.press("t")
-    drawer = page.get_by_role("complementary", name="Background tasks")
-    expect(drawer).to_be_visible()
+    set_drawer(page, is_open=True)
     for path in house.pages:
         if path == "/settings/health":  # the page asks for the status first of all
             continue
