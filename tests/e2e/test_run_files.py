@@ -37,6 +37,20 @@ def test_promise_2_run_is_swept_away_under_load_and_a_second_gateway_is_refused(
         assert f"pid {gateway.pid}" in next(one.detail for one in examine(Home(gateway.home)) if one.name == "gateway")
 
 
+def test_log_names_the_file_that_was_written_again_and_no_other(tmp_path: Path) -> None:
+    with GatewayProcess(tmp_path / "home") as gateway:
+        token = gateway.start().token
+
+        def written() -> list[str]:
+            return [line["message"] for line in gateway.log if line["message"].startswith("written to ")]
+
+        before = written()
+        (gateway.home / "run" / "token").unlink()
+        told = until(lambda: written()[len(before) :], "it says so")
+        assert told == [f"written to {gateway.home / 'run'}: token"]
+        assert gateway.token == token
+
+
 def test_gateway_ends_when_its_home_is_gone(tmp_path: Path) -> None:
     """What it would still write could be found by nobody."""
     with GatewayProcess(tmp_path / "home") as gateway:
