@@ -108,6 +108,16 @@ def test_what_is_meant_in_a_chat_is_filled_in(gateway: GatewayProcess) -> None:
     assert detail["followers"] == [session]
 
 
+def test_what_to_be_told_of_is_chosen_for_the_session_of_the_chat(gateway: GatewayProcess) -> None:
+    here = ThisSession(id=gateway.create("say hello"), profile="demo")
+    gateway.until_rest(here.id)
+    run_command(str(gateway.home), "notify never", here=here)
+    assert gateway.session(here.id)["tell"] == "never"
+    run_command(str(gateway.home), f"notify default {here.id[:8]}", here=here)
+    assert gateway.session(here.id)["tell"] == "default"
+
+
+
 def test_only_our_own_styling_passes_and_not_too_much_of_it() -> None:
     terminal = BlockTerminal()
     terminal.echo(f"{dim('head')} \x1b]8;;http://x\x1b\\link\x1b[2J\x07 \x1b[8mhidden\u202e")
