@@ -200,7 +200,7 @@ def test_what_was_answered_elsewhere_says_so(phone: Phone) -> None:
     phone.until_pushed(2)
     settled_push = next(one for one in phone.service.messages if one["kind"] == "settled")
     phone.deliver(settled_push)
-    assert phone.until_shown(tag=tag, settled=True)["body"] == "answered: deny"
+    assert phone.until_shown(tag=tag, settled=True)["body"] == "answered by api: deny"
 
 
 def test_a_title_alone_can_be_refused_and_not_allowed(phone: Phone) -> None:
