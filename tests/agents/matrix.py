@@ -55,7 +55,9 @@ def try_agent(agent: RealAgent) -> list[str]:
     except NotInstalled as error:
         return [agent.name, "not installed", _short(error), "", "", ""]
     row = [agent.name]
-    with tempfile.TemporaryDirectory(prefix=f"agents-{agent.name}-", dir="/var/tmp") as directory:
+    with tempfile.TemporaryDirectory(
+        prefix=f"agents-{agent.name}-", dir="/var/tmp", ignore_cleanup_errors=True
+    ) as directory:
         with real_rig(agent, program, Path(directory)) as rig:
             rig.model.released.set()
             session = rig.create(f"The word is APPLE10. [[write {rig.work}/a.txt|hello]]")
@@ -99,8 +101,10 @@ def gateway_killed(rig: RealRig, session: str) -> str:
     _until_over(rig, session, turns=2)
     _assert_done(rig, session)
     _assert_file(rig, "b.txt")
-    after = len(of_kind(rig.gateway.events(session), "AgentAttached"))
-    assert after == before, "another process had to be started"
+    records = rig.gateway.events(session)
+    assert len(of_kind(records, "AgentAttached")) == before, "another process had to be started"
+    answers = [one for one in of_kind(records, "WaitAnswered") if one["wait"] == wait["id"]]
+    assert len(answers) == 1, f"{len(answers)} answers"
     return "same process, one answer"
 
 
@@ -119,7 +123,9 @@ def agent_killed(rig: RealRig, session: str) -> str:
     said = of_kind(records, "ModelResponded")[-1]["text"]
     assert "APPLE10" in said, f"it said: {said}"
     if last["how"] == "new":
-        return f"not resumed ({_short(last['reason'])}); was told the conversation"
+        return f"**not resumed** ({_short(last['reason'])}), so it was told the conversation"
+    sent = (rig.gateway.home / "tasks" / last["task"] / "stdin").read_bytes()
+    assert b"APPLE10" not in sent, "it was told the word again"
     return f"{last['how']}, context {last['context']}, remembers"
 
 

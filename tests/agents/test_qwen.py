@@ -12,6 +12,7 @@ from tests.agents.real_rig import RealRig, real_rig
 from tests.cli.commandline import CommandLine
 from tests.e2e.agents import answer, waiting
 from tests.e2e.gateway import check_whole, of_kind, until
+from tests.eventually import PATIENCE
 
 
 @pytest.fixture
@@ -57,17 +58,17 @@ def test_promise_3_its_permission_outlives_kill_9_of_the_gateway(rig: RealRig) -
 
 
 def test_it_resumes_its_own_session_when_it_was_killed(rig: RealRig) -> None:
-    session = rig.create(f"The word is APPLE10. [[write {rig.work}/a.txt|hello]] [[hold]]")
+    session = rig.create(f"The word is APPLE10. [[write {rig.work}/a.txt|hello]]")
     assert answer(rig.gateway, waiting(rig.gateway)["id"], "allow") == 202
-    assert rig.model.held.wait(300)
+    rig.gateway.until_event(session, "TurnFinished")
+    rig.gateway.send(session, "Which word was it? [[hold]]")
+    assert rig.model.held.wait(PATIENCE)
     rig.kill_agent()
     rig.model.released.set()
+    rig.gateway.until_event(session, "TurnFinished", count=2)
     records = rig.gateway.until_rest(session)
     first, second = of_kind(records, "AgentAttached")
     assert (second["remote"], second["how"], second["context"]) == (first["remote"], "resume", "proven")
-    rig.gateway.send(session, "Which word was it? [[end]]")
-    rig.gateway.until_event(session, "TurnFinished", count=2)
-    records = rig.gateway.until_rest(session)
     assert [turn["outcome"] for turn in of_kind(records, "TurnFinished")] == ["done", "done"]
     assert "APPLE10" in of_kind(records, "ModelResponded")[-1]["text"], "it knows what only the first process was told"
     sent = (rig.gateway.home / "tasks" / second["task"] / "stdin").read_bytes()
