@@ -61,3 +61,17 @@ def test_devices_that_take_pushes_are_listed_by_their_names(cli: CommandLine, ga
         service.answer = (410, {})
         assert "Turn notifications on again" in cli("notify", "test", name).stderr
         assert "answered 410" in cli.ok("notify", "list")
+
+
+def test_telegram_says_how_to_set_it_up_and_lets_nobody_in_before(cli: CommandLine) -> None:
+    assert "token_env" in cli.ok("telegram")
+    assert cli.json("telegram") == {
+        "is_on": False,
+        "bot": "",
+        "problem": "",
+        "since": 0,
+        "people": [],
+        "strangers": [],
+    }
+    assert "[telegram] is not set up in config.toml." in cli("telegram", "pair", "42-ABCDEFGH").stderr
+    assert "42 is not let in." in cli("telegram", "remove", "42").stderr
