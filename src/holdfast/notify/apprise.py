@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from holdfast.config import environment
-from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain, Unsure
+from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain
 from holdfast.notify.http_poster import HttpAnswer
 from holdfast.notify_settings import AppriseSettings
 
@@ -31,7 +31,7 @@ class AppriseChannel:
     """A service behind an address of Apprise."""
 
     tells_settled = False
-    repeatable = False
+    repeatable = True  # a message may come twice; a lost one would be worse, and Apprise does not say which it was
 
     def __init__(self, settings: AppriseSettings) -> None:
         self._settings = settings
@@ -46,7 +46,7 @@ class AppriseChannel:
             async with asyncio.timeout(SECONDS + 5):
                 return await asyncio.to_thread(_send, name, address, message)
         except TimeoutError:
-            return Unsure(f"The service did not answer within {SECONDS:.0f} s.")
+            return TryAgain(f"The service did not answer within {SECONDS:.0f} s.")
 
     async def close(self) -> None:
         """Nothing is kept open."""
@@ -71,7 +71,7 @@ def _send(name: str, address: str, message: NoticeMessage) -> Result:
     if result.status == AppriseResultStatus.SUCCESS:
         return Sent()
     if result.status == AppriseResultStatus.TIMEOUT:
-        return Unsure(f"The service did not answer within {SECONDS:.0f} s.")
+        return TryAgain(f"The service did not answer within {SECONDS:.0f} s.")
     return _failure(result)
 
 
