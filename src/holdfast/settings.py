@@ -216,7 +216,7 @@ class ProfileSettings:
     """How many tokens one turn may use; 0 is no limit."""
     max_minutes: Annotated[int, Between(0, 10**6)] = 0
     """How long one turn may take; 0 is no limit."""
-    driver: DriverName | None = None
+    driver: DriverName | Literal[""] = ""
     """What runs its turns: `builtin` is our own agent, `acp` an agent that speaks the Agent Client Protocol, `command`
     a command-line agent; by default `acp` if it names an agent or an argv, else `builtin`."""
     agent: str = ""
