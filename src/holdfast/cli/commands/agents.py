@@ -95,7 +95,7 @@ def _cells(agent: KnownAgent) -> list[str]:
 @click.argument("name", type=click.Choice(list(CATALOGUE)), metavar="NAME")
 @click.option("--profile", metavar="P", help="The name of the profile; by default that of the agent.")
 @click.option(
-    "--mode", metavar="M", help="The agent's own mode; by default one in which it asks before it changes things."
+    "--mode", metavar="M", help="The agent's own mode; by default one in which it asks you, where it has one."
 )
 def add(cli: Cli, name: str, profile: str | None, mode: str | None) -> None:
     """Add a profile for the agent NAME to config.toml; it can be used at once."""
