@@ -69,8 +69,8 @@ CATALOGUE = {
             login="codex login",
             version=("codex", "--version"),
             variables=(*OPENAI, "CODEX_HOME"),
-            # In its default mode a model decides about permissions. In this one it edits the workspace without asking, and
-            # asks for what is outside of it; in `read-only` a command that writes fails, and it need not ask.
+            # In its default mode a model decides about permissions. In this one it edits the workspace without asking,
+            # and asks for what is outside of it; in `read-only` a command that writes fails, and it need not ask.
             mode="workspace-write",
             writes=(".codex",),
         ),

@@ -117,7 +117,6 @@ def test_what_to_be_told_of_is_chosen_for_the_session_of_the_chat(gateway: Gatew
     assert gateway.session(here.id)["tell"] == "default"
 
 
-
 def test_only_our_own_styling_passes_and_not_too_much_of_it() -> None:
     terminal = BlockTerminal()
     terminal.echo(f"{dim('head')} \x1b]8;;http://x\x1b\\link\x1b[2J\x07 \x1b[8mhidden\u202e")
