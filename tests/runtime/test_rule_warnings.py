@@ -56,6 +56,10 @@ def test_an_allowed_command_that_is_denied_too() -> None:
     assert "never applies, since terminal:git * is denied" in warning
 
 
+def test_a_denial_of_another_command_is_no_warning() -> None:
+    assert warnings({"terminal:git status": "allow", "terminal:rm *": "deny"}) == []
+
+
 @pytest.mark.parametrize(
     ("pattern", "policy"),
     [
