@@ -9,6 +9,7 @@ A line of the prompt that begins with `!` is done, in order; any other is ignore
     !end ID STATUS TEXT    end it
     !ask ID TITLE      ask for a permission, then say what was answered
     !plan A;B          state a plan
+    !mode              say in which mode it is
     !wait FILE         until the file exists
     !pause SECONDS     do nothing
     !touch FILE        append a line to it
@@ -42,6 +43,7 @@ FLAGS = frozenset(sys.argv[1:])
 HOME = Path(next((flag[7:] for flag in FLAGS if flag.startswith("memory=")), os.environ.get("SCRIPTED_HOME", ".")))
 incoming: queue.Queue[dict[str, Any] | None] = queue.Queue()
 backlog: list[dict[str, Any]] = []
+modes_set: list[str] = []
 numbers = iter(range(100, 10**6))
 
 
@@ -71,6 +73,7 @@ def main() -> None:
                 known = [] if "amnesia" in FLAGS else [path.stem for path in HOME.glob("*.jsonl")]
                 answer(message, {"sessions": [{"sessionId": id} for id in [*known, "other"]]})
             case "session/set_mode":
+                modes_set.append(message["params"]["modeId"])
                 answer(message, {})
             case "session/prompt":
                 work(message)
@@ -140,6 +143,8 @@ def act(id: str, verb: str, rest: str) -> bool:
             update(id, "tool_call_update", toolCallId=first, status=status, content=content)
         case "ask":
             return ask(id, first, more)
+        case "mode":
+            say(id, modes_set[-1])
         case "plan":
             entries = [{"content": text, "status": "pending", "priority": "low"} for text in rest.split(";")]
             update(id, "plan", entries=entries)

@@ -265,6 +265,18 @@ async def test_an_agent_that_cannot_work_says_why(make: Make, flags: tuple[str, 
     assert not await life.store.running_tasks()
 
 
+@pytest.mark.parametrize(("mode", "outcome"), [("ask", "done"), ("yolo", "failed")])
+async def test_a_mode_that_somebody_chose_is_set_or_refused(make: Make, mode: str, outcome: str) -> None:
+    life = make(more=f'mode = "{mode}"')
+    await life.start("!mode")
+    state = await life.rest()
+    assert state.last_turn is not None and state.last_turn.outcome == outcome
+    if outcome == "done":
+        assert said(await life.events()) == ["ask"]
+    else:
+        assert "no mode 'yolo'; its modes are: ask" in state.last_turn.reason
+
+
 async def test_an_error_of_the_agent_ends_the_turn(make: Make) -> None:
     life = make()
     await life.start("!say one", "!fail -32603 the model is away")

@@ -18,6 +18,8 @@ class ExternalCommand:
     variables: tuple[str, ...] = ()
     """Names of variables that it gets from the environment of the gateway."""
     mode: str = ""
+    mode_chosen: bool = False
+    """Whether a person chose the mode: then the agent must have it."""
     piped: bool = False
     load_after_ms: int = 0
     idle_ms: int = 0
@@ -34,7 +36,12 @@ def external_command(name: str, profile: ProfileSettings) -> ExternalCommand | N
     idle = span_ms(profile.agent_idle) or 0
     if known is None:
         return ExternalCommand(
-            name=name, argv=tuple(profile.argv), variables=tuple(profile.env), mode=profile.mode, idle_ms=idle
+            name=name,
+            argv=tuple(profile.argv),
+            variables=tuple(profile.env),
+            mode=profile.mode,
+            mode_chosen=bool(profile.mode),
+            idle_ms=idle,
         )
     return ExternalCommand(
         name=known.name,
@@ -42,6 +49,7 @@ def external_command(name: str, profile: ProfileSettings) -> ExternalCommand | N
         env=known.env,
         variables=(*known.variables, *profile.env),
         mode=profile.mode or known.mode,
+        mode_chosen=bool(profile.mode),
         piped=known.piped,
         load_after_ms=known.load_after_seconds * 1000,
         idle_ms=idle,

@@ -70,6 +70,10 @@ async def _version(agent: ExternalAgent, env: dict[str, str], seconds: float) ->
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # with all that it started
-        await process.wait()
+        with suppress(TimeoutError):  # something that left its group may hold the pipe
+            async with asyncio.timeout(seconds):
+                while await process.stdout.read(OUTPUT_BYTES):  # else its end is not noticed behind a full buffer
+                    continue
+                await process.wait()
     version = VERSION.search(output.decode("utf-8", "replace"))
     return "" if version is None else version[0]

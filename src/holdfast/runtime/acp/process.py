@@ -22,6 +22,7 @@ from holdfast.runtime.acp.protocol import (
     AcpMessage,
     Initialized,
     ListedSessions,
+    Modes,
     OpenedSession,
     RpcError,
     parse,
@@ -171,10 +172,14 @@ class AcpProcess:
         return "unproven", f"it does not list session {remote}"
 
     async def _set_mode(self, talk: _Opening, agent: ExternalCommand, opened: OpenedSession, remote: str) -> None:
-        modes = opened.modes
-        if not agent.mode or modes is None or modes.current_mode_id == agent.mode:
+        modes = opened.modes or Modes()
+        if not agent.mode or modes.current_mode_id == agent.mode:
             return
-        if agent.mode not in {mode.id for mode in modes.available_modes}:
+        known = [mode.id for mode in modes.available_modes]
+        if agent.mode not in known:
+            if agent.mode_chosen:
+                there = ", ".join(known) or "none"
+                raise AgentNotReady(RpcError(message=f"it has no mode {agent.mode!r}; its modes are: {there}"))
             return
         await self.send(request(SET_MODE, "session/set_mode", {"sessionId": remote, "modeId": agent.mode}))
         await talk.answer(SET_MODE, OpenedSession)

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import msgspec
 
-from holdfast.clock import Clock
+from holdfast.clock import Clock, until
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.actor import THE_RUNTIME, AgentActor
@@ -188,6 +188,8 @@ class AcpDriver:
         before = session.attached
         if before is not None and before.chapter != session.chapter.number:
             before = None
+        if before is not None and external.load_after_ms:
+            await self._wait_since_end(before.task, external.load_after_ms)
         process = self._process(task)
         try:
             async with asyncio.timeout(self._writer.timings.agent_ready):
@@ -202,6 +204,12 @@ class AcpDriver:
             return Problem(code="agent_failed", message=message)
         await self._commit(self._attach_events(task, ready, agent))
         return None
+
+    async def _wait_since_end(self, task: str, span_ms: int) -> None:
+        """Wait until this long after the end of the process before: the agent could destroy its session."""
+        row = await self._tasks.task_log.find(task)
+        if row is not None and row.finished_at is not None:
+            await until(self._clock, row.finished_at + span_ms)
 
     def _attach_events(self, task: str, ready: Ready, agent: Agent) -> list[AnyEvent]:
         session = self._writer.session
