@@ -58,3 +58,4 @@ def test_a_test_of_what_is_not_there_says_what_to_do(cli: CommandLine) -> None:
     cli.ok("agents", "add", "vibe")
     missing = cli("agents", "test", "vibe")
     assert (missing.returncode, "pipx install mistral-vibe" in missing.stderr) == (1, True)
+    cli.ok("profiles", "remove", "vibe")  # other tests share the gateway
