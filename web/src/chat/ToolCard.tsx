@@ -15,13 +15,13 @@ import shared from "../ui/shared.module.css";
 import { CALLS, type State, taskState } from "../ui/states";
 import { Since } from "../ui/Time";
 import { Why } from "../ui/Why";
+import { foldedCalls } from "./foldedCalls";
 import styles from "./ToolCard.module.css";
 
 const LINES = 12;
 const TAIL_LINES = 6;
 const TAIL_MS = 1000;
 const MOST_LINES = 2000;
-const FOLD = 6;
 
 /** The tasks of the session by the call that started them. */
 export const TasksOfCalls = createContext<ReadonlyMap<string, TaskView>>(new Map());
@@ -35,13 +35,11 @@ export function Calls({
   readonly session: string;
 }): ReactNode {
   const [open, setOpen] = useState(false);
-  const finished = calls.filter((call) => call.state === "done" || call.state === "started");
-  const folds = !open && finished.length >= FOLD;
-  const hidden = folds ? finished.slice(0, -1) : [];
+  const hidden = open ? [] : foldedCalls(calls);
   const took = hidden.reduce((sum, call) => sum + (call.durationMs ?? 0), 0);
   return (
     <div className={styles.calls}>
-      {folds && (
+      {hidden.length > 0 && (
         <button type="button" className={styles.fold} aria-expanded={false} onClick={() => setOpen(true)}>
           <Icon name="right" />
           {plural(hidden.length, "earlier call")}, all done, {duration(took)}
