@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.gateway import GatewayProcess, until
 from tests.web.board import card, label, new_board, new_card
 from tests.web.seat import Seat
 
 
-def choose(page: Page, menu: str, word: str) -> None:
-    page.get_by_role("button", name=menu, exact=True).click()
+def choose(page: Page, place: Page | Locator, menu: str, word: str) -> None:
+    place.get_by_role("button", name=menu, exact=True).click()
     page.get_by_role("menuitem", name=word).click()
 
 
@@ -43,12 +43,13 @@ def test_a_card_and_a_session_are_told_or_not(guest: Seat) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "telling")
     id = new_card(gateway, board, "Quiet work", triage=True)
     guest.open(f"/board/{board}/{id}")
-    choose(page, f"Menu of card {label(gateway, id)}", "Never tell me")
+    choose(page, page, f"Menu of card {label(gateway, id)}", "Never tell me")
     until(lambda: card(gateway, id)["card"]["tell"] == "never" or None, "it is never told")
     expect(page.get_by_text("You are never told of it.")).to_be_visible()
     session = gateway.create("say hello")
     gateway.until_rest(session)
     guest.open(f"/s/{session}")
-    choose(page, "Session menu of say hello", "Always tell me")
+    conversation = page.get_by_role("region", name="Conversation")  # the list has the same menu
+    choose(page, conversation, "Session menu of say hello", "Always tell me")
     expect(page.get_by_text("You are always told of this session")).to_be_visible()
     assert gateway.get(f"/v1/sessions/{session}")["session"]["tell"] == "always"
