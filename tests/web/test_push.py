@@ -7,6 +7,7 @@ as its own service would hand it over, and its page subscribes there.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,9 @@ PRESSED = """([tag, action]) => registration.getNotifications({ tag }).then(([no
 }))"""
 OPENS = "() => { self.opened = []; clients.openWindow = async (to) => { self.opened.push(to) } }"
 """Only a real click may open a window, and a test cannot click there: it notes what would be opened."""
+
+SELDOM = 0.5
+"""Chromium forgets a notification if it is asked what it shows while the notification is about to be shown."""
 
 
 class Phone:
@@ -120,6 +124,7 @@ class Phone:
         """The one notification that is shown, when it has these values."""
 
         def fits() -> bool:
+            time.sleep(SELDOM)
             found = self.shown()
             return len(found) == 1 and found[0] == found[0] | expected
 
