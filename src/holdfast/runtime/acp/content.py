@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from holdfast.domain.events.parts import Call, ShownArgument
 from holdfast.runtime.acp.protocol import SessionUpdate
+from holdfast.runtime.external_steps import AnnouncedCall
 
 VALUE_SHOWN = 4_000
 TOOLS = {
@@ -22,39 +22,12 @@ TOOLS = {
 """The tool whose rules hold for a call of this kind; any other has the name of its kind."""
 
 
-@dataclass(slots=True)
-class AnnouncedCall:
-    """A call that the agent spoke of and that is not in the log yet."""
-
-    id: str
-    title: str = ""
-    kind: str = ""
-    raw_input: Any = None
-    begun: bool = False
-
-    def merge(self, update: SessionUpdate) -> None:
-        """Add what an update says."""
-        self.title = update.title or self.title
-        self.kind = update.kind or self.kind
-        self.raw_input = update.raw_input or self.raw_input
-        self.begun = self.begun or update.status in ("in_progress", "completed", "failed")
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether there is something to show."""
-        return self.begun or bool(self.raw_input)
-
-    @property
-    def tool(self) -> str:
-        """The name of the tool, in our words."""
-        return TOOLS.get(self.kind, self.kind or "other")
-
-    @property
-    def arguments(self) -> dict[str, object]:
-        """What it is called with: the title in words, then the arguments themselves."""
-        given = self.raw_input if isinstance(self.raw_input, dict) else {"input": self.raw_input}
-        known = {name: value for name, value in given.items() if value is not None}
-        return {"title": self.title, **known} if self.title and self.title not in known.values() else known
+def merge(call: AnnouncedCall, update: SessionUpdate) -> None:
+    """Add what an update says about a call."""
+    call.title = update.title or call.title
+    call.tool = TOOLS.get(update.kind, update.kind) if update.kind else call.tool
+    call.raw_input = update.raw_input or call.raw_input
+    call.begun = call.begun or update.status in ("in_progress", "completed", "failed")
 
 
 def text_of(content: Any) -> str:

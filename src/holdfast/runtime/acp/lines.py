@@ -17,29 +17,24 @@ import msgspec
 
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.external_agent import AgentPlanned, DriverOutputRead, OwedRequest, PlanEntry
-from holdfast.domain.events.parts import Call, Usage
+from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
     CallOutcome,
     FinishReason,
     ModelFailed,
-    ModelInterrupted,
-    ModelRequested,
-    ModelResponded,
     ToolCallFinished,
-    ToolCallStarted,
     WaitOpened,
 )
-from holdfast.domain.history import ToolResult
 from holdfast.domain.next_step import wait_id
 from holdfast.domain.session import Session, Turn
 from holdfast.runtime.acp.content import (
     TOOLS,
-    AnnouncedCall,
     arguments_of,
     exit_code_of,
     files_of,
     in_words,
+    merge,
     output_of,
     shown_argument,
     text_of,
@@ -55,11 +50,19 @@ from holdfast.runtime.acp.protocol import (
     Updated,
 )
 from holdfast.runtime.external import ExternalCommand
+from holdfast.runtime.external_steps import (
+    AnnouncedCall,
+    StepCollector,
+    agent_error,
+    call_id,
+    is_over,
+    login_problem,
+    unknown_end,
+)
 from holdfast.runtime.tools.tool import bounded
 from holdfast.settings import Policy
 
 TITLE_SHOWN = 300
-ARGUMENTS_KEPT = 100_000
 OPTIONS = {"allow_once": "allow", "allow_always": "session", "reject_once": "deny", "reject_always": "deny"}
 """The answer to an approval that chooses an option of this kind; the first option of a kind counts."""
 FINISH: dict[str, FinishReason] = {"end_turn": "stop", "max_tokens": "length"}
@@ -91,17 +94,10 @@ class LineReader:
         self._agent = agent
         self._policy = policy
         self._mask = mask
-        self._text = self._thinking = ""
-        self._announced: dict[str, AnnouncedCall] = {}
+        self.steps = StepCollector(agent, mask)
         self._outputs: dict[str, str] = {}
         """By call: what a running call has shown so far."""
         self._plan: list[PlanItem] | None = None
-        self._context_tokens = 0
-        self._since = 0
-
-    def begin_step(self, *, now: int) -> None:
-        """Note when the step began that is collected next."""
-        self._since = now
 
     def read(self, message: AcpMessage, session: Session, *, now: int) -> LineResult:
         """Return what a message comes to. `session` is as the log has it."""
@@ -127,19 +123,23 @@ class LineReader:
         match update.session_update:
             case "agent_message_chunk":
                 text = text_of(update.content)
-                self._text += text
+                self.steps.text += text
                 return LineResult(text=text)
             case "agent_thought_chunk":
                 text = text_of(update.content)
-                self._thinking += text
+                self.steps.thinking += text
                 return LineResult(thinking=text)
-            case "tool_call" | "tool_call_update" if update.tool_call_id and not _is_over(session, turn, update):
+            case "tool_call" | "tool_call_update" if update.tool_call_id and not is_over(
+                session, turn, update.tool_call_id
+            ):
                 return LineResult(self._call(update, turn, now))
             case "plan":
                 self._plan = update.entries
-                return LineResult() if self._text or self._thinking else LineResult(self._collected(turn, now))
+                return (
+                    LineResult() if self.steps.text or self.steps.thinking else LineResult(self._collected(turn, now))
+                )
             case "usage_update":
-                self._context_tokens = update.used
+                self.steps.context_tokens = update.used
                 return LineResult()
             case _:
                 return LineResult()
@@ -149,8 +149,8 @@ class LineReader:
         opened = turn.open_calls.get(call)
         events: list[AnyEvent] = []
         if opened is None:
-            announced = self._announced.setdefault(call, AnnouncedCall(call))
-            announced.merge(update)
+            announced = self.steps.announced.setdefault(call, AnnouncedCall(call))
+            merge(announced, update)
             if announced.is_ready:
                 events = self._collected(turn, now)
         if update.content:
@@ -182,22 +182,7 @@ class LineReader:
         """Return the events of what was collected, after which the next step begins; `held` is a call that has not
         begun, since the agent asks for a permission first.
         """
-        events: list[AnyEvent] = self._planned(turn)
-        calls, self._announced = [*self._announced.values()], {}
-        if not (self._text or self._thinking or calls):
-            return events
-        events.append(self._response(turn, turn.step, [self._as_call(call) for call in calls], "tool_calls", now))
-        for call in calls:
-            if call.id != held:
-                events.append(ToolCallStarted(turn=turn.number, call=call.id, tool=call.tool, effect="unsafe"))
-        events.append(request_event(turn, turn.step + 1, self._agent))
-        return events
-
-    def _as_call(self, call: AnnouncedCall) -> Call:
-        arguments = self._mask(json.dumps(call.arguments, ensure_ascii=False, default=str))
-        if len(arguments) > ARGUMENTS_KEPT:
-            arguments = json.dumps({"title": call.title, "left_out": len(arguments)}, ensure_ascii=False)
-        return Call(call=call.id, tool=call.tool, arguments=arguments)
+        return [*self._planned(turn), *self.steps.step(turn, now, held=held)]
 
     def _planned(self, turn: Turn) -> list[AnyEvent]:
         plan, self._plan = self._plan, None
@@ -209,22 +194,6 @@ class LineReader:
         ]
         return [AgentPlanned(turn=turn.number, entries=entries)]
 
-    def _response(
-        self, turn: Turn, step: int, calls: list[Call], reason: FinishReason, now: int, usage: Usage | None = None
-    ) -> ModelResponded:
-        text, thinking, self._text, self._thinking = self._text, self._thinking, "", ""
-        used = usage or Usage()
-        return ModelResponded(
-            turn=turn.number,
-            step=step,
-            text=text,
-            thinking=thinking,
-            calls=calls,
-            finish_reason=reason,
-            usage=msgspec.structs.replace(used, context_tokens=self._context_tokens),
-            duration_ms=max(0, now - (self._since or now)),
-        )
-
     # --- permissions ----------------------------------------------------------------------------
 
     def _asked(
@@ -233,12 +202,12 @@ class LineReader:
         call = call_id(turn, asked.tool_call.tool_call_id or message.json_id)
         opened = turn.open_calls.get(call)
         if opened is None:
-            announced = self._announced.setdefault(call, AnnouncedCall(call))
-            announced.merge(asked.tool_call)
+            announced = self.steps.announced.setdefault(call, AnnouncedCall(call))
+            merge(announced, asked.tool_call)
             announced.begun = False
         else:
-            announced = AnnouncedCall(call, kind=opened.call.tool, raw_input=arguments_of(opened.call))
-            announced.merge(asked.tool_call)
+            announced = AnnouncedCall(call, opened.call.tool, raw_input=arguments_of(opened.call))
+            merge(announced, asked.tool_call)
         name = announced.title or announced.tool
         options: dict[str, str] = {}
         for option in asked.options:
@@ -270,55 +239,28 @@ class LineReader:
 
     def _prompt_answered(self, message: AcpMessage, session: Session, turn: Turn, now: int) -> LineResult:
         done = _convert(message.result, PromptDone) or PromptDone()
-        self._announced.clear()
+        self.steps.announced.clear()
         events = self._planned(turn)
         events += [unknown_end(turn, call, "the agent did not say how it ended") for call in turn.open_calls]
         if message.error is not None:
             problem = problem_of(message.error, self._agent)
-            events.append(ModelFailed(turn=turn.number, step=turn.step, problem=problem, text=self._text))
+            events.append(self.steps.failed(turn, problem))
         elif done.stop_reason == "cancelled":
             reason = "the agent says that it was cancelled"
-            events.append(self.interrupted(turn, reason))
+            events.append(self.steps.interrupted(turn, reason))
             if turn.stop is None:
                 problem = Problem(code="no_answer", message="The agent ended its work: cancelled.")
                 events.append(ModelFailed(turn=turn.number, step=turn.step, problem=problem))
         elif done.stop_reason in ("refusal", "max_turn_requests"):
             said = "refused to continue" if done.stop_reason == "refusal" else "reached its own limit of requests"
             problem = Problem(code="refused", message=f"The agent {said}.", hint="Send a message to continue.")
-            events.append(ModelFailed(turn=turn.number, step=turn.step, problem=problem, text=self._text))
+            events.append(self.steps.failed(turn, problem))
         else:
             reason_ = FINISH.get(done.stop_reason, "other")
-            events.append(self._response(turn, turn.step, [], reason_, now, _usage(done)))
-        self._text = self._thinking = ""
+            events.append(self.steps.response(turn, [], reason_, now, _usage(done)))
         read = session.output_read
         assert read is not None
         return LineResult([*events, msgspec.structs.replace(read, owed=[], prompt=0)], done=True)
-
-    def interrupted(self, turn: Turn, reason: str) -> ModelInterrupted:
-        """Return the event of the text that had arrived when the agent was cut."""
-        text, thinking, self._text, self._thinking = self._text, self._thinking, "", ""
-        return ModelInterrupted(turn=turn.number, step=turn.step, text=text, thinking=thinking, reason=reason)
-
-
-def call_id(turn: Turn, id: str) -> str:
-    """Return our id of a call: agents may count theirs from 1 in every session."""
-    return f"{turn.number}-{id}"
-
-
-def _is_over(session: Session, turn: Turn, update: SessionUpdate) -> bool:
-    """Whether the log has the result of the call: some agents repeat it."""
-    call = call_id(turn, update.tool_call_id)
-    for message in reversed(session.messages):
-        if message.turn != turn.number:
-            return False
-        if isinstance(message, ToolResult) and message.call == call:
-            return True
-    return False
-
-
-def request_event(turn: Turn, step: int, agent: ExternalCommand) -> ModelRequested:
-    """Return the event that a step of the agent began."""
-    return ModelRequested(turn=turn.number, step=step, attempt=1, model=agent.name, context_version=0)
 
 
 def owed_mark(session: Session, owed: list[OwedRequest]) -> DriverOutputRead:
@@ -327,24 +269,11 @@ def owed_mark(session: Session, owed: list[OwedRequest]) -> DriverOutputRead:
     return msgspec.structs.replace(session.output_read, owed=owed)
 
 
-def unknown_end(turn: Turn, call: str, reason: str) -> ToolCallFinished:
-    """Return the end of a call of which nobody knows how it ended."""
-    return ToolCallFinished(
-        turn=turn.number,
-        call=call,
-        tool=turn.open_calls[call].call.tool,
-        outcome="unknown",
-        output=f"Its outcome is not known: {reason}. It may or may not have taken effect.",
-        duration_ms=0,
-    )
-
-
 def problem_of(error: RpcError, agent: ExternalCommand) -> Problem:
     """Return what an error of an agent means for a person."""
     if error.code == AUTH_REQUIRED:
-        hint = f"Log in: `{agent.login}`" if agent.login else "Log in with the agent's own command."
-        return Problem(code="agent_login", message=f"{agent.name} is not logged in: {error}.", hint=hint)
-    return Problem(code="agent_failed", message=f"{agent.name} reports an error: {error}.")
+        return login_problem(agent, str(error))
+    return agent_error(agent, str(error))
 
 
 def _usage(done: PromptDone) -> Usage:

@@ -6,13 +6,12 @@ twice and nothing is forgotten: a request is looked up there by its id before it
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
 
-from holdfast.domain.events.external_agent import AgentAttached, AttachedBy, ContextKnown, DriverOutputRead
+from holdfast.domain.events.external_agent import AgentAttached, AttachedBy, ContextKnown
 from holdfast.runtime.acp.protocol import (
     CLIENT,
     INITIALIZE,
@@ -30,11 +29,8 @@ from holdfast.runtime.acp.protocol import (
     request,
 )
 from holdfast.runtime.external import ExternalCommand
-from holdfast.tasks.commands import CommandTasks
+from holdfast.runtime.external_process import ExternalProcess
 
-LINE_LIMIT = 32 << 20
-"""A longer line is skipped: it is no message that anybody could show."""
-STDERR_LINES = 5
 T = TypeVar("T")
 
 
@@ -60,18 +56,8 @@ class Ready:
     """The offset behind what it said until then."""
 
 
-class AcpProcess:
+class AcpProcess(ExternalProcess):
     """One process."""
-
-    def __init__(self, tasks: CommandTasks, task: str, *, pause: float) -> None:
-        self._tasks = tasks
-        self.task = task
-        self._pause = pause
-
-    async def is_running(self) -> bool:
-        """Whether it can be told something."""
-        row = await self._tasks.task_log.find(self.task)
-        return row is not None and row.state == "running" and self.task in self._tasks.supervisor.live()
 
     async def send(self, line: bytes) -> None:
         """Send a line, unless it was sent before; complete it, if only a part of it was. `NotFound` if it has ended."""
@@ -82,33 +68,6 @@ class AcpProcess:
         if part:  # a gateway was killed in the middle of a line
             line = line.removeprefix(part) if line.startswith(part) else b"\n" + line
         await self._tasks.supervisor.write(self.task, line)
-
-    async def lines(self, offset: int) -> AsyncIterator[tuple[bytes, int]]:
-        """Yield each whole line with the offset behind it, until the process has ended and all was read."""
-        rest, size = bytearray(), 0
-        async for window in self._tasks.supervisor.follow(self.task, offset, pause=self._pause):
-            if window.dropped:  # a part of a line is gone, and so the line
-                offset, size = offset + size + window.dropped, 0
-                rest.clear()
-            for index, piece in enumerate(window.data.split(b"\n")):
-                if index:
-                    offset += size + 1
-                    yield bytes(rest) if size <= LINE_LIMIT else b"", offset
-                    size = 0
-                    rest.clear()
-                size += len(piece)
-                if size <= LINE_LIMIT:
-                    rest += piece
-
-    def discard(self, read: DriverOutputRead | None) -> None:
-        """Give the disk back what was read by the log; never what was only read."""
-        if read is not None and read.task == self.task:
-            self._tasks.supervisor.discard(self.task, before=read.offset)
-
-    def last_words(self) -> str:
-        """What it wrote to its standard error last."""
-        window = self._tasks.supervisor.output(self.task, "stderr").tail(STDERR_LINES, 4096)
-        return window.data.decode("utf-8", "replace").strip()
 
     # --- ready for a session ----------------------------------------------------------------------
 

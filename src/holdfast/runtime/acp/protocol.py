@@ -8,8 +8,6 @@ import msgspec
 
 INITIALIZE, OPEN, LIST, SET_MODE = 1, 2, 3, 4
 """The ids of our requests while a process is made ready."""
-PROMPTS = 1_000
-"""The id of a prompt is its turn times this, and the step that it is sent in."""
 UNKNOWN_METHOD = -32601
 AUTH_REQUIRED = -32000
 CLIENT = {

@@ -15,63 +15,38 @@ from contextlib import suppress
 import msgspec
 
 from holdfast.clock import Clock, until
-from holdfast.domain.errors import Conflict, HoldfastError, NotFound
+from holdfast.domain.errors import HoldfastError, NotFound
 from holdfast.domain.events import AnyEvent
-from holdfast.domain.events.actor import THE_RUNTIME, AgentActor
 from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead, OwedRequest
 from holdfast.domain.events.problem import Problem
-from holdfast.domain.events.session import ModelFailed, ToolCallStarted, TurnResumed, WaitOpened
-from holdfast.domain.events.task import AgentProcess, TaskStarted
-from holdfast.domain.next_step import DriverStep, Partial, Rest, RunAgent, wait_id
-from holdfast.domain.resume import Break
+from holdfast.domain.events.session import ToolCallStarted, WaitOpened
+from holdfast.domain.next_step import DriverStep, RunAgent
 from holdfast.domain.rights import strictest
-from holdfast.domain.session import Session, Turn
-from holdfast.domain.task import AGENT_CALL, task_of_call
-from holdfast.domain.task_commands import StartCommand
+from holdfast.domain.session import Session
 from holdfast.rules.patterns import policy_of_tool
-from holdfast.runtime.acp.lines import LineReader, problem_of, request_event, unknown_end
+from holdfast.runtime.acp.lines import LineReader, problem_of
 from holdfast.runtime.acp.process import AcpProcess, AgentNotReady, Ready
-from holdfast.runtime.acp.prompt import prompt_id, prompt_text
 from holdfast.runtime.acp.protocol import answer, notification, parse, refusal, request
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers import Events, Prepared
+from holdfast.runtime.drivers.external import ExternalDriver, failed, idle, not_external
 from holdfast.runtime.external import ExternalCommand
+from holdfast.runtime.external_prompt import PROMPTS, prompt_id, prompt_text
+from holdfast.runtime.external_steps import request_event
 from holdfast.runtime.permissions import with_timeout
 from holdfast.runtime.writer import SessionWriter
 from holdfast.settings import Policy
 from holdfast.tasks.commands import CommandTasks
-from holdfast.tasks.log import command_started
 
 
-def agent_task(session: Session, number: int) -> str:
-    """Return the task of the session's process with this number."""
-    return task_of_call(session.id, f"{AGENT_CALL} {number}")
-
-
-class AcpDriver:
+class AcpDriver(ExternalDriver):
     """Drives an external agent in one session."""
 
     name = "acp"
-    joins = False
 
     def __init__(self, writer: SessionWriter, clock: Clock, tasks: CommandTasks) -> None:
-        self._writer = writer
-        self._clock = clock
-        self._tasks = tasks
-        self._started = ""
-        """The task that was prepared."""
-        self._number = 0
+        super().__init__(writer, clock, tasks)
         self._owed: list[OwedRequest] = []
-
-    async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
-        """The agent works on by itself: nothing was interrupted. One that was stopped meanwhile is told so."""
-        if session.turn is not None and session.turn.stop is not None and session.turn.step > 0:
-            return await self.cancel(session, RunAgent(session.turn.number), "", begun=True)
-        return Events()
-
-    def next(self, session: Session, agent: Agent, *, now: int) -> DriverStep:
-        """Let the agent work while a turn is open."""
-        return Rest() if session.turn is None else RunAgent(session.turn.number)
 
     # --- prepare --------------------------------------------------------------------------------
 
@@ -81,10 +56,10 @@ class AcpDriver:
         if turn is None or not isinstance(step, RunAgent):
             return Prepared(Events(), perform=True)
         if agent.external is None:
-            return Prepared(Events([_failed(turn, _not_external(session))]), perform=False)
+            return Prepared(Events([failed(turn, not_external(session))]), perform=False)
         process = await self._attached(session)
         read = session.output_read
-        if process is not None and read is not None and read.prompt // 1000 == turn.number:
+        if process is not None and read is not None and read.prompt // PROMPTS == turn.number:
             return Prepared(Events(), perform=True)
         asked = request_event(turn, turn.step + 1, agent.external)
         if process is not None and read is not None:
@@ -93,10 +68,10 @@ class AcpDriver:
             )
             return Prepared(Events([asked, mark]), perform=True)
         try:
-            started = await self._new_process(session, agent, agent.external)
+            started = await self._new_process(session, agent, agent.external, list(agent.external.argv))
         except HoldfastError as error:
             problem = Problem(code="agent_missing", message=error.message, hint=error.hint)
-            return Prepared(Events([asked, _failed(turn, problem, step=turn.step + 1)]), perform=False)
+            return Prepared(Events([asked, failed(turn, problem, step=turn.step + 1)]), perform=False)
         self._started = started.task
         return Prepared(Events([asked], [self._tasks.intent(started)]), perform=True)
 
@@ -117,41 +92,6 @@ class AcpDriver:
         at_work = read is not None and read.task == known.task and read.prompt != 0
         return process if at_work else None
 
-    async def _new_process(self, session: Session, agent: Agent, external: ExternalCommand) -> TaskStarted:
-        """Return the start of another process; one that was never made ready is ended."""
-        self._number = 1 if session.attached is None else session.attached.number
-        if session.attached is not None:
-            await self._end_process(session.attached.task, "another process takes its place")
-            self._number += 1
-        while (row := await self._tasks.task_log.find(agent_task(session, self._number))) is not None:
-            await self._end_process(row.id, "it was not ready when its gateway ended")
-            self._number += 1
-        context = agent.tool_context(session)
-        command = StartCommand(argv=list(external.argv), name=external.name)
-        started = command_started(
-            command,
-            task=agent_task(session, self._number),
-            cwd=str(context.cwd),
-            by=AgentActor(session=session.id, call=AGENT_CALL),
-            session="",  # its end is no news for the session, and it ends by rules of its own
-        )
-        needs = AgentProcess(
-            session=session.id, env=dict(external.env), variables=list(external.variables), piped=external.piped
-        )
-        started = msgspec.structs.replace(started, agent=needs)
-        if agent.sandbox.mode != "on" and agent.sandbox.network:
-            return msgspec.structs.replace(started, no_sandbox="its profile does not ask for one")
-        confine = self._tasks.defaults.confine
-        return await asyncio.to_thread(confine, started, context.sandbox, workspace=context.cwd, own=context.workspace)
-
-    async def _end_process(self, task: str, reason: str) -> None:
-        row = await self._tasks.task_log.find(task)
-        if row is None or row.state != "running":
-            return
-        with suppress(Conflict):  # it has just ended
-            await self._tasks.request_stop(row, by=THE_RUNTIME, reason=reason, force=True)
-        await self._tasks.wait_ended(task)
-
     def _process(self, task: str) -> AcpProcess:
         return AcpProcess(self._tasks, task, pause=self._writer.timings.agent_output)
 
@@ -165,7 +105,7 @@ class AcpDriver:
         if self._started:
             task, self._started = self._started, ""
             if (problem := await self._make_ready(task, session, agent, agent.external)) is not None:
-                return Events([_failed(session.turn, problem)])
+                return Events([failed(session.turn, problem)])
         session = self._writer.session
         assert session.attached is not None
         process = self._process(session.attached.task)
@@ -176,15 +116,9 @@ class AcpDriver:
 
     async def _make_ready(self, task: str, session: Session, agent: Agent, external: ExternalCommand) -> Problem | None:
         """Start the process, and open the agent's session in it; return why that is not possible, if it is not."""
-        row = await self._tasks.task_log.find(task)
-        assert row is not None
-        self._tasks.follow_to_end(row)
-        row = await self._tasks.wait_started(task)
-        if row.state != "running":
-            hint = f"Install it: `{external.install}`" if external.install else "Look at `argv` in its profile."
-            return Problem(
-                code="agent_missing", message=f"{external.name} could not be started: {row.reason}.", hint=hint
-            )
+        row = await self._start_process(task, external)
+        if isinstance(row, Problem):
+            return row
         before = session.attached
         if before is not None and before.chapter != session.chapter.number:
             before = None
@@ -258,7 +192,7 @@ class AcpDriver:
         reader = self._reader(agent, external)
         session = self._writer.session
         assert session.output_read is not None
-        self._show_step(reader)
+        self._show_step(reader.steps)
         async for line, offset in process.lines(session.output_read.offset):
             message = parse(line)
             if message is None:
@@ -283,17 +217,11 @@ class AcpDriver:
             for owed in self._owed:  # a rule of the profile gave the answer, and the log has it
                 await process.send(answer(owed.id, _outcome(owed, owed.answer)))
             self._owed = []
-            self._show_step(reader)
-        return await self._died(process, agent, reader)
+            self._show_step(reader.steps)
+        return await self._died(process, agent, reader.steps)
 
     def _reader(self, agent: Agent, external: ExternalCommand) -> LineReader:
         return LineReader(external, policy=lambda tool: _policy(agent, tool), mask=agent.mask)
-
-    def _show_step(self, reader: LineReader) -> None:
-        turn = self._writer.session.turn
-        if turn is not None:
-            reader.begin_step(now=self._clock.now())
-            self._writer.start_text(turn=turn.number, step=turn.step)
 
     def _with_offset(self, events: list[AnyEvent], session: Session, offset: int) -> list[AnyEvent]:
         """Return the events with the offset behind the line that they came of, as the last one."""
@@ -305,30 +233,6 @@ class AcpDriver:
             self._owed = last.owed
         return [*others, msgspec.structs.replace(last, offset=offset)]
 
-    async def _died(self, process: AcpProcess, agent: Agent, reader: LineReader) -> Events:
-        """Return what is known of a turn whose agent died, and that it is resumed; or the wait for a person."""
-        row = await self._tasks.wait_ended(process.task)
-        session = self._writer.session
-        turn, read = session.turn, session.output_read
-        assert turn is not None
-        assert read is not None
-        self._writer.end_text()
-        name = session.attached.agent if session.attached is not None else "the agent"
-        said = agent.mask(process.last_words()).rpartition("\n")[2]
-        reason = f"the process of {name} ended: {row.reason}" + (f" ({said})" if said else "")
-        events: list[AnyEvent] = [reader.interrupted(turn, reason)] if turn.asked else []
-        events += [unknown_end(turn, call, reason) for call in turn.open_calls]
-        events.append(msgspec.structs.replace(read, owed=[], prompt=0))
-        if turn.stop is not None:
-            return Events(events)
-        attempt = turn.resumes + 1
-        if attempt > agent.limits.resume_attempts:
-            why = f"{reason}, {turn.resumes + 1} times in a row without progress"
-            wait = wait_id(session, turn)
-            return Events([*events, WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=why)])
-        resumed = TurnResumed(turn=turn.number, attempt=attempt, interruption="crash", reason=reason, away_ms=0)
-        return Events([*events, resumed])
-
     # --- stop and shutdown ----------------------------------------------------------------------
 
     async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:
@@ -338,12 +242,12 @@ class AcpDriver:
             return Events()
         process = self._process(attached.task)
         if not await process.is_running():
-            return Events([msgspec.structs.replace(read, owed=[], prompt=0)])
+            return Events([idle(read)])
         with suppress(TimeoutError, NotFound):
             async with asyncio.timeout(self._writer.timings.agent_stop):
                 return Events([await self._stopped(process, attached, read)])
         await self._end_process(attached.task, "it did not stop its work when it was asked to")
-        return Events([msgspec.structs.replace(read, owed=[], prompt=0)])
+        return Events([idle(read)])
 
     async def _stopped(self, process: AcpProcess, attached: AgentAttached, read: DriverOutputRead) -> DriverOutputRead:
         """Ask it to stop, and wait until it says that it has. What it says meanwhile is not kept."""
@@ -353,15 +257,8 @@ class AcpDriver:
         async for line, offset in process.lines(read.offset):
             message = parse(line)
             if message is not None and message.is_answer and message.id == read.prompt:
-                return msgspec.structs.replace(read, offset=offset, owed=[], prompt=0)
-        return msgspec.structs.replace(read, owed=[], prompt=0)
-
-    async def leave(self, session: Session, *, now: int) -> Events:
-        """The agent goes on without us."""
-        return Events()
-
-    async def _commit(self, events: list[AnyEvent]) -> None:
-        await self._writer.commit(Events(events), at=self._clock.now())
+                return idle(read, offset=offset)
+        return idle(read)
 
 
 def with_timeout_of(event: AnyEvent, agent: Agent, *, now: int) -> AnyEvent:
@@ -382,13 +279,3 @@ def _outcome(owed: OwedRequest, choice: str) -> object:
     if option is None:
         return {"outcome": {"outcome": "cancelled"}}
     return {"outcome": {"outcome": "selected", "optionId": option}}
-
-
-def _failed(turn: Turn, problem: Problem, *, step: int | None = None) -> ModelFailed:
-    return ModelFailed(turn=turn.number, step=turn.step if step is None else step, problem=problem)
-
-
-def _not_external(session: Session) -> Problem:
-    message = f"The profile {session.profile!r} has no external agent, but this session was begun with one."
-    hint = "Give the profile its agent back, or start a new session."
-    return Problem(code="unknown_driver", message=message, hint=hint)

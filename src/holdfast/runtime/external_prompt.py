@@ -5,8 +5,9 @@ from __future__ import annotations
 from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, UserMessage
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.summary import digest
-from holdfast.runtime.acp.protocol import PROMPTS
 
+PROMPTS = 1_000
+"""The id of a prompt is its turn times this, and the step that it is sent in."""
 DIGEST_CHARACTERS = 20_000
 LOST = "You do not remember this conversation. What was said so far, in short:"
 LOST_STEPS = "What you did for it so far, before your process ended:"

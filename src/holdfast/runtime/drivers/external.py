@@ -1,0 +1,190 @@
+"""What the drivers of external agents share: a process under keepers that outlives the gateway, read by offset.
+
+    intent of the process in the log → start → lines, each with its offset in one append → its end, or its death
+
+A gateway that comes after a crash reads on where the log says. If the process has died in the middle of a turn, the
+turn is resumed with another one. What the agent is told and what its lines mean is the protocol's (`acp.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from contextlib import suppress
+
+import msgspec
+
+from holdfast.clock import Clock
+from holdfast.domain.errors import Conflict
+from holdfast.domain.events import AnyEvent
+from holdfast.domain.events.actor import THE_RUNTIME, AgentActor
+from holdfast.domain.events.external_agent import DriverOutputRead, OwedRequest
+from holdfast.domain.events.problem import Problem
+from holdfast.domain.events.session import ModelFailed, TurnResumed, WaitOpened
+from holdfast.domain.events.task import AgentProcess, TaskStarted
+from holdfast.domain.next_step import DriverStep, Partial, Rest, RunAgent, wait_id
+from holdfast.domain.resume import Break
+from holdfast.domain.session import Session, Turn
+from holdfast.domain.task import AGENT_CALL, task_of_call
+from holdfast.domain.task_commands import StartCommand
+from holdfast.runtime.agents import Agent
+from holdfast.runtime.drivers import Events
+from holdfast.runtime.external import ExternalCommand
+from holdfast.runtime.external_process import ExternalProcess
+from holdfast.runtime.external_steps import StepCollector, unknown_end
+from holdfast.runtime.writer import SessionWriter
+from holdfast.store.rows import TaskRow
+from holdfast.tasks.commands import CommandTasks
+from holdfast.tasks.log import command_started
+
+
+def agent_task(session: Session, number: int) -> str:
+    """Return the task of the session's process with this number."""
+    return task_of_call(session.id, f"{AGENT_CALL} {number}")
+
+
+class ExternalDriver(ABC):
+    """Drives an external agent in one session."""
+
+    joins = False
+
+    def __init__(self, writer: SessionWriter, clock: Clock, tasks: CommandTasks) -> None:
+        self._writer = writer
+        self._clock = clock
+        self._tasks = tasks
+        self._started = ""
+        """The task that was prepared."""
+        self._number = 0
+        """The number of its process."""
+
+    async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
+        """The agent works on by itself: nothing was interrupted. One that was stopped meanwhile is told so."""
+        if session.turn is not None and session.turn.stop is not None and session.turn.step > 0:
+            return await self.cancel(session, RunAgent(session.turn.number), "", begun=True)
+        return Events()
+
+    def next(self, session: Session, agent: Agent, *, now: int) -> DriverStep:
+        """Let the agent work while a turn is open."""
+        return Rest() if session.turn is None else RunAgent(session.turn.number)
+
+    @abstractmethod
+    async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:
+        """Have the agent stop its work."""
+
+    async def leave(self, session: Session, *, now: int) -> Events:
+        """The agent goes on without us."""
+        return Events()
+
+    # --- its process ----------------------------------------------------------------------------
+
+    async def _new_process(
+        self, session: Session, agent: Agent, external: ExternalCommand, argv: list[str]
+    ) -> TaskStarted:
+        """Return the start of another process; one that was never made ready is ended."""
+        self._number = await self._next_number(session)
+        context = agent.tool_context(session)
+        started = command_started(
+            StartCommand(argv=argv, name=external.name),
+            task=agent_task(session, self._number),
+            cwd=str(context.cwd),
+            by=AgentActor(session=session.id, call=AGENT_CALL),
+            session="",  # its end is no news for the session, and it ends by rules of its own
+        )
+        needs = AgentProcess(
+            session=session.id, env=dict(external.env), variables=list(external.variables), piped=external.piped
+        )
+        started = msgspec.structs.replace(started, agent=needs)
+        if context.sandbox.mode != "on" and context.sandbox.network:  # of its profile and of those that created it
+            return msgspec.structs.replace(started, no_sandbox="its profile does not ask for one")
+        confine = self._tasks.defaults.confine
+        return await asyncio.to_thread(confine, started, context.sandbox, workspace=context.cwd, own=context.workspace)
+
+    async def _next_number(self, session: Session) -> int:
+        """Return the number of the next process, after those before it have ended."""
+        number = 1 if session.attached is None else session.attached.number
+        if session.attached is not None:
+            await self._end_process(session.attached.task, "another process takes its place")
+            number += 1
+        while (row := await self._tasks.task_log.find(agent_task(session, number))) is not None:
+            await self._end_process(row.id, "it was not ready when its gateway ended")
+            number += 1
+        return number
+
+    async def _start_process(self, task: str, external: ExternalCommand) -> TaskRow | Problem:
+        """Start the process whose intent is in the log; return why that is not possible, if it is not."""
+        row = await self._tasks.task_log.find(task)
+        assert row is not None
+        self._tasks.follow_to_end(row)
+        row = await self._tasks.wait_started(task)
+        if row.state == "running" or row.pid is not None:
+            return row
+        hint = f"Install it: `{external.install}`" if external.install else "Look at `argv` in its profile."
+        return Problem(code="agent_missing", message=f"{external.name} could not be started: {row.reason}.", hint=hint)
+
+    async def _end_process(self, task: str, reason: str) -> None:
+        """End a process, with all that it started, and wait for its end."""
+        row = await self._tasks.task_log.find(task)
+        if row is None or row.state != "running":
+            return
+        with suppress(Conflict):  # it has just ended
+            await self._tasks.request_stop(row, by=THE_RUNTIME, reason=reason, force=True)
+        await self._tasks.wait_ended(task)
+
+    # --- its output -----------------------------------------------------------------------------
+
+    def _show_step(self, steps: StepCollector) -> None:
+        """Show the text of the step that begins."""
+        turn = self._writer.session.turn
+        if turn is not None:
+            steps.begin_step(now=self._clock.now())
+            self._writer.start_text(turn=turn.number, step=turn.step)
+
+    async def _died(self, process: ExternalProcess, agent: Agent, steps: StepCollector) -> Events:
+        """Return what is known of a turn whose agent died, and that it is resumed; or the wait for a person."""
+        row = await self._tasks.wait_ended(process.task)
+        session = self._writer.session
+        name = session.attached.agent if session.attached is not None else "the agent"
+        said = agent.mask(process.last_words()).rpartition("\n")[2]
+        reason = f"the process of {name} ended: {row.reason}" + (f" ({said})" if said else "")
+        return self._resume_after(reason, agent, steps)
+
+    def _resume_after(self, reason: str, agent: Agent, steps: StepCollector) -> Events:
+        """Return the end of what was cut, and that the turn is resumed; or the wait for a person."""
+        session = self._writer.session
+        turn, read = session.turn, session.output_read
+        assert turn is not None
+        assert read is not None
+        self._writer.end_text()
+        events: list[AnyEvent] = [steps.interrupted(turn, reason)] if turn.asked else []
+        events += [unknown_end(turn, call, reason) for call in turn.open_calls]
+        events.append(idle(read))
+        if turn.stop is not None:
+            return Events(events)
+        attempt = turn.resumes + 1
+        if attempt > agent.limits.resume_attempts:
+            why = f"{reason}, {turn.resumes + 1} times in a row without progress"
+            wait = wait_id(session, turn)
+            return Events([*events, WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=why)])
+        resumed = TurnResumed(turn=turn.number, attempt=attempt, interruption="crash", reason=reason, away_ms=0)
+        return Events([*events, resumed])
+
+    async def _commit(self, events: list[AnyEvent]) -> None:
+        await self._writer.commit(Events(events), at=self._clock.now())
+
+
+def idle(read: DriverOutputRead, *, offset: int | None = None) -> DriverOutputRead:
+    """Return how far the output was read of an agent that works on nothing any more."""
+    owed: list[OwedRequest] = []
+    return msgspec.structs.replace(read, owed=owed, prompt=0, offset=read.offset if offset is None else offset)
+
+
+def failed(turn: Turn, problem: Problem, *, step: int | None = None) -> ModelFailed:
+    """Return the event of a turn whose agent cannot work."""
+    return ModelFailed(turn=turn.number, step=turn.step if step is None else step, problem=problem)
+
+
+def not_external(session: Session) -> Problem:
+    """Return the problem of a session whose profile has lost its agent."""
+    message = f"The profile {session.profile!r} has no external agent, but this session was begun with one."
+    hint = "Give the profile its agent back, or start a new session."
+    return Problem(code="unknown_driver", message=message, hint=hint)

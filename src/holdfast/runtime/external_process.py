@@ -1,0 +1,57 @@
+"""The process of an external agent under its keepers: what it says, line by line with offsets, and how it is reached.
+
+It goes on without a gateway. Whoever comes after a crash reads on from the offset that the log has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from holdfast.domain.events.external_agent import DriverOutputRead
+from holdfast.tasks.commands import CommandTasks
+
+LINE_LIMIT = 32 << 20
+"""A longer line is skipped: it is no message that anybody could show."""
+STDERR_LINES = 5
+
+
+class ExternalProcess:
+    """One process."""
+
+    def __init__(self, tasks: CommandTasks, task: str, *, pause: float) -> None:
+        """`pause` is the time between two looks for more output."""
+        self._tasks = tasks
+        self.task = task
+        self._pause = pause
+
+    async def is_running(self) -> bool:
+        """Whether it can be told something."""
+        row = await self._tasks.task_log.find(self.task)
+        return row is not None and row.state == "running" and self.task in self._tasks.supervisor.live()
+
+    async def lines(self, offset: int) -> AsyncIterator[tuple[bytes, int]]:
+        """Yield each whole line with the offset behind it, until the process has ended and all was read."""
+        rest, size = bytearray(), 0
+        async for window in self._tasks.supervisor.follow(self.task, offset, pause=self._pause):
+            if window.dropped:  # a part of a line is gone, and so the line
+                offset, size = offset + size + window.dropped, 0
+                rest.clear()
+            for index, piece in enumerate(window.data.split(b"\n")):
+                if index:
+                    offset += size + 1
+                    yield bytes(rest) if size <= LINE_LIMIT else b"", offset
+                    size = 0
+                    rest.clear()
+                size += len(piece)
+                if size <= LINE_LIMIT:
+                    rest += piece
+
+    def discard(self, read: DriverOutputRead | None) -> None:
+        """Give the disk back what was read by the log; never what was only read."""
+        if read is not None and read.task == self.task:
+            self._tasks.supervisor.discard(self.task, before=read.offset)
+
+    def last_words(self) -> str:
+        """What it wrote to its standard error last."""
+        window = self._tasks.supervisor.output(self.task, "stderr").tail(STDERR_LINES, 4096)
+        return window.data.decode("utf-8", "replace").strip()
