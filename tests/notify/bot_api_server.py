@@ -290,13 +290,17 @@ def main() -> None:
     """Lines are said by person 42; `43: text` by another; `press NUMBER LABEL` presses a button."""
     with bot_api(int(sys.argv[1])) as api:
         api.shows = lambda line: print(line, flush=True)
+        api.ids = iter(range(int(time.time()), 10**12))  # not those of an earlier run: its updates were carried out
         print(f"TELEGRAM_TOKEN={TOKEN} api_url={api.url}", flush=True)
         for line in map(str.strip, sys.stdin):
             person, colon, rest = line.partition(": ")
             who, said = (int(person), rest) if colon and person.isdigit() else (42, line)
             if said.startswith("press "):
-                _, number, label = said.split(" ", 2)
-                api.press(api.messages[int(number)], label, person=who)
+                try:
+                    _, number, label = said.split(" ", 2)
+                    api.press(api.messages[int(number)], label, person=who)
+                except (ValueError, KeyError, StopIteration):
+                    print("There is no such button.", flush=True)
             elif said:
                 api.say(said, person=who)
 
