@@ -192,9 +192,21 @@ class OutboxSender(PeriodicTask):
         if not destination.channel.repeatable:
             self._unrepeatable.add(destination.name)
         try:
-            return await self._record(sending, await self._send(row, destination, told))
+            result = await self._send(row, destination, told)
+            if told is not None and not isinstance(result, TryAgain):
+                result = await self._settle_copies(row, destination, told) or result
+            return await self._record(sending, result)
         finally:
             self._unrepeatable.discard(destination.name)
+
+    async def _settle_copies(self, row: DeliveryRow, destination: Destination, told: DeliveryRow) -> TryAgain | None:
+        """Settle what was shown again besides `told`; return why that has to be tried again, if it has."""
+        for copy in await self._outbox.copies(told):
+            if destination.pace is not None:
+                await destination.pace.wait()
+            if isinstance(result := await self._send(row, destination, copy), TryAgain):
+                return result
+        return None
 
     async def _send(self, row: DeliveryRow, destination: Destination, told: DeliveryRow | None) -> Result:
         try:

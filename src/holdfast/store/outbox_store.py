@@ -180,6 +180,11 @@ class OutboxStore(ABC):
         found = await self._fetch.rows("told_delivery", DeliveryRow, destination=destination, matter=matter)
         return found[0] if found else None
 
+    async def copies(self, told: DeliveryRow) -> list[DeliveryRow]:
+        """Other deliveries to the same destination that asked for the same answer and can be changed there."""
+        given = {"matter": told.matter, "destination": told.destination, "wait": told.wait, "id": told.id}
+        return await self._fetch.rows("copies_of_delivery", DeliveryRow, **given) if told.wait else []
+
     async def summaries(self) -> dict[str, tuple[int, int]]:
         """By destination: when something last arrived there, and how many deliveries were given up."""
         found = await self._fetch.values("summarize_deliveries")

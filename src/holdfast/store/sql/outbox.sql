@@ -93,6 +93,11 @@ SELECT * FROM deliveries WHERE collapsed_into = :id AND collapsed_into <> '' AND
 SELECT * FROM deliveries WHERE matter = :matter AND destination = :destination AND state IN ('sent', 'unsure')
     AND kind <> 'settled' ORDER BY seq DESC LIMIT 1;
 
+-- name: copies_of_delivery
+-- The other messages that asked for the same answer in the same place: a list of what waits shows it again.
+SELECT * FROM deliveries WHERE matter = :matter AND destination = :destination AND wait = :wait AND id <> :id
+    AND state = 'sent' AND receipt <> '' AND kind <> 'settled' ORDER BY seq, id;
+
 -- name: list_deliveries
 -- The latest ones, newest first.
 SELECT * FROM deliveries WHERE (:destination = '' OR destination = :destination)
