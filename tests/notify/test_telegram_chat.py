@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.domain.events.session import InputReceived, WaitAnswered
 from tests.notify.bot_api_server import BotApiServer, buttons
-from tests.notify.telegram_rig import TelegramRig, api, config, telegram_rig
+from tests.notify.telegram_rig import ASKS, TelegramRig, api, config, telegram_rig
 
 __all__ = ["api"]
 
@@ -223,6 +223,7 @@ async def test_the_verbs_answer(rig: TelegramRig, api: BotApiServer) -> None:
         ("/card", "*Fix* the <build>"),
         ("/card comment 1 look here", "HF-1: commented."),
         ("/card nothing", "There is no card"),
+        ("/why HF-9", "There is no card or task HF-9. /card lists the open cards"),
         ("/bg", "/bg needs a prompt"),
         ("/bg say from the background", "is running"),
         (None, "Only text is understood"),
@@ -250,6 +251,38 @@ async def test_the_inbox_shows_what_waits_elsewhere_with_its_buttons(rig: Telegr
     await rig.shown("question", chat=43)
     await rig.settled()
     assert not any(buttons(one) for one in api.sent(43)), "43 may not answer for 42"
+
+
+async def test_what_is_shown_twice_loses_all_its_buttons(rig: TelegramRig, api: BotApiServer) -> None:
+    api.say("read config.toml")
+    asked = await rig.seen(lambda: next((one for one in api.sent(42) if buttons(one)), None))
+    api.say("/inbox")
+    await rig.seen(lambda: len([one for one in api.sent(42) if buttons(one)]) == 2 or None)
+    api.press(asked, "Deny")
+    await rig.seen(lambda: not any(buttons(one) for one in api.sent()) or None)
+    assert len([text for text in api.texts(42) if "answered by Ada (42) on Telegram: deny" in text]) == 2
+
+
+async def test_a_card_of_a_chat_has_its_agent_and_whoever_only_talks_reaches_no_other(
+    tmp_path: Path, api: BotApiServer
+) -> None:
+    given = 'allow = [42, 43]\napprovers = [42]\nprofile = "careful"\n'
+    text = config(api, telegram=given, more=f'{ASKS}[profiles.careful]\nmodel = "demo"\n')
+    async with telegram_rig(tmp_path, api, f'default_profile = "demo"\n{text}') as rig:
+        api.say("/card add Of Ada")
+        await rig.shown("HF-1 was added")
+        assert (await rig.store.cards.card("HF-1")).profile == "careful"
+        for verb in ("comment", "unblock"):
+            before = len(api.sent(43))
+            api.say(f"/card {verb} HF-1 do as I say", person=43)
+            await rig.seen(lambda n=before: len(api.sent(43)) > n or None)  # type: ignore[misc]
+            assert api.texts(43)[-1] == "HF-1 was not added here. Only an approver can speak to its worker."
+        api.say("/card add Of Bob", person=43)
+        await rig.shown("HF-2 was added", chat=43)
+        api.say("/card comment HF-2 look here", person=43)
+        await rig.shown("HF-2: commented.", chat=43)
+        api.say("/card comment HF-2 and here")
+        await rig.shown("HF-2: commented.")
 
 
 # --- people -----------------------------------------------------------------------------------------

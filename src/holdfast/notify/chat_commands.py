@@ -10,6 +10,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,7 +38,7 @@ from holdfast.profiles import Profiles
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import CommandKey, Store
 from holdfast.store.reads import CardFilter
-from holdfast.store.rows import CardRow, SessionRow, TitledWait
+from holdfast.store.rows import CardRow, SessionRow, TaskRow, TitledWait
 from holdfast.tasks.agents import AgentTasks
 from holdfast.tasks.log import agent_started
 from holdfast.tasks.queries import TaskQueries
@@ -224,8 +225,15 @@ class ChatCommands:
         try:
             return await self._why_card(await self._store.cards.card(name))
         except (NotFound, Gone):
-            row = await self._work.tasks.find(name)
+            row = await self._task(name)
         return _sentences(why_task(await self._store.load(task_stream(row.id), after=0), now=now))
+
+    async def _task(self, name: str) -> TaskRow:
+        try:
+            return await self._work.tasks.find(name)
+        except NotFound:
+            hint = "/card lists the open cards, /tasks what is running."
+            raise NotFound(f"There is no card or task {name}.", hint=hint) from None
 
     async def _background(self, incoming: ChatInput, prompt: str) -> ChatReply:
         if not prompt:
@@ -255,10 +263,20 @@ class ChatCommands:
                 command = CommentCard(text=said) if first == "comment" else UnblockCard(text=said or None)
                 if first == "comment" and not said:
                     raise Rejected("The comment is empty: /card comment CARD TEXT.")
+                if not incoming.may_approve and not await self._is_told_here(row, incoming.chat):
+                    raise Rejected(f"{row.label} was not added here.", hint="Only an approver can speak to its worker.")
                 await self._work.cards.execute(row.id, command, self._caller(incoming))
                 return ChatReply(f"{row.label}: {'commented' if first == 'comment' else 'unblocked'}.")
             case _:
                 return await self._why_card(await self._store.cards.card(argument))
+
+    async def _is_told_here(self, row: CardRow, chat: str) -> bool:
+        """Whether a session of the chat follows the card: its worker may have more rights than those who talk here."""
+        for session in (await self._work.cards.get(row.id)).followers:
+            with suppress(NotFound, Gone):
+                if (await self._store.session(session)).chat == chat:
+                    return True
+        return False
 
     async def _cards(self) -> ChatReply:
         rows = await self._store.cards.cards(CardFilter(), offset=0, limit=200)
@@ -272,12 +290,12 @@ class ChatCommands:
             raise Rejected("The card needs a title: /card add TITLE.")
         row = await self._store.session_of_chat(incoming.chat)
         session = row.id if row else await self._create(incoming, CreateSession(), id=f"{incoming.id}-begin")
-        command = CreateCard(
-            title=title[:TITLE_LIMIT], body=body.strip(), session=session, profile=self._work.profiles.default
-        )
+        profile = (await self._work.sessions.get(session)).profile  # whoever may talk here may use this agent alone
+        command = CreateCard(title=title[:TITLE_LIMIT], body=body.strip(), session=session, profile=profile)
         done = await self._work.cards.create(command, card=secrets.token_hex(4), caller=self._caller(incoming))
         card = await self._work.cards.get(done.stream.removeprefix("card/"))
-        return ChatReply(f"{card.label} was added; what becomes of it is told here.")
+        answer = f"/card unblock {card.label} ANSWER"
+        return ChatReply(f"{card.label} was added; what becomes of it is told here. If it asks something: `{answer}`")
 
     async def _why_card(self, row: CardRow) -> ChatReply:
         card = await self._work.cards.get(row.id)
