@@ -113,6 +113,16 @@ async def test_markdown_is_shown_as_it_is_meant(api: BotApiServer, chat: Telegra
     )
 
 
+async def test_a_blocked_card_says_how_to_answer_and_a_review_does_not(api: BotApiServer, chat: TelegramChat) -> None:
+    for text in ("is blocked: Shall I?", "waits for a review: Done"):
+        await chat.send(
+            replace(MESSAGE, kind="blocked", title="HF-7 Deploy", text=text, link="/board/default/HF-7", url="")
+        )
+    blocked, review = api.texts()
+    assert blocked.endswith("is blocked: Shall I?\n/card unblock HF-7 ANSWER")
+    assert "unblock" not in review
+
+
 async def test_what_telegram_cannot_parse_is_sent_as_plain_text(api: BotApiServer, chat: TelegramChat) -> None:
     api.answer = lambda _, content: (
         refused(400, "Bad Request: can't parse entities: Unsupported start tag") if "parse_mode" in content else None

@@ -41,6 +41,7 @@ BLOCKED_BY: dict[BlockedBy, str] = {
     "question": "it waits for an answer",
     "queue": "messages wait in its queue",
 }
+IS_BLOCKED = "is blocked"
 WHOLE_CALL = 120
 """So many characters of a call are seen at a glance on a small screen."""
 TELLING: tuple[type, ...] = (
@@ -244,7 +245,7 @@ def _by_card(record: Record, card: CardRow) -> Notice | None:
     event = record.event
     match event:
         case CardBlocked() if not isinstance(event.by, PersonActor):
-            return _of_card(record, card, "blocked", "is blocked", event.reason)
+            return _of_card(record, card, "blocked", IS_BLOCKED, event.reason)
         case CardCompleted() if not isinstance(event.by, PersonActor):
             return _of_card(record, card, "done", "is done", event.summary)
         case CardMoved(status="review") if not isinstance(event.by, PersonActor):

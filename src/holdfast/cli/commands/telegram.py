@@ -61,6 +61,6 @@ def _status(found: TelegramStatus) -> str:
         [str(one.id), clean(one.name), "yes" if one.talks else "no", "yes" if one.approves else "no"]
         for one in found.people
     ]
-    lines.append(table(PEOPLE, rows) if rows else NOBODY)
+    lines.append(table(PEOPLE, rows) if rows else NOBODY if found.bot else NOBODY.partition(" Write")[0])
     lines += [f"{clean(one.name)} ({one.id}) asked to be let in {ago(one.at)}" for one in found.strangers]
     return "\n".join(lines)

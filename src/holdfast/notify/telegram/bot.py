@@ -73,7 +73,8 @@ class TelegramBot:
         if not settings.token_env:
             return "[telegram] is not set up in config.toml."
         if not settings.token():
-            return f"{settings.token_env} is not set in the environment of the gateway."
+            name = settings.token_env
+            return f"{name} is not set in the environment of the gateway: `holdfast restart` where it is set."
         if not TOKEN.fullmatch(settings.token()):
             return f"{settings.token_env} is no token of a bot; @BotFather gives one, like 123456:ABC…"
         return ""

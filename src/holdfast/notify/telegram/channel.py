@@ -12,6 +12,7 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events.parts import ShownArgument
 from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain, Unsure
 from holdfast.notify.markdown_parts import PART, units
+from holdfast.notify.notices import IS_BLOCKED
 from holdfast.notify.telegram.bot_api import BotApi, Refused, TelegramError, Unanswered
 from holdfast.notify.telegram.formatting import as_html
 from holdfast.secrets import Mask
@@ -98,6 +99,8 @@ class TelegramChat:
         else:
             title, said = escape(message.title[:200], quote=False), escape(message.text[: PART // 2], quote=False)
             text = f"<b>{title}</b> {said}" + (f"\n{escape(message.url)}" if message.url else "")
+            if message.text.startswith(IS_BLOCKED) and message.kind == "blocked":
+                text += f"\n<code>/card unblock {escape(message.link.rpartition('/')[2])} ANSWER</code>"
         content: dict[str, Any] = {"chat_id": self._chat, "text": text, "parse_mode": "HTML"}
         content["link_preview_options"] = {"is_disabled": True}
         content["plain"] = message.detail if message.kind in IN_CONVERSATION else f"{message.title} {message.text}"

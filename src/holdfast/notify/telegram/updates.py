@@ -215,14 +215,16 @@ class TelegramUpdates:
         code = pairing_code(self._bot.settings.token(), stranger.id, hour)
         text = (
             "I do not know you. If this is your Holdfast, run this on its machine within the hour:\n\n"
-            f"```\nholdfast telegram pair {code}\n```"
+            f"```\nholdfast telegram pair {code}\n```\n"
+            "With `--approve` at its end you can also answer approvals here."
         )
         await self._add(_reply_row(f"{STRANGER}:{chat}", f"pair/{hour}", text, now))
 
     async def welcome(self, person: int) -> None:
         """Tell somebody who was just let in."""
-        self.strangers.pop(person, None)
         now = self._clock.now()
+        if known := self.strangers.pop(person, None):
+            self._bot.names[person] = known[0]
         text = "You are let in: write to talk to the agent. /help lists what else there is."
         await self._add(_reply_row(chat_name(person), f"welcome/{now}", text, now))
 
