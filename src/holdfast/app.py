@@ -160,7 +160,13 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
         started = await _begin(gateway, wait=False)
         await gateway.devices.load()
         public_urls = host.settings.gateway.public_urls
-        guard = Guard(port=number, token=files.token, devices=gateway.devices, public_urls=public_urls)
+        guard = Guard(
+            port=number,
+            token=files.token,
+            devices=gateway.devices,
+            workers=gateway.worker_access,
+            public_urls=public_urls,
+        )
         server = Server(gateway, guard, ConnectionLimits(open_files=host.open_files, timings=host.timings.gateway))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         if not started:  # it serves reads; the rest begins when the disk takes writes
@@ -196,10 +202,10 @@ def _assemble(host: _Host, store: Store, *, port: int, shutdown: asyncio.Event, 
         models=ModelRegistry(profiles, host.timings.runtime),
         machine=Machine(clock=clock, umask=host.umask, heartbeat=HeartbeatFile(host.home.heartbeat, clock)),
         timings=host.timings,
+        url=f"http://127.0.0.1:{port}",
     )
     return replace(
         assembled,
-        url=f"http://127.0.0.1:{port}",
         public_urls=tuple(host.settings.gateway.public_urls),
         shutdown=shutdown,
         again=again,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
 from holdfast.board.run import RunTimer
+from holdfast.board.worker_calls import WorkerCalls
 from holdfast.board.worker_tools import WorkerTools
 from holdfast.clock import Clock, SystemClock
 from holdfast.config import Home
@@ -41,6 +42,7 @@ from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.work_time import HeartbeatFile
+from holdfast.runtime.worker_access import WorkerAccess
 from holdfast.runtime.writer import StreamingTexts
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
@@ -80,8 +82,12 @@ def assemble(
     machine: Machine,
     agents: Agents | None = None,
     timings: Timings = USUAL,
+    url: str = "",
 ) -> Gateway:
-    """Construct every part of a gateway. Its agents are by default the profiles, with every tool that there is."""
+    """Construct every part of a gateway that is reached at `url`.
+
+    Its agents are by default the profiles, with every tool that there is.
+    """
     clock, streaming = machine.clock, StreamingTexts(store)
     work = _Work(home, store, profiles, machine, timings)
     agents = agents or work.agents(models)
@@ -95,7 +101,8 @@ def assemble(
         heartbeat=machine.heartbeat,
         timings=timings.runtime,
     )
-    runner.drivers[AcpDriver.name] = lambda writer, clock: AcpDriver(writer, clock, work.tasks)
+    access = WorkerAccess(home.worker_key, url, (tool.name for tool in work.worker_tools))
+    runner.drivers[AcpDriver.name] = lambda writer, clock: AcpDriver(writer, clock, work.tasks, access)
     streams, pruning = Streams(store, streaming, timings.gateway), Pruning(store, work.tasks.supervisor, clock)
     exporter = TaskFileExporter(store, sessions=work.sessions, changes=work.tasks.task_log.changes, profiles=profiles)
     followers = [runner.state, *work.states, exporter.state, store.search_state]
@@ -116,6 +123,8 @@ def assemble(
         retention=work.retention(pruning),
         stale_report=StaleReport(store, work.queries, clock, profiles, timings.lifecycle),
         idle_agents=work.idle_agents,
+        worker_calls=WorkerCalls(work.worker_tools, work.sessions, agents),
+        worker_access=access,
         running_tasks=work.running,
         reset_service=work.resets,
         reset_scheduler=work.reset_scheduler,
@@ -129,6 +138,7 @@ def assemble(
         clock=clock,
         followers=followers,
         home=str(home.path),
+        url=url,
         started_at=clock.now(),
     )
 
@@ -185,6 +195,8 @@ class _Work:
             profiles=profiles,
             clock=clock,
         )
+        self._creation = Creation(store, sessions=sessions, profiles=profiles)
+        self.worker_tools = WorkerTools(store, self.cards, sessions, self._creation).tools
         self.notify = Notifications(chats, home.push_key, timings.telegram)
 
     @property
@@ -194,17 +206,15 @@ class _Work:
 
     def agents(self, models: ModelRegistry) -> Agents:
         """Return the agents of the profiles, with every tool that there is."""
-        creation = Creation(self._store, sessions=self.sessions, profiles=self._profiles)
         tools = [
             *file_tools(),
             QUESTION,
             *command_tools(self.tasks, self.queries, self._clock, self._timings.tasks),
-            Delegate(self.agent_tasks, self.queries, creation).tool,
+            Delegate(self.agent_tasks, self.queries, self._creation).tool,
             Recall(self.sessions).tool,
             self.dispatcher.inbox.tool,
         ]
-        worker_tools = WorkerTools(self._store, self.cards, self.sessions, creation).tools
-        return Agents(self._profiles, models, tools=tools, worker_tools=worker_tools)
+        return Agents(self._profiles, models, tools=tools, worker_tools=self.worker_tools)
 
     def retention(self, pruning: Pruning) -> Retention:
         """Return what deletes by the rules for retention."""

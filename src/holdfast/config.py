@@ -67,6 +67,11 @@ class Home:
         return self.path / "push.pem"
 
     @property
+    def worker_key(self) -> Path:
+        """The key that signs the tokens of external workers, 0600. Not in `run`: a worker outlives its gateway."""
+        return self.path / "worker.key"
+
+    @property
     def heartbeat(self) -> Path:
         """The last sign of life of a gateway at work."""
         return self.run / "heartbeat"
@@ -108,7 +113,8 @@ class Home:
 
     def readable_by_others(self) -> list[Path]:
         """What of the home should be its owner's alone and is not. A link leads elsewhere and is left alone."""
-        private = (self.path, self.run, self.config, self.token, self.database, self.revocations, self.push_key)
+        keys = (self.token, self.revocations, self.push_key, self.worker_key)
+        private = (self.path, self.run, self.config, self.database, *keys)
         return [path for path in private if not path.is_symlink() and path.exists() and path.stat().st_mode & 0o077]
 
     def refuse(self) -> None:
@@ -124,6 +130,17 @@ class Home:
                 )
             if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 raise ConfigError(f"Other users can write to {path}. Run first: chmod 700 {path}")
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Create a file that only its owner can read; it is in its place whole or not at all."""
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.rename(path)
 
 
 def find_home(given: str | None = None) -> Home:

@@ -143,12 +143,6 @@ class Profiles:
         """What runs the turns of its sessions."""
         return self.settings.profiles.get(profile, ProfileSettings()).driver_name
 
-    @property
-    def external(self) -> frozenset[str]:
-        """Those whose agent is a program of others."""
-        found = self.settings.profiles.items()
-        return frozenset(name for name, profile in found if profile.driver_name != "builtin")
-
     def resume_policy(self, profile: str) -> Literal["auto", "resume", "fresh"]:
         """Whether its workers on the board continue the session of the last."""
         return self.settings.profiles.get(profile, ProfileSettings()).resume or self.settings.board.resume

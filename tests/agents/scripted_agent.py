@@ -22,6 +22,8 @@ A line of the prompt that begins with `!` is done, in order; any other is ignore
     !fail CODE TEXT    answer the prompt with an error
     !twice             answer the prompt twice
     !remember          say every prompt that it remembers
+    !tool NAME JSON    ask for a permission, call a tool of the MCP server that it was given, say what it returned
+    !server FILE       write the MCP server that it was given to a file
 
 What it was asked is in `<session>.jsonl` of the directory `memory=DIR` or `$SCRIPTED_HOME`, so that another process
 can resume it. Only the standard library.
@@ -35,6 +37,7 @@ import queue
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +47,7 @@ HOME = Path(next((flag[7:] for flag in FLAGS if flag.startswith("memory=")), os.
 incoming: queue.Queue[dict[str, Any] | None] = queue.Queue()
 backlog: list[dict[str, Any]] = []
 modes_set: list[str] = []
+servers: list[dict[str, Any]] = []
 numbers = iter(range(100, 10**6))
 
 
@@ -56,12 +60,14 @@ def main() -> None:
             case "initialize":
                 can: dict[str, Any] = {} if "no-resume" in FLAGS else {"resume": {}, "list": {}}
                 capabilities = {"loadSession": "load" in FLAGS, "sessionCapabilities": can}
+                capabilities["mcpCapabilities"] = {"http": "no-tools" not in FLAGS}
                 info = {"name": "scripted", "version": "1.0"}
                 answer(message, {"protocolVersion": 1, "agentInfo": info, "agentCapabilities": capabilities})
             case "session/new":
                 if "no-login" in FLAGS:
                     answer_error(message, -32000, "Authentication required")
                     continue
+                servers[:] = message["params"]["mcpServers"]
                 id = f"remote-{os.getpid()}-{time.time_ns()}"
                 memory(id).touch()
                 answer(
@@ -82,7 +88,7 @@ def main() -> None:
 
 
 def resume(message: dict[str, Any]) -> None:
-    id = message["params"]["sessionId"]
+    id, servers[:] = message["params"]["sessionId"], message["params"]["mcpServers"]
     if not memory(id).exists() and "amnesia" not in FLAGS:
         return answer_error(message, -32602, f"there is no session {id}")
     if message["method"] == "session/load":
@@ -145,6 +151,12 @@ def act(id: str, verb: str, rest: str) -> bool:
             return ask(id, first, more)
         case "mode":
             say(id, modes_set[-1])
+        case "tool":
+            if not ask(id, f"t{next(numbers)}", f"mcp__{servers[0]['name']}__{first}", kind="other"):
+                return False
+            say(id, f"[{first}: {call_tool(first, json.loads(more or '{}'))}] ")
+        case "server":
+            Path(rest).write_text(json.dumps(servers))
         case "plan":
             entries = [{"content": text, "status": "pending", "priority": "low"} for text in rest.split(";")]
             update(id, "plan", entries=entries)
@@ -181,11 +193,24 @@ def act(id: str, verb: str, rest: str) -> bool:
     return True
 
 
-def ask(id: str, call: str, title: str) -> bool:
+def call_tool(name: str, arguments: object) -> str:
+    headers = {header["name"]: header["value"] for header in servers[0]["headers"]}
+    headers |= {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    request = urllib.request.Request(servers[0]["url"], json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request) as reply:
+            result = json.load(reply)["result"]
+    except OSError as error:
+        return f"not reached: {error}"
+    return ("failed: " if result.get("isError") else "") + str(result["content"][0]["text"])
+
+
+def ask(id: str, call: str, title: str, kind: str = "execute") -> bool:
     options = [("yes", "allow_once"), ("always", "allow_always"), ("no", "reject_once")]
     params = {
         "sessionId": id,
-        "toolCall": {"toolCallId": call, "title": title, "kind": "execute", "rawInput": {"command": title}},
+        "toolCall": {"toolCallId": call, "title": title, "kind": kind, "rawInput": {"command": title}},
         "options": [{"optionId": option, "name": option, "kind": kind} for option, kind in options],
     }
     send({"jsonrpc": "2.0", "id": (number := next(numbers)), "method": "session/request_permission", "params": params})

@@ -301,7 +301,10 @@ class Cards:
             isinstance(event, CardCompleted) or (isinstance(event, CardMoved) and event.status == "archived")
             for event in events
         )
-        return await self._stop_processes(card, by=by, reason=f"card {card.label} ended") if over else ()
+        if not over:
+            return ()
+        # they survive a block but not the card; an external agent may still write a closing message (`IdleAgents`)
+        return await self._stop_processes(await self._processes_of(card), by=by, reason=f"card {card.label} ended")
 
     async def _processes_of(self, card: Card) -> list[TaskRow]:
         """Return the running commands that its workers started."""
@@ -311,18 +314,24 @@ class Cards:
         running = await self._store.running_tasks()
         return [row for row in running if row.kind == "process" and row.session in sessions]
 
-    async def _stop_processes(self, card: Card, *, by: Actor, reason: str) -> tuple[Write, ...]:
-        """Return the writes that stop the commands of its workers, which survive a block but not the card."""
-        left = [row for row in await self._processes_of(card) if not (row.stop_by or row.foreground)]
-        return await self._running.stop_writes({row.id: reason for row in left}, [], by=by)
+    async def _external_workers(self, card: Card) -> list[TaskRow]:
+        """Return the running processes of external agents that worked on it."""
+        sessions = [await self._sessions.get(id) for id in {run.started.session for run in card.runs}]
+        tasks = {session.attached.task for session in sessions if session.attached is not None}
+        return [row for row in await self._store.running_tasks() if row.id in tasks] if tasks else []
+
+    async def _stop_processes(self, rows: list[TaskRow], *, by: Actor, reason: str) -> tuple[Write, ...]:
+        left = {row.id: reason for row in rows if not (row.stop_by or row.foreground)}
+        return await self._running.stop_writes(left, [], by=by)
 
     async def end_processes(self, card: Card, *, reason: str) -> bool:
-        """Stop the commands of its workers; return whether all have ended."""
-        writes = await self._stop_processes(card, by=THE_BOARD, reason=reason)
+        """Stop the commands of its workers and the workers that are processes; return whether all have ended."""
+        running = [*await self._processes_of(card), *await self._external_workers(card)]
+        writes = await self._stop_processes(running, by=THE_BOARD, reason=reason)
         if writes:
             with contextlib.suppress(VersionConflict):  # one of them has just ended
                 self._running.signal((await self._store.append(Append(writes, self._clock.now()))).records)
-        return not await self._processes_of(card)
+        return not (await self._processes_of(card) or await self._external_workers(card))
 
     async def previous_worker(self, card: Card) -> str:
         """Return what keeps an earlier worker active: a turn, or a command that is being stopped; empty if nothing."""
@@ -336,7 +345,7 @@ class Cards:
 
     async def _user_of_workspace(self, card: Card) -> str:
         """Return what may still write to its workspace."""
-        left = await self._processes_of(card)
+        left = [*await self._processes_of(card), *await self._external_workers(card)]
         return f"task {left[0].id} is running" if left else await self.previous_worker(card)
 
     async def clean_workspace(self, card: Card) -> str:

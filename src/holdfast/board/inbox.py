@@ -41,7 +41,7 @@ class InboxReader:
         """Return all entries, longest waiting first."""
         found = [_of_wait(row) for row in await self._store.waits()]
         found += [_of_failed_turn(row) for row in await self._store.failed_turns()]
-        for row in await self._store.cards.for_people(sorted({*self._profiles.names} - self._profiles.external)):
+        for row in await self._store.cards.for_people(sorted(self._profiles.names)):
             try:
                 advice = await self._startable.advice(await self._cards.get(row.id))
             except Corrupt as error:  # its stream cannot be read; the others are listed

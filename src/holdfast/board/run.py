@@ -137,7 +137,8 @@ class Runs:
             driver=self._profiles.driver(card.profile),
             rights=card.rights,
         )
-        begins = _first_events(card, run, state, said)
+        must_remember = choice.resumes is not None and self.resume_policy(card) == "resume"
+        begins = _first_events(card, run, state, said, must_remember=must_remember)
         writes = (
             Write(card_stream(card.id), (run,), expect=card.version),
             Write(session_stream(session), tuple(begins), expect=state.version),
@@ -282,7 +283,9 @@ class Runs:
             log.info("card %s: run %d ended as %s: %s", seen.card.label, run, outcome, found.reason)
 
 
-def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput) -> list[AnyEvent]:
+def _first_events(
+    card: Card, run: RunStarted, state: Session, said: FirstInput, *, must_remember: bool
+) -> list[AnyEvent]:
     """Return the events with which a run creates or continues its session."""
     events: list[AnyEvent] = []
     if not run.resumed_run:
@@ -301,7 +304,14 @@ def _first_events(card: Card, run: RunStarted, state: Session, said: FirstInput)
         events.append(SessionRestored(by=THE_BOARD))
     return [
         *events,
-        RunBound(card=card.id, run=run.run, cwd=run.workspace, rights=card.rights, card_number=card.number),
+        RunBound(
+            card=card.id,
+            run=run.run,
+            cwd=run.workspace,
+            rights=card.rights,
+            card_number=card.number,
+            must_remember=must_remember,
+        ),
         NoteReceived(text=said.note, task=run.task),
         InputReceived(
             input=f"run-{card.id}-{run.run}", text=said.text, mode="queue", by=THE_BOARD, source="run", ref=card.id

@@ -26,8 +26,7 @@ class Capacity:
     def __init__(self, running: list[OpenRun], boards: list[Board], profiles: Profiles) -> None:
         self._rules = profiles.settings.board
         self._boards = {board.id: board for board in boards}
-        self._external = profiles.external
-        self._profiles = frozenset(profiles.names) - self._external
+        self._profiles = frozenset(profiles.names)
         self._running = len(running)
         self._on_board = Counter(row.board for row in running)
         self._with_profile = Counter(row.profile for row in running)
@@ -41,7 +40,6 @@ class Capacity:
             paused_by="" if board is None else board.paused_by,
             board_gone=board is not None and board.archived,
             profiles=self._profiles,
-            external=self._external,
             waits_for=waits_for,
             running=self._running,
             max_running=self._rules.max_running,
@@ -124,7 +122,6 @@ class StartableCards:
         return advice(
             card,
             profiles=frozenset(self._profiles.names),
-            external=self._profiles.external,
             dead_parents=dead,
             refused=await self._runs.why_resume_is_refused(card),
         )

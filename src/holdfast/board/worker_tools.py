@@ -163,8 +163,8 @@ class WorkerTools:
     async def _own(self, context: ToolContext) -> _Own:
         """Return the caller's card and its open run.
 
-        The call itself must be open in a turn of that run: a late call of an earlier run is refused, even in the same
-        session.
+        A late call of an earlier run is refused, even in the same session: a call of our own agent must be open in a
+        turn of that run, and one over MCP shows the token of the run.
         """
         session = await self._sessions.get(context.session)
         if not session.card or not session.run:
@@ -173,6 +173,8 @@ class WorkerTools:
         run, turn = card.run, session.turn
         if run is None or run.number != session.run or run.started.session != session.id:
             raise ToolFailed(f"Run {session.run} of card {card.label} is over. Nothing was changed.")
+        if context.run == run.number:
+            return _Own(session, card, run)
         if turn is None or turn.number <= run.started.after_turn or session.open_call(context.call) is None:
             raise ToolFailed(
                 f"This call was made before run {run.number} of card {card.label} began. Nothing was changed."
@@ -183,7 +185,7 @@ class WorkerTools:
         self, context: ToolContext, arguments: msgspec.Struct, ends: Callable[[_Own], list[CardEvent]]
     ) -> ToolOutput:
         """End the run and move the card. A repeated call has no second effect."""
-        key = _key(context, arguments)
+        key = _end_key(context) if context.run else _key(context, arguments)
         if await self._store.find_command(key) is not None:
             return ToolOutput("This was already stored; your run is over.")
         appended = await self._write(context, ends, key)
@@ -237,7 +239,8 @@ class WorkerTools:
         def noted(own: _Own) -> list[CardEvent]:
             return [RunHeartbeat(card=own.card.id, run=own.run.number, note=context.mask(arguments.note))]
 
-        await self._write(context, noted, _key(context, arguments))
+        key = CommandKey(f"heartbeat-{secrets.token_hex(12)}", "") if context.run else _key(context, arguments)
+        await self._write(context, noted, key)
         return ToolOutput("Noted.")
 
     async def _comment(self, context: ToolContext, arguments: CommentArguments) -> ToolOutput:
@@ -368,6 +371,19 @@ def _worker(own: _Own) -> RunActor:
 
 
 def _key(context: ToolContext, arguments: msgspec.Struct) -> CommandKey:
-    """Return the command id of a call, which stays the same when the call is repeated after a crash."""
-    name = hashlib.blake2s(f"{context.session}/{context.call}".encode(), digest_size=12).hexdigest()
-    return CommandKey(f"call-{name}", hashlib.sha256(msgspec.json.encode(arguments)).hexdigest())
+    """Return the command id of a call, which stays the same when the call is repeated after a crash.
+
+    Calls over MCP have no id: there the same arguments count once in a run.
+    """
+    digest = hashlib.sha256(msgspec.json.encode(arguments)).hexdigest()
+    call = f"run {context.run} {type(arguments).__name__} {digest}" if context.run else context.call
+    return CommandKey(_command_id("call", context, call), digest)
+
+
+def _end_key(context: ToolContext) -> CommandKey:
+    """Return the command id of the report that ends a run: the first one counts, whatever the second one says."""
+    return CommandKey(_command_id("end", context, f"end of run {context.run}"), "")
+
+
+def _command_id(kind: str, context: ToolContext, name: str) -> str:
+    return f"{kind}-{hashlib.blake2s(f'{context.session}/{name}'.encode(), digest_size=12).hexdigest()}"

@@ -30,8 +30,6 @@ class StartConditions:
     paused_by: str = ""
     board_gone: bool = False
     profiles: frozenset[str] = frozenset()
-    external: frozenset[str] = frozenset()
-    """Profiles with an external agent, which cannot report on a card so far."""
     waits_for: list[str] = field(default_factory=list)
     """Its parents that are not done, each with its title and status."""
     running: int = 0
@@ -76,8 +74,6 @@ def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -
         return f"Its board {card.board} is paused by {conditions.paused_by} (`holdfast board resume {card.board}`)."
     if not card.profile:
         return f"It has no profile (`holdfast card assign {card.label} PROFILE`)."
-    if card.profile in conditions.external:
-        return f"{_no_report(card)} (`holdfast card assign {card.label} PROFILE`)."
     if card.profile not in conditions.profiles:
         known = ", ".join(sorted(conditions.profiles))
         return f"There is no profile {card.profile!r}; there is: {known}."
@@ -88,10 +84,6 @@ def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -
     if conditions.previous_worker:
         return f"Its previous worker is still running: {conditions.previous_worker}."
     return _limit_reached(card, conditions)
-
-
-def _no_report(card: Card) -> str:
-    return f"The profile {card.profile!r} has an external agent, which cannot report on a card yet"
 
 
 def _limit_reached(card: Card, conditions: StartConditions) -> str:
@@ -317,9 +309,7 @@ class Parent:
     title: str
 
 
-def advice(
-    card: Card, *, profiles: frozenset[str], external: frozenset[str], dead_parents: list[Parent], refused: str
-) -> Advice | None:
+def advice(card: Card, *, profiles: frozenset[str], dead_parents: list[Parent], refused: str) -> Advice | None:
     """Return why a card needs a person, and what helps; None for a card that does not.
 
     `dead_parents` were archived before they were done; `refused` says why it cannot be resumed by its policy.
@@ -331,21 +321,17 @@ def advice(
             commands = [f"holdfast card complete {card.label}", f"holdfast card retry {card.label} -m TEXT"]
             return Advice("card_in_review", "Its result has to be reviewed.", commands)
         case "todo" | "ready":
-            return _never_starts(card, profiles, external, dead_parents)
+            return _never_starts(card, profiles, dead_parents)
         case _:
             return None
 
 
-def _never_starts(
-    card: Card, profiles: frozenset[str], external: frozenset[str], dead_parents: list[Parent]
-) -> Advice | None:
+def _never_starts(card: Card, profiles: frozenset[str], dead_parents: list[Parent]) -> Advice | None:
     if dead_parents:
         names = ", ".join(f"card {one.label} “{one.title}”" for one in dead_parents)
         were = "which was" if len(dead_parents) == 1 else "which were"
         commands = [f"holdfast card unlink {card.label} {one.label}" for one in dead_parents]
         return Advice("card_not_startable", f"It waits for {names}, {were} archived before it was done.", commands)
-    if card.profile in external:
-        return Advice("card_not_startable", f"{_no_report(card)}.", [f"holdfast card assign {card.label} PROFILE"])
     if card.profile not in profiles:
         what = f"There is no profile {card.profile!r}." if card.profile else "It has no profile."
         return Advice("card_not_startable", what, [f"holdfast card assign {card.label} PROFILE"])

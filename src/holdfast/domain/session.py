@@ -181,6 +181,8 @@ class Session(StatePart, frozen=True):
     card_number: int = 0
     run: int = 0
     """The card whose worker works in this session, and its run; 0 when there is none."""
+    must_remember: bool = False
+    """Whether its external agent must remember what the run before did."""
     attached: AgentAttached | None = None
     """The last process of its external agent; whether it still runs is known by its task."""
     plan: AgentPlanned | None = None

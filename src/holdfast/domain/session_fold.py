@@ -130,6 +130,7 @@ def _run_bound(session: Session, event: RunBound, here: EventRef) -> Session:
         run=event.run,
         cwd=event.cwd or session.cwd,
         workspace_of=event.card,
+        must_remember=event.must_remember,
     )
     if event.rights is None:
         return session
@@ -139,7 +140,7 @@ def _run_bound(session: Session, event: RunBound, here: EventRef) -> Session:
 @SESSION_EVENTS.on(RunReleased)
 def _run_released(session: Session, _: RunReleased, __: EventRef) -> Session:
     turn = session.turn
-    return replace(session, run=0, turn=turn and replace(turn, released=turn.step))
+    return replace(session, run=0, must_remember=False, turn=turn and replace(turn, released=turn.step))
 
 
 # --- chapters -----------------------------------------------------------------------------------

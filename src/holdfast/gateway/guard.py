@@ -18,6 +18,8 @@ from holdfast.gateway import dashboard_files
 from holdfast.gateway.connections import SECURITY_HEADERS, ConnectionLimits
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.responses import error_body
+from holdfast.runtime.worker_access import PATH as MCP
+from holdfast.runtime.worker_access import RunToken, WorkerAccess
 
 LOGIN = "/v1/login"
 PUBLIC = frozenset({"/healthz", "/v1/build", LOGIN})
@@ -37,12 +39,14 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """The caller: a device with its cookie, the owner with the token, or anyone on public paths."""
+    """The caller: a device with its cookie, the owner with the token, a worker, or anyone on public paths."""
 
     device: str = ""
     known: bool = True
     origin: ServedOrigin | None = None
     """The origin that the request was sent to."""
+    worker: RunToken | None = None
+    """The run of an external agent, on the path for such agents."""
 
 
 ANYBODY = Visitor(known=False)
@@ -82,8 +86,11 @@ def _wants_page(scope: Scope) -> bool:
 class Guard:
     """Checks requests against the origins of this gateway, the owner's token and the devices."""
 
-    def __init__(self, *, port: int, token: str, devices: Devices, public_urls: Iterable[str] = ()) -> None:
+    def __init__(
+        self, *, port: int, token: str, devices: Devices, workers: WorkerAccess, public_urls: Iterable[str] = ()
+    ) -> None:
         self.devices = devices
+        self._workers = workers
         self._origins = served_origins(port, public_urls)
         self._token = token.encode()
 
@@ -107,7 +114,7 @@ class Guard:
             if len(sites) == 1 and _is_link(scope) and not pages:
                 return replace(ANYBODY, origin=origin)  # and no credential is checked
             return Refusal(403, "forbidden", "Requests from other sites are refused.")
-        found = self._credential(headers, origin)
+        found = self._worker(headers) if scope["path"] == MCP else self._credential(headers, origin)
         upgrade = scope["type"] == "websocket"
         if isinstance(found, Refusal) and not upgrade and (is_public(scope["path"]) or _wants_page(scope)):
             found = ANYBODY
@@ -115,6 +122,17 @@ class Guard:
         if by_page and not pages and (upgrade or scope["method"] not in READING):
             return Refusal(403, "forbidden", "A request of a browser needs an Origin header.")
         return replace(found, origin=origin) if isinstance(found, Visitor) else found
+
+    def _worker(self, headers: list[tuple[bytes, bytes]]) -> Visitor | Refusal:
+        """Return the run whose token is shown. No other credential counts here, and this one nowhere else."""
+        given = [value for name, value in headers if name == b"authorization"]
+        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        worker = self._workers.verify(token.strip().decode("latin-1")) if scheme.lower() == b"bearer" else None
+        if worker is None:
+            return Refusal(
+                401, "unauthorized", "This address is for agents that work on a card, with the token of their run."
+            )
+        return Visitor(worker=worker)
 
     def _credential(self, headers: list[tuple[bytes, bytes]], origin: ServedOrigin) -> Visitor | Refusal:
         hint = "Send `Authorization: Bearer TOKEN` (run/token of the home); for a browser `holdfast open` signs in."
@@ -156,7 +174,7 @@ class GuardMiddleware:
             return
         if found.known:
             self._limits.identified(tuple(scope["client"]))
-        scope["device"], scope["origin"] = found.device, found.origin
+        scope["device"], scope["origin"], scope["worker"] = found.device, found.origin, found.worker
         scope["identified"] = partial(
             self._limits.identified, tuple(scope["client"])
         )  # called when a sign-in code is right

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from holdfast.gateway.connections import SECURITY_HEADERS, ConnectionLimits, HttpConnection, WebSocketConnection
 from holdfast.gateway.guard import Guard, GuardMiddleware
+from holdfast.gateway.mcp_server import McpEndpoint
 from holdfast.gateway.responses import ERROR_HANDLERS
 from holdfast.gateway.routes import (
     admin,
@@ -35,6 +37,7 @@ from holdfast.gateway.routes import (
     waits,
 )
 from holdfast.gateway.state import Gateway
+from holdfast.runtime.worker_access import PATH as MCP
 
 LOG_FILES = 5
 FRAME_LIMIT = 1024 * 1024
@@ -67,9 +70,10 @@ PARTS = tuple(
 def build(gateway: Gateway) -> Starlette:
     """Return the application without its guard."""
     routes = [route for part in PARTS for route in part.routes]
-    app = Starlette(routes=[*routes, *events.SOCKETS], exception_handlers=ERROR_HANDLERS)
+    mcp = McpEndpoint(gateway.worker_calls, gateway.recovered)
+    app = Starlette(routes=[Route(MCP, mcp), *routes, *events.SOCKETS], exception_handlers=ERROR_HANDLERS)
     app.router.redirect_slashes = False
-    app.state.gateway, app.state.parts = gateway, PARTS
+    app.state.gateway, app.state.parts, app.state.mcp = gateway, PARTS, mcp
     return app
 
 
@@ -78,8 +82,10 @@ class Server(uvicorn.Server):
 
     def __init__(self, gateway: Gateway, guard: Guard, limits: ConnectionLimits) -> None:
         self._gateway = gateway
+        app = build(gateway)
+        self._mcp: McpEndpoint = app.state.mcp
         config = uvicorn.Config(
-            GuardMiddleware(build(gateway), guard, limits),
+            GuardMiddleware(app, guard, limits),
             http=partial(HttpConnection, limits),  # type: ignore[arg-type]
             ws=WebSocketConnection,
             ws_max_size=FRAME_LIMIT,
@@ -102,6 +108,7 @@ class Server(uvicorn.Server):
         for server in self.servers:
             server.close()
         await self._gateway.streams.close()
+        await self._mcp.close()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

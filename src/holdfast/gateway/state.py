@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
+from holdfast.board.worker_calls import WorkerCalls
 from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict
 from holdfast.gateway.dashboard_files import DashboardFiles
@@ -30,6 +31,7 @@ from holdfast.periodic import FollowerState
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.runner import Runner
+from holdfast.runtime.worker_access import WorkerAccess
 from holdfast.runtime.writer import StreamingTexts
 from holdfast.schemas.tasks import WriteResult
 from holdfast.sessions import Sessions
@@ -102,6 +104,8 @@ class Gateway:
     retention: Retention
     stale_report: StaleReport
     idle_agents: IdleAgents
+    worker_calls: WorkerCalls
+    worker_access: WorkerAccess
     profiles: Profiles
     notify: Notifications
     models: ModelRegistry

@@ -65,6 +65,8 @@ class IdleAgents(PeriodicTask):
             return "no turn of its session uses it"
         if attached.chapter != session.chapter.number:
             return "its session was reset"
+        if attached.run != session.run:
+            return "its run of the card is over"
         profile = self._profiles.settings.profiles.get(session.profile, ProfileSettings())
         limit, since = span_ms(profile.agent_idle) or 0, session.updated_at
         if session.last_turn is not None:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from holdfast.config import write_private
 from holdfast.domain.errors import Rejected, Unavailable
 
 if TYPE_CHECKING:
@@ -133,14 +134,8 @@ def _made(file: Path) -> EllipticCurvePrivateKey:
 
     key = ec.generate_private_key(ec.SECP256R1())
     content = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    new = file.with_name(f"{file.name}.new")
     try:
-        new.unlink(missing_ok=True)
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        new.rename(file)
+        write_private(file, content)
     except OSError as error:
         raise Unavailable(f"The key for push messages cannot be stored: {error.strerror}.") from error
     return key

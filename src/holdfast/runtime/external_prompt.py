@@ -20,6 +20,11 @@ def prompt_id(turn: Turn, step: int) -> int:
     return turn.number * PROMPTS + step
 
 
+def prompted_turn(prompt: int) -> int:
+    """Return the turn of a prompt by its id; 0 for no prompt."""
+    return prompt // PROMPTS
+
+
 def prompt_text(session: Session, *, instructions: str = "") -> str:
     """Return the prompt that is open."""
     turn, attached, read = session.turn, session.attached, session.output_read

@@ -86,17 +86,11 @@ def check_permission(
     answer = turn.answers.get(call.call)
     if tool.name == QUESTION.name and answer is not None:
         return ToolOutput("\n".join(filter(None, (answer.answer, answer.note))))
-    policy: Policy = "allow"
-    for profile, known in [(session.profile, rules), *((layer.profile, layer.rules) for layer in limits)]:
-        found = rule_policy(tool, call, subject, known, context=context, granted=session.allowed)
-        if handed_to:
-            found = strictest((found, _hand_over_policy(tool, handed_to, known, session.allowed)))
-        if found == "deny":
-            whose = "" if profile == session.profile else ", which created this work,"
-            return ToolOutput(
-                f"The profile {profile!r}{whose} does not allow {_shown_name(tool, subject)}.", outcome="failed"
-            )
-        policy = strictest((policy, found))
+    policy = strictest_policy(
+        session, call, tool, subject, rules=rules, context=context, limits=limits, handed_to=handed_to
+    )
+    if isinstance(policy, ToolOutput):
+        return policy
     if tool.name == QUESTION.name:
         return _question(session, turn, call)
     if policy == "allow":
@@ -114,6 +108,32 @@ def check_permission(
     if any(shown.is_approved_by(digest, started=started) for digest in approvals):
         return Allowed(tool, narrowed if started else replace(narrowed, approved_digest=shown.before))
     return _approval(session, turn, call, tool, handed_to or subject, shown)
+
+
+def strictest_policy(
+    session: Session,
+    call: Call,
+    tool: AnyTool,
+    subject: str,
+    *,
+    rules: dict[str, Policy],
+    context: ToolContext,
+    limits: Sequence[RightsLayer],
+    handed_to: str,
+) -> Policy | ToolOutput:
+    """Return the strictest policy of all rules for a call; where they deny it, the result without running it."""
+    policy: Policy = "allow"
+    for profile, known in [(session.profile, rules), *((layer.profile, layer.rules) for layer in limits)]:
+        found = rule_policy(tool, call, subject, known, context=context, granted=session.allowed)
+        if handed_to:
+            found = strictest((found, _hand_over_policy(tool, handed_to, known, session.allowed)))
+        if found == "deny":
+            whose = "" if profile == session.profile else ", which created this work,"
+            return ToolOutput(
+                f"The profile {profile!r}{whose} does not allow {_shown_name(tool, subject)}.", outcome="failed"
+            )
+        policy = strictest((policy, found))
+    return policy
 
 
 def _approved_path(tool: AnyTool, context: ToolContext, call: Call, subject: str) -> str:

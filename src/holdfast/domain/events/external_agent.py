@@ -53,6 +53,10 @@ class AgentAttached(Event, frozen=True):
     """The id of the first request that it gets."""
     reason: str = ""
     """Why the agent does not know the conversation, or may not."""
+    run: int = 0
+    """The run of the card whose tools it was given; 0 outside of a run."""
+    tools_url: str = ""
+    """Where it finds them."""
 
 
 class AgentPlanned(Event, frozen=True):

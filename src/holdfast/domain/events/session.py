@@ -353,6 +353,8 @@ class RunBound(Event, frozen=True):
     """What limits its card; added to what limits the session."""
     card_number: int = 0
     """The number of the card; 0 in events of earlier versions."""
+    must_remember: bool = False
+    """Whether an external agent that does not remember the run before must not go on, by the policy `resume`."""
 
 
 class RunReleased(Event, frozen=True):

@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.domain.events.parts import Call, ShownArgument
 from holdfast.runtime.acp.protocol import SessionUpdate
 from holdfast.runtime.external_steps import AnnouncedCall
+from holdfast.runtime.worker_access import SERVER
 
 VALUE_SHOWN = 4_000
 TOOLS = {
@@ -20,6 +21,11 @@ TOOLS = {
     "fetch": "fetch",
 }
 """The tool whose rules hold for a call of this kind; any other has the name of its kind."""
+GIVEN_TITLES = tuple(
+    form.replace("SERVER", SERVER)
+    for form in ("mcp__SERVER__{}", "SERVER__{}", "SERVER_{}", "SERVER/{}", "SERVER.{}", "{} (SERVER MCP Server)")
+)
+"""How agents call a tool of the server that we gave them."""
 
 
 def merge(call: AnnouncedCall, update: SessionUpdate) -> None:
@@ -28,6 +34,13 @@ def merge(call: AnnouncedCall, update: SessionUpdate) -> None:
     call.tool = TOOLS.get(update.kind, update.kind) if update.kind else call.tool
     call.raw_input = update.raw_input or call.raw_input
     call.begun = call.begun or update.status in ("in_progress", "completed", "failed")
+
+
+def is_given_tool(call: AnnouncedCall, tools: frozenset[str]) -> bool:
+    """Whether a call is of one of the tools that we gave the agent. Its whole title must be a name of the tool: what an
+    agent does with tools of its own has titles that a model can choose, such as a command line.
+    """
+    return any(call.title in (form.format(tool) for form in GIVEN_TITLES) for tool in tools)
 
 
 def text_of(content: Any) -> str:

@@ -34,6 +34,7 @@ from holdfast.runtime.acp.content import (
     exit_code_of,
     files_of,
     in_words,
+    is_given_tool,
     merge,
     output_of,
     shown_argument,
@@ -41,6 +42,7 @@ from holdfast.runtime.acp.content import (
 )
 from holdfast.runtime.acp.protocol import (
     AUTH_REQUIRED,
+    NO_TOOLS,
     AcpMessage,
     PermissionRequest,
     PlanItem,
@@ -90,10 +92,19 @@ class LineResult:
 class LineReader:
     """Reads the lines of one agent in one session. What it has collected is not in the log yet."""
 
-    def __init__(self, agent: ExternalCommand, *, policy: Callable[[str], Policy], mask: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        agent: ExternalCommand,
+        *,
+        policy: Callable[[str], Policy],
+        mask: Callable[[str], str],
+        given_tools: frozenset[str] = frozenset(),
+    ) -> None:
+        """`given_tools` are those of the board that the agent was given: it need not ask for them."""
         self._agent = agent
         self._policy = policy
         self._mask = mask
+        self._given_tools = given_tools
         self.steps = StepCollector(agent, mask)
         self._outputs: dict[str, str] = {}
         """By call: what a running call has shown so far."""
@@ -212,7 +223,7 @@ class LineReader:
         options: dict[str, str] = {}
         for option in asked.options:
             options.setdefault(OPTIONS.get(option.kind, option.kind), option.option_id)
-        policy = self._policy(announced.tool)
+        policy = "allow" if is_given_tool(announced, self._given_tools) else self._policy(announced.tool)
         decided = {"allow": "allow", "deny": "deny"}.get(policy, "")
         reason = f"allow {bounded(name, TITLE_SHOWN)}?"
         owed = OwedRequest(id=message.json_id, call=call, reason=reason, options=options, answer=decided)
@@ -271,6 +282,9 @@ def owed_mark(session: Session, owed: list[OwedRequest]) -> DriverOutputRead:
 
 def problem_of(error: RpcError, agent: ExternalCommand) -> Problem:
     """Return what an error of an agent means for a person."""
+    if error.code == NO_TOOLS:
+        message = f"{agent.name} cannot work on a card: {error}."
+        return Problem(code="agent_unfit", message=message, hint="Give the card another profile.")
     if error.code == AUTH_REQUIRED:
         return login_problem(agent, str(error))
     return agent_error(agent, str(error))

@@ -16,6 +16,7 @@ from holdfast.runtime.acp.protocol import (
     CLIENT,
     INITIALIZE,
     LIST,
+    NO_TOOLS,
     OPEN,
     SET_MODE,
     AcpMessage,
@@ -24,12 +25,14 @@ from holdfast.runtime.acp.protocol import (
     Modes,
     OpenedSession,
     RpcError,
+    mcp_server,
     parse,
     refusal,
     request,
 )
 from holdfast.runtime.external import ExternalCommand
 from holdfast.runtime.external_process import ExternalProcess
+from holdfast.runtime.worker_access import ToolServer
 
 T = TypeVar("T")
 
@@ -72,15 +75,21 @@ class AcpProcess(ExternalProcess):
     # --- ready for a session ----------------------------------------------------------------------
 
     async def make_ready(
-        self, agent: ExternalCommand, before: AgentAttached | None, *, cwd: str, servers: list[object]
+        self, agent: ExternalCommand, before: AgentAttached | None, *, cwd: str, server: ToolServer | None
     ) -> Ready:
-        """Open a session with it: the one that it had `before`, if there is one and it can; else a new one."""
+        """Open a session with it: the one that it had `before`, if there is one and it can; else a new one.
+
+        `server` has the tools by which it reports on its card.
+        """
         talk = _Opening(self)
         await self.send(request(INITIALIZE, "initialize", CLIENT))
         known = await talk.answer(INITIALIZE, Initialized)
         can = known.agent_capabilities.session_capabilities
         info = known.agent_info
-        place = {"cwd": cwd, "mcpServers": servers}
+        if server is not None and not known.agent_capabilities.mcp_capabilities.get("http"):
+            message = "it takes no tools over HTTP (mcpCapabilities.http), so it cannot report on its card"
+            raise AgentNotReady(RpcError(code=NO_TOOLS, message=message))
+        place = {"cwd": cwd, "mcpServers": [] if server is None else [mcp_server(server)]}
         how: AttachedBy = "new"
         if before is not None and "resume" in can:
             how = "resume"

@@ -6,10 +6,14 @@ from typing import Any
 
 import msgspec
 
+from holdfast.runtime.worker_access import ToolServer
+
 INITIALIZE, OPEN, LIST, SET_MODE = 1, 2, 3, 4
 """The ids of our requests while a process is made ready."""
 UNKNOWN_METHOD = -32601
 AUTH_REQUIRED = -32000
+NO_TOOLS = 1
+"""Ours, not of the protocol: the agent takes no tools over HTTP."""
 CLIENT = {
     "protocolVersion": 1,
     "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False},
@@ -63,6 +67,7 @@ class Capabilities(msgspec.Struct, frozen=True, rename="camel"):
     """What the agent can do."""
 
     load_session: bool = False
+    mcp_capabilities: dict[str, Any] = {}
     session_capabilities: dict[str, Any] = {}
 
 
@@ -201,6 +206,12 @@ def refusal(json_id: str, method: str) -> bytes:
     """Return the line that answers a request for something that we do not offer."""
     error = {"code": UNKNOWN_METHOD, "message": f"{method} is not offered"}
     return _line({"jsonrpc": "2.0", "id": msgspec.Raw(json_id.encode()), "error": error})
+
+
+def mcp_server(server: ToolServer) -> dict[str, object]:
+    """Return an MCP server as an agent is told of it."""
+    headers = [{"name": "Authorization", "value": f"Bearer {server.token}"}]
+    return {"type": "http", "name": server.name, "url": server.url, "headers": headers}
 
 
 def _line(message: object) -> bytes:

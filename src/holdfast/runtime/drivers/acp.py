@@ -29,11 +29,12 @@ from holdfast.runtime.acp.process import AcpProcess, AgentNotReady, Ready
 from holdfast.runtime.acp.protocol import answer, notification, parse, refusal, request
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers import Events, Prepared
-from holdfast.runtime.drivers.external import ExternalDriver, failed, idle, not_external
+from holdfast.runtime.drivers.external import ExternalDriver, failed, forgotten, given_tools, idle, not_external
 from holdfast.runtime.external import ExternalCommand
-from holdfast.runtime.external_prompt import PROMPTS, prompt_id, prompt_text
+from holdfast.runtime.external_prompt import prompt_id, prompt_text, prompted_turn
 from holdfast.runtime.external_steps import request_event
 from holdfast.runtime.permissions import with_timeout
+from holdfast.runtime.worker_access import ToolServer, WorkerAccess
 from holdfast.runtime.writer import SessionWriter
 from holdfast.settings import Policy
 from holdfast.tasks.commands import CommandTasks
@@ -44,8 +45,8 @@ class AcpDriver(ExternalDriver):
 
     name = "acp"
 
-    def __init__(self, writer: SessionWriter, clock: Clock, tasks: CommandTasks) -> None:
-        super().__init__(writer, clock, tasks)
+    def __init__(self, writer: SessionWriter, clock: Clock, tasks: CommandTasks, access: WorkerAccess) -> None:
+        super().__init__(writer, clock, tasks, access)
         self._owed: list[OwedRequest] = []
 
     # --- prepare --------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ class AcpDriver(ExternalDriver):
             return Prepared(Events([failed(turn, not_external(session))]), perform=False)
         process = await self._attached(session)
         read = session.output_read
-        if process is not None and read is not None and read.prompt // PROMPTS == turn.number:
+        if process is not None and read is not None and prompted_turn(read.prompt) == turn.number:
             return Prepared(Events(), perform=True)
         asked = request_event(turn, turn.step + 1, agent.external)
         if process is not None and read is not None:
@@ -78,7 +79,7 @@ class AcpDriver(ExternalDriver):
     async def _attached(self, session: Session) -> AcpProcess | None:
         """Return the process that is ready for this chapter of the session, if there is one."""
         known = session.attached
-        if known is None or known.chapter != session.chapter.number:
+        if known is None or known.chapter != session.chapter.number or not self._has_tools(session, known):
             return None
         row = await self._tasks.task_log.find(known.task)
         if row is None:
@@ -91,6 +92,13 @@ class AcpDriver(ExternalDriver):
         # it has ended: what it said last is read, if it was at work
         at_work = read is not None and read.task == known.task and read.prompt != 0
         return process if at_work else None
+
+    def _has_tools(self, session: Session, known: AgentAttached) -> bool:
+        """Whether a process has the tools of the session's run. One that works on the turn goes on with what it has."""
+        read, turn = session.output_read, session.turn
+        if read is not None and turn is not None and prompted_turn(read.prompt) == turn.number:
+            return True
+        return given_tools(self._access.server(session)) == (known.run, known.tools_url)
 
     def _process(self, task: str) -> AcpProcess:
         return AcpProcess(self._tasks, task, pause=self._writer.timings.agent_output)
@@ -124,10 +132,10 @@ class AcpDriver(ExternalDriver):
             before = None
         if before is not None and external.load_after_ms:
             await self._wait_since_end(before.task, external.load_after_ms)
-        process = self._process(task)
+        process, server = self._process(task), self._access.server(session)
         try:
             async with asyncio.timeout(self._writer.timings.agent_ready):
-                ready = await process.make_ready(external, before, cwd=row.cwd, servers=[])
+                ready = await process.make_ready(external, before, cwd=row.cwd, server=server)
         except (AgentNotReady, TimeoutError, NotFound) as error:
             await self._end_process(task, "it could not be made ready")
             if isinstance(error, AgentNotReady):
@@ -136,7 +144,10 @@ class AcpDriver(ExternalDriver):
             said = process.last_words()
             message = f"{external.name} was not ready within {seconds:g} s. {said}".strip()
             return Problem(code="agent_failed", message=message)
-        await self._commit(self._attach_events(task, ready, agent))
+        if session.must_remember and before is not None and ready.context != "proven":
+            await self._end_process(task, "it does not remember the run before")
+            return forgotten(external, agent.mask(ready.reason))
+        await self._commit(self._attach_events(task, ready, agent, server))
         return None
 
     async def _wait_since_end(self, task: str, span_ms: int) -> None:
@@ -145,10 +156,10 @@ class AcpDriver(ExternalDriver):
         if row is not None and row.finished_at is not None:
             await until(self._clock, row.finished_at + span_ms)
 
-    def _attach_events(self, task: str, ready: Ready, agent: Agent) -> list[AnyEvent]:
+    def _attach_events(self, task: str, ready: Ready, agent: Agent, server: ToolServer | None) -> list[AnyEvent]:
         session = self._writer.session
         assert session.turn is not None
-        prompt = prompt_id(session.turn, session.turn.step)
+        prompt, (run, url) = prompt_id(session.turn, session.turn.step), given_tools(server)
         attached = AgentAttached(
             task=task,
             number=self._number,
@@ -160,6 +171,8 @@ class AcpDriver(ExternalDriver):
             context=ready.context,
             prompt=prompt,
             reason=agent.mask(ready.reason),
+            run=run,
+            tools_url=url,
         )
         return [attached, DriverOutputRead(task=task, offset=ready.offset, owed=[], prompt=prompt)]
 
@@ -221,7 +234,9 @@ class AcpDriver(ExternalDriver):
         return await self._died(process, agent, reader.steps)
 
     def _reader(self, agent: Agent, external: ExternalCommand) -> LineReader:
-        return LineReader(external, policy=lambda tool: _policy(agent, tool), mask=agent.mask)
+        attached = self._writer.session.attached
+        given = self._access.tools if attached is not None and attached.run else frozenset[str]()
+        return LineReader(external, policy=lambda tool: _policy(agent, tool), mask=agent.mask, given_tools=given)
 
     def _with_offset(self, events: list[AnyEvent], session: Session, offset: int) -> list[AnyEvent]:
         """Return the events with the offset behind the line that they came of, as the last one."""

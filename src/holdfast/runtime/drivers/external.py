@@ -32,6 +32,7 @@ from holdfast.runtime.drivers import Events
 from holdfast.runtime.external import ExternalCommand
 from holdfast.runtime.external_process import ExternalProcess
 from holdfast.runtime.external_steps import StepCollector, unknown_end
+from holdfast.runtime.worker_access import ToolServer, WorkerAccess
 from holdfast.runtime.writer import SessionWriter
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
@@ -48,10 +49,11 @@ class ExternalDriver(ABC):
 
     joins = False
 
-    def __init__(self, writer: SessionWriter, clock: Clock, tasks: CommandTasks) -> None:
+    def __init__(self, writer: SessionWriter, clock: Clock, tasks: CommandTasks, access: WorkerAccess) -> None:
         self._writer = writer
         self._clock = clock
         self._tasks = tasks
+        self._access = access
         self._started = ""
         """The task that was prepared."""
         self._number = 0
@@ -176,6 +178,17 @@ def idle(read: DriverOutputRead, *, offset: int | None = None) -> DriverOutputRe
     """Return how far the output was read of an agent that works on nothing any more."""
     owed: list[OwedRequest] = []
     return msgspec.structs.replace(read, owed=owed, prompt=0, offset=read.offset if offset is None else offset)
+
+
+def given_tools(server: ToolServer | None) -> tuple[int, str]:
+    """Return what the log says of the tools that a process was given: the run, and where they are."""
+    return (0, "") if server is None else (server.run, server.url)
+
+
+def forgotten(external: ExternalCommand, reason: str) -> Problem:
+    """Return the problem of an agent that must remember the run before, by the policy of its card, and does not."""
+    message = f"{external.name} does not remember what the run before did: {reason}."
+    return Problem(code="agent_unfit", message=message, hint="`holdfast card unblock CARD --fresh` starts it anew.")
 
 
 def failed(turn: Turn, problem: Problem, *, step: int | None = None) -> ModelFailed:

@@ -213,10 +213,7 @@ class McpConnection:
         """In a thread, since it takes more than a second."""
         if not self._server.command and not self._server.url:
             raise ServerDown("config.toml names neither a command nor a url for it")
-        try:
-            await asyncio.to_thread(importlib.import_module, WIRE)
-        except ImportError as error:
-            raise ServerDown(f"MCP is not installed ({error}); pip install 'holdfast[mcp]'") from error
+        await asyncio.to_thread(importlib.import_module, WIRE)
 
 
 def _offered(tool: Tool) -> McpToolInfo:

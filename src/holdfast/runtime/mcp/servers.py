@@ -5,7 +5,7 @@ last seen and say so when they are called, or a tool `SERVER__unavailable` repla
 call that was sent and not answered is `unknown`, unless the tool changes nothing.
 
 Not here: how a connection lives (`connection.py`), how a server is reached (`transport.py`).
-The SDK is an optional extra and slow to import; importing this file does not import it.
+The SDK is slow to import; importing this file does not import it.
 """
 
 from __future__ import annotations

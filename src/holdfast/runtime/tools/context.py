@@ -61,6 +61,8 @@ class ToolContext:
     profile: str = ""
     session: str = ""
     call: str = ""
+    run: int = 0
+    """The run whose token the caller showed; such a call comes over MCP and has no id."""
     kept_output: tuple[int, int] = KEPT
     """How many bytes of the beginning and of the end of a command's output are kept."""
     git_rules: tuple[tuple[str, ...], ...] = ()
