@@ -35,7 +35,7 @@ from holdfast.profiles import WORKSPACES, Profiles
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.drivers.acp import AcpDriver
-from holdfast.runtime.runner import Runner
+from holdfast.runtime.runner import DriverFactory, Runner
 from holdfast.runtime.tools import file_tools
 from holdfast.runtime.tools.delegate import Delegate
 from holdfast.runtime.tools.question import QUESTION
@@ -84,12 +84,9 @@ def assemble(
     timings: Timings = USUAL,
     url: str = "",
 ) -> Gateway:
-    """Construct every part of a gateway that is reached at `url`.
-
-    Its agents are by default the profiles, with every tool that there is.
-    """
+    """Construct every part of a gateway at `url`. Its agents are by default the profiles, with all tools."""
     clock, streaming = machine.clock, StreamingTexts(store)
-    work = _Work(home, store, profiles, machine, timings)
+    work = _Work(home, store, profiles, machine, timings, url)
     agents = agents or work.agents(models)
     runner = Runner(
         store,
@@ -101,19 +98,15 @@ def assemble(
         heartbeat=machine.heartbeat,
         timings=timings.runtime,
     )
-    access = WorkerAccess(home.worker_key, url, (tool.name for tool in work.worker_tools))
-    runner.drivers[AcpDriver.name] = lambda writer, clock: AcpDriver(writer, clock, work.tasks, access)
+    runner.drivers |= work.drivers
     streams, pruning = Streams(store, streaming, timings.gateway), Pruning(store, work.tasks.supervisor, clock)
     exporter = TaskFileExporter(store, sessions=work.sessions, changes=work.tasks.task_log.changes, profiles=profiles)
-    followers = [runner.state, *work.states, exporter.state, store.search_state]
     return Gateway(
         store=store,
         sessions=work.sessions,
         streaming=streaming,
         streams=streams,
-        devices=Devices(
-            store.devices, streams, work.notify.push, clock, Revocations(home.revocations), timings.gateway
-        ),
+        devices=work.devices(streams, Revocations(home.revocations)),
         runner=runner,
         tasks=work.tasks,
         task_queries=work.queries,
@@ -124,7 +117,7 @@ def assemble(
         stale_report=StaleReport(store, work.queries, clock, profiles, timings.lifecycle),
         idle_agents=work.idle_agents,
         worker_calls=WorkerCalls(work.worker_tools, work.sessions, agents),
-        worker_access=access,
+        worker_access=work.access,
         running_tasks=work.running,
         reset_service=work.resets,
         reset_scheduler=work.reset_scheduler,
@@ -136,7 +129,7 @@ def assemble(
         agents=agents,
         sandbox=work.sandbox,
         clock=clock,
-        followers=followers,
+        followers=[runner.state, *work.states, exporter.state, store.search_state],
         home=str(home.path),
         url=url,
         started_at=clock.now(),
@@ -146,7 +139,9 @@ def assemble(
 class _Work:
     """The parts around sessions, tasks and cards, in the order in which they need each other."""
 
-    def __init__(self, home: Home, store: Store, profiles: Profiles, machine: Machine, timings: Timings) -> None:
+    def __init__(
+        self, home: Home, store: Store, profiles: Profiles, machine: Machine, timings: Timings, url: str
+    ) -> None:
         clock = machine.clock
         self._store, self._profiles, self._clock, self._timings = store, profiles, clock, timings
         self.sandbox = machine.sandbox or SandboxBuilder(home.path.absolute())
@@ -197,7 +192,13 @@ class _Work:
         )
         self._creation = Creation(store, sessions=sessions, profiles=profiles)
         self.worker_tools = WorkerTools(store, self.cards, sessions, self._creation).tools
+        self.access = WorkerAccess(home.worker_key, url, (tool.name for tool in self.worker_tools))
         self.notify = Notifications(chats, home.push_key, timings.telegram)
+
+    @property
+    def drivers(self) -> dict[str, DriverFactory]:
+        """The drivers of external agents, by name."""
+        return {AcpDriver.name: lambda writer, clock: AcpDriver(writer, clock, self.tasks, self.access)}
 
     @property
     def states(self) -> list[FollowerState]:
@@ -215,6 +216,11 @@ class _Work:
             self.dispatcher.inbox.tool,
         ]
         return Agents(self._profiles, models, tools=tools, worker_tools=self.worker_tools)
+
+    def devices(self, streams: Streams, revocations: Revocations) -> Devices:
+        """Return the browsers that signed in."""
+        store = self._store.devices
+        return Devices(store, streams, self.notify.push, self._clock, revocations, self._timings.gateway)
 
     def retention(self, pruning: Pruning) -> Retention:
         """Return what deletes by the rules for retention."""

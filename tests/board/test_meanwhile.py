@@ -172,8 +172,8 @@ async def test_a_card_that_was_completed_is_not_blocked_by_its_workspace(
     context.mkdir()
     await rig.create(CARD, workspace=f"dir:{context}")
     context.rmdir()
-    ending = then(rig.cards.end_processes, lambda: rig.tell(CARD, CompleteCard(summary="by hand")))
-    monkeypatch.setattr(rig.cards, "end_processes", ending)
+    ending = then(rig.cards.processes.end_all, lambda: rig.tell(CARD, CompleteCard(summary="by hand")))
+    monkeypatch.setattr(rig.cards.processes, "end_all", ending)
     await rig.look()
     assert (await rig.card(CARD)).status == "done"
     assert not any(isinstance(event, CardBlocked) for event in await rig.events(CARD))

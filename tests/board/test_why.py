@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -331,14 +330,3 @@ async def test_a_dispatcher_that_is_stopped_in_the_moment_of_an_event_stops(rig:
     rig.dispatcher._rounds.wake()
     async with asyncio.timeout(PATIENCE):
         await rig.dispatcher.stop()
-
-
-async def test_a_card_for_an_external_agent_waits_and_says_why(tmp_path: Path) -> None:
-    rig = BoardRig(tmp_path / "home", config='[profiles.other]\nargv = ["some-agent"]\n')
-    await rig.create(CARD, profile="other")
-    await rig.look()
-    assert (await rig.card(CARD)).status == "ready"
-    assert "'other' has an external agent, which cannot report on a card yet" in await why(rig, CARD)
-    (entry,) = await rig.dispatcher.inbox.entries()
-    assert entry.what.endswith("cannot report on a card yet.")
-    await rig.close()

@@ -23,7 +23,8 @@ from holdfast.domain.events.chapter import (
     SummaryWritten,
 )
 from holdfast.domain.events.external_agent import DriverOutputRead
-from holdfast.domain.events.session import RunBound, RunReleased, TurnBackgrounded
+from holdfast.domain.events.run_binding import RunBound, RunReleased
+from holdfast.domain.events.session import TurnBackgrounded
 from holdfast.domain.history import AgentMessage, UserMessage
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold

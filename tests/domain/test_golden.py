@@ -97,6 +97,7 @@ from holdfast.domain.events.chapter import (
 from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead, OwedRequest, PlanEntry
 from holdfast.domain.events.parts import Call, Grant, Usage
 from holdfast.domain.events.problem import Problem
+from holdfast.domain.events.run_binding import RunBound, RunReleased
 from holdfast.domain.events.session import (
     AgentChosen,
     FailureDismissed,
@@ -109,8 +110,6 @@ from holdfast.domain.events.session import (
     ModelRequested,
     ModelResponded,
     NoteReceived,
-    RunBound,
-    RunReleased,
     SessionArchived,
     SessionCreated,
     SessionPinned,

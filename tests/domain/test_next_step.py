@@ -7,13 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from holdfast.domain.commands import StopTurn
-from holdfast.domain.events.session import (
-    ModelInterrupted,
-    RunReleased,
-    StopRequested,
-    ToolCallFinished,
-    TurnFinished,
-)
+from holdfast.domain.events.run_binding import RunReleased
+from holdfast.domain.events.session import ModelInterrupted, StopRequested, ToolCallFinished, TurnFinished
 from holdfast.domain.history import UserMessage
 from holdfast.domain.next_step import Begin, CallModel, Finish, Join, Partial, Rest, RunTool
 from holdfast.domain.task import task_of_call

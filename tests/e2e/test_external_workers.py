@@ -40,7 +40,8 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
 
 def agents(gateway: GatewayProcess) -> list[int]:
     """The running processes of agents."""
-    return [row["pid"] for row in gateway.get("/v1/tasks", state="running", kind="process")["tasks"]]
+    rows = gateway.get("/v1/tasks", state="running", kind="process")["tasks"]
+    return [row["pid"] for row in rows if row["pid"] is not None]  # one of them may not have begun yet
 
 
 def start_again(gateway: GatewayProcess) -> None:

@@ -22,6 +22,7 @@ from holdfast.domain.events.chapter import (
 )
 from holdfast.domain.events.parts import Delegated, Forked, Rights, ShownArgument, Usage
 from holdfast.domain.events.problem import Problem, ProblemCode
+from holdfast.domain.events.run_binding import RunBound
 from holdfast.domain.events.session import (
     AgentChosen,
     FailureDismissed,
@@ -30,7 +31,6 @@ from holdfast.domain.events.session import (
     InputWithdrawn,
     NoteReceived,
     Purpose,
-    RunBound,
     SessionArchived,
     SessionCreated,
     SessionPinned,

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.board import workspace
+from holdfast.board.card_processes import CardProcesses
 from holdfast.clock import Clock
 from holdfast.domain.card import Card, fold_card
 from holdfast.domain.card_rules import decide_board, decide_card, follower_note
@@ -29,10 +30,10 @@ from holdfast.domain.commands import (
     MoveCard,
     UnlinkCard,
 )
-from holdfast.domain.dispatch import comment_input, resumable
+from holdfast.domain.dispatch import comment_input
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected, VersionConflict
 from holdfast.domain.events import AnyEvent, board_stream, card_stream, session_stream
-from holdfast.domain.events.actor import THE_BOARD, Actor
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.card import (
     BoardCreated,
     CardCommented,
@@ -44,7 +45,8 @@ from holdfast.domain.events.card import (
     RunFinished,
 )
 from holdfast.domain.events.parts import Rights
-from holdfast.domain.events.session import InputReceived, InputWithdrawn, NoteReceived, RunReleased, StopRequested
+from holdfast.domain.events.run_binding import RunReleased
+from holdfast.domain.events.session import InputReceived, InputWithdrawn, NoteReceived, StopRequested
 from holdfast.domain.history import AgentMessage, ToolResult
 from holdfast.domain.queue import QueuedInput
 from holdfast.domain.session import Session
@@ -52,7 +54,6 @@ from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.network_mounts import NetworkMounts
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
-from holdfast.store.rows import TaskRow
 from holdfast.tasks.log import run_finished
 
 CACHED_CARDS = 1000
@@ -85,6 +86,7 @@ class Cards:
         self._store = store
         self._sessions = sessions
         self._running = running
+        self.processes = CardProcesses(store, sessions=sessions, running=running, clock=clock)
         self._clock = clock
         self._cache: OrderedDict[str, Card] = OrderedDict()
         self._linking = asyncio.Lock()
@@ -304,49 +306,13 @@ class Cards:
         if not over:
             return ()
         # they survive a block but not the card; an external agent may still write a closing message (`IdleAgents`)
-        return await self._stop_processes(await self._processes_of(card), by=by, reason=f"card {card.label} ended")
-
-    async def _processes_of(self, card: Card) -> list[TaskRow]:
-        """Return the running commands that its workers started."""
-        if not card.runs:
-            return []
-        sessions = {run.started.session for run in card.runs}
-        running = await self._store.running_tasks()
-        return [row for row in running if row.kind == "process" and row.session in sessions]
-
-    async def _external_workers(self, card: Card) -> list[TaskRow]:
-        """Return the running processes of external agents that worked on it."""
-        sessions = [await self._sessions.get(id) for id in {run.started.session for run in card.runs}]
-        tasks = {session.attached.task for session in sessions if session.attached is not None}
-        return [row for row in await self._store.running_tasks() if row.id in tasks] if tasks else []
-
-    async def _stop_processes(self, rows: list[TaskRow], *, by: Actor, reason: str) -> tuple[Write, ...]:
-        left = {row.id: reason for row in rows if not (row.stop_by or row.foreground)}
-        return await self._running.stop_writes(left, [], by=by)
-
-    async def end_processes(self, card: Card, *, reason: str) -> bool:
-        """Stop the commands of its workers and the workers that are processes; return whether all have ended."""
-        running = [*await self._processes_of(card), *await self._external_workers(card)]
-        writes = await self._stop_processes(running, by=THE_BOARD, reason=reason)
-        if writes:
-            with contextlib.suppress(VersionConflict):  # one of them has just ended
-                self._running.signal((await self._store.append(Append(writes, self._clock.now()))).records)
-        return not (await self._processes_of(card) or await self._external_workers(card))
-
-    async def previous_worker(self, card: Card) -> str:
-        """Return what keeps an earlier worker active: a turn, or a command that is being stopped; empty if nothing."""
-        last = resumable(card)  # between runs a person may use its session
-        for session in {run.started.session for run in [*card.runs[-3:], *([last] if last else [])]}:
-            turn = (await self._sessions.get(session)).turn
-            if turn is not None:
-                return f"turn {turn.number} of session {session} has not ended"
-        ends = [row.id for row in await self._processes_of(card) if row.stop_by]
-        return f"its command (task {ends[0]}) is being stopped" if ends else ""
+        running = await self.processes.commands(card)
+        return await self.processes.stop_writes(running, by=by, reason=f"card {card.label} ended")
 
     async def _user_of_workspace(self, card: Card) -> str:
         """Return what may still write to its workspace."""
-        left = [*await self._processes_of(card), *await self._external_workers(card)]
-        return f"task {left[0].id} is running" if left else await self.previous_worker(card)
+        left = await self.processes.all(card)
+        return f"task {left[0].id} is running" if left else await self.processes.previous_worker(card)
 
     async def clean_workspace(self, card: Card) -> str:
         """Remove the workspace of an archived card unless it has unsaved work; return why it was kept."""

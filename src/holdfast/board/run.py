@@ -45,7 +45,8 @@ from holdfast.domain.events.card import (
     RunStarted,
 )
 from holdfast.domain.events.parts import ForRun
-from holdfast.domain.events.session import InputReceived, NoteReceived, RunBound, SessionCreated, SessionRestored
+from holdfast.domain.events.run_binding import RunBound
+from holdfast.domain.events.session import InputReceived, NoteReceived, SessionCreated, SessionRestored
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import title_from
 from holdfast.domain.summary import digest
@@ -93,7 +94,8 @@ class Runs:
         if choice.refused:
             await self._block(card, f"its policy is `resume`, but its session cannot be resumed: {choice.refused}")
             return
-        if choice.resumes is None and not await self._cards.end_processes(card, reason="its card starts a new session"):
+        ends = self._cards.processes.end_all
+        if choice.resumes is None and not await ends(card, reason="its card starts a new session"):
             return  # the end of the last of them wakes the dispatcher
         try:
             async with self._preparing:

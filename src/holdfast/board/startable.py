@@ -104,7 +104,7 @@ class StartableCards:
 
     async def why_not_with(self, card: Card, capacity: Capacity) -> str:
         """Return why a card is not started with this capacity; empty when it can be."""
-        waits, previous_worker = await self._waits_for(card), await self._cards.previous_worker(card)
+        waits, previous_worker = await self._waits_for(card), await self._cards.processes.previous_worker(card)
         refused = await self._runs.why_resume_is_refused(card)
         conditions = capacity.conditions_for(
             card,

@@ -25,10 +25,9 @@ from holdfast.domain.events.chapter import (
     ToolResultsTrimmed,
 )
 from holdfast.domain.events.parts import Delegated, EventRef, Forked
+from holdfast.domain.events.run_binding import RunBound, RunReleased
 from holdfast.domain.events.session import (
     AgentChosen,
-    RunBound,
-    RunReleased,
     SessionArchived,
     SessionCreated,
     SessionPinned,

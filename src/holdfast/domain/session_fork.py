@@ -18,14 +18,13 @@ from holdfast.domain.events.chapter import (
 )
 from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead
 from holdfast.domain.events.parts import Forked, Usage
+from holdfast.domain.events.run_binding import RunBound, RunReleased
 from holdfast.domain.events.session import (
     FailureDismissed,
     InputReceived,
     InputRevised,
     InputWithdrawn,
     ModelResponded,
-    RunBound,
-    RunReleased,
     SessionArchived,
     SessionCreated,
     SessionPinned,

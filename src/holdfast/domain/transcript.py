@@ -23,6 +23,7 @@ from holdfast.domain.events.chapter import (
     SummaryWritten,
 )
 from holdfast.domain.events.parts import Event, Forked
+from holdfast.domain.events.run_binding import RunBound, RunReleased
 from holdfast.domain.events.session import (
     AgentChosen,
     InputReceived,
@@ -34,8 +35,6 @@ from holdfast.domain.events.session import (
     ModelRequested,
     ModelResponded,
     NoteReceived,
-    RunBound,
-    RunReleased,
     SessionCreated,
     SessionRenamed,
     StopRequested,

@@ -28,6 +28,7 @@ from holdfast.domain.events.chapter import (
 from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned
 from holdfast.domain.events.parts import ShownArgument, Usage
 from holdfast.domain.events.problem import Problem
+from holdfast.domain.events.run_binding import RunBound, RunReleased
 from holdfast.domain.events.session import (
     AgentChosen,
     FailureDismissed,
@@ -38,8 +39,6 @@ from holdfast.domain.events.session import (
     ModelResponded,
     Outcome,
     Purpose,
-    RunBound,
-    RunReleased,
     SessionArchived,
     SessionCreated,
     SessionPinned,

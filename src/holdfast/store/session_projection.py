@@ -23,6 +23,7 @@ from holdfast.domain.events.chapter import (
 )
 from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead
 from holdfast.domain.events.parts import Delegated, Forked
+from holdfast.domain.events.run_binding import RunBound, RunReleased
 from holdfast.domain.events.session import (
     AgentChosen,
     FailureDismissed,
@@ -35,8 +36,6 @@ from holdfast.domain.events.session import (
     ModelRequested,
     ModelResponded,
     NoteReceived,
-    RunBound,
-    RunReleased,
     SessionArchived,
     SessionCreated,
     SessionEvent,

@@ -28,6 +28,8 @@ export interface AgentAttached {
   readonly context: "none" | "proven" | "unproven";
   readonly prompt: number;
   readonly reason?: string;
+  readonly run?: number;
+  readonly tools_url?: string;
 }
 
 export interface AgentChosen {
@@ -1017,7 +1019,7 @@ export interface PlanEntry {
 }
 
 export interface Problem {
-  readonly code: "agent_failed" | "agent_login" | "agent_missing" | "bad_answer" | "context_too_long" | "cut_by_length" | "demo_crashed" | "demo_failed" | "internal" | "interrupted" | "network" | "no_answer" | "no_key" | "provider_down" | "quota" | "rate_limit" | "refused" | "rejected" | "step_limit" | "summary_empty" | "summary_timeout" | "time_limit" | "token_limit" | "unknown_driver" | "unknown_model" | "unknown_profile" | "wrong_key";
+  readonly code: "agent_failed" | "agent_login" | "agent_missing" | "agent_unfit" | "bad_answer" | "context_too_long" | "cut_by_length" | "demo_crashed" | "demo_failed" | "internal" | "interrupted" | "network" | "no_answer" | "no_key" | "provider_down" | "quota" | "rate_limit" | "refused" | "rejected" | "step_limit" | "summary_empty" | "summary_timeout" | "time_limit" | "token_limit" | "unknown_driver" | "unknown_model" | "unknown_profile" | "wrong_key";
   readonly message: string;
   readonly hint?: string;
   readonly after_ms?: number | null;
@@ -1308,6 +1310,7 @@ export interface RunBound {
   readonly cwd?: string;
   readonly rights?: Rights | null;
   readonly card_number?: number;
+  readonly must_remember?: boolean;
 }
 
 export interface RunEnded {

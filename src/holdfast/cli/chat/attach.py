@@ -20,7 +20,7 @@ from holdfast.cli.screen import SHORT_ID, ago, format_time, one_line, plural, sh
 from holdfast.client.client import Client
 from holdfast.client.events import stored_records
 from holdfast.domain.events.chapter import ChapterOpened
-from holdfast.domain.events.session import RunBound
+from holdfast.domain.events.run_binding import RunBound
 from holdfast.domain.transcript_items import Change, ChapterItem, MessageItem, NoteItem, StepItem, TurnEndItem, WaitItem
 from holdfast.domain.transcript_text import notice_text
 from holdfast.schemas.gateway import ProfileView

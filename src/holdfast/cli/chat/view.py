@@ -30,7 +30,8 @@ from holdfast.domain.card_number import card_label
 from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.chapter import ChapterRejoined, ResetPostponed, SummaryRequested
 from holdfast.domain.events.parts import Usage
-from holdfast.domain.events.session import RunBound, StopRequested, TurnResumed, TurnSuspended
+from holdfast.domain.events.run_binding import RunBound
+from holdfast.domain.events.session import StopRequested, TurnResumed, TurnSuspended
 from holdfast.domain.session import SessionActivity
 from holdfast.domain.transcript import Transcript
 from holdfast.domain.transcript_items import (

@@ -26,6 +26,7 @@ from holdfast.domain.events.parts import (
     Usage,
 )
 from holdfast.domain.events.problem import Problem
+from holdfast.domain.events.run_binding import RunBindingEvent
 
 Outcome = Literal["done", "failed", "stopped"]
 CallOutcome = Literal["done", "failed", "unknown"]
@@ -339,33 +340,6 @@ class ToolCallFinished(Event, frozen=True):
     """What it started continues in the background: the call has ended, the `task` has not."""
 
 
-# --- the card that is worked on in it -----------------------------------------------------------
-
-
-class RunBound(Event, frozen=True):
-    """A run of a card works in this session from now on; people can only read it, and comment on the card."""
-
-    card: str
-    run: int
-    cwd: str = ""
-    """Where: the workspace may be another one than that of the run before."""
-    rights: Rights | None = None
-    """What limits its card; added to what limits the session."""
-    card_number: int = 0
-    """The number of the card; 0 in events of earlier versions."""
-    must_remember: bool = False
-    """Whether an external agent that does not remember the run before must not go on, by the policy `resume`."""
-
-
-class RunReleased(Event, frozen=True):
-    """The run is over; the session is a session like any other."""
-
-    card: str
-    run: int
-    card_number: int = 0
-    """The number of the card; 0 in events of earlier versions."""
-
-
 SessionEvent = (
     ModelResponded
     | ToolCallFinished
@@ -397,6 +371,5 @@ SessionEvent = (
     | InputWithdrawn
     | ChapterEvent
     | ExternalAgentEvent
-    | RunBound
-    | RunReleased
+    | RunBindingEvent
 )
