@@ -26,6 +26,10 @@ class StoreTimings:
     search_delay: float = 0.5
     """Commits that come within it are indexed together."""
     search_retry: float = 5.0
+    answer: float = 30.0
+    """So long a database server may take for an answer; then the connection is given up."""
+    look: float = 5.0
+    """Between two looks for what other nodes have committed, besides their hints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from holdfast.config import Home
 from holdfast.lifecycle.doctor import rebuild
-from holdfast.store.sqlite.projected_rows import PROJECTIONS
+from holdfast.store.tables import PROJECTIONS
 
 Tables = dict[str, list[tuple[object, ...]]]
 

@@ -22,9 +22,10 @@ from holdfast.store.contract import Lease, Store
 from holdfast.store.projection import project
 from holdfast.store.rows import CardRow, PartialText, SessionRow
 from holdfast.store.sqlite.migrate import migrate
-from holdfast.store.sqlite.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
+from holdfast.store.sqlite.projected_rows import RememberedRows, SqliteRows
 from holdfast.store.sqlite.queries import migrations
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.tables import PROJECTIONS
 from tests.actors import person
 from tests.store.conformance import STREAM, A, asked, created, finished, responded, said, started, write
 from tests.store.conformance_board import card, run, run_over

@@ -16,7 +16,7 @@ from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.parts import ShownArgument
 from holdfast.domain.session import TurnState
 from holdfast.store.rows import CardRow, RunRow, SessionRow, TaskRow, TurnRow, WaitRow
-from holdfast.store.sqlite.fetch import decode_rows
+from holdfast.store.tables import decode_rows
 
 SCHEMA = (files("holdfast.store.sqlite") / "schema.sql").read_text("utf-8")
 TABLES: dict[str, type[msgspec.Struct]] = {

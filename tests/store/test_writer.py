@@ -15,9 +15,10 @@ import pytest
 from holdfast.domain.errors import NotReady, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent
 from holdfast.store.contract import Append, Appended, CommandKey, Write
+from holdfast.store.decisions import encode_writes
 from holdfast.store.sqlite.connections import connect_impatient_writer
 from holdfast.store.sqlite.migrate import prepare
-from holdfast.store.sqlite.operations import do_append, encode_writes, weight
+from holdfast.store.sqlite.operations import do_append, weight
 from holdfast.store.sqlite.writer import LIGHT, OpenWriter, Writer
 from holdfast.store.subscriptions import Subscriptions
 from holdfast.timings import StoreTimings

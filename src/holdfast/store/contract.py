@@ -1,4 +1,4 @@
-"""The contract of a store. SQLite is the embedded engine; PostgreSQL will be the other.
+"""The contract of a store. SQLite is the embedded engine; PostgreSQL is the other.
 
 The suites in `tests/store/conformance*.py` test what is described here.
 """

@@ -106,6 +106,11 @@ class AppendDecision:
     """The steps whose text so far is no longer needed."""
 
 
+def encode_writes(append: Append) -> list[list[bytes]]:
+    """The JSON of every event, made by the caller so that the writer only writes."""
+    return [[encode(event) for event in write.events] for write in append.writes]
+
+
 def decide_append(facts: Facts, append: Append, bodies: list[list[bytes]]) -> AppendDecision:
     """Check command id, lease and versions, then number events and new cards. `bodies` is the JSON of each event."""
     streams = [write.stream for write in append.writes]

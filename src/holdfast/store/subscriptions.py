@@ -97,6 +97,11 @@ class RecentLines:
         first, lines = self._streams.get(stream, (0, []))
         return tuple(lines[version + 1 - first :]) if 0 < first <= version + 1 else ()
 
+    def is_last(self, stream: str, version: int) -> bool:
+        """Whether the last line that was added has this version."""
+        first, lines = self._streams.get(stream, (0, []))
+        return bool(lines) and first + len(lines) == version + 1
+
     def forget(self, stream: str) -> None:
         """Forget a stream that has no followers, or was deleted."""
         self._streams.pop(stream, None)
@@ -136,6 +141,14 @@ class Subscriptions:
                 case _:
                     pass
             for follower in self.followers.get(None, ()):
+                follower.notice(stream, kind)
+
+    def committed_elsewhere(self, stream: str, kind: str) -> None:
+        """Another node has committed an event: wake the followers of its stream. It is to be read."""
+        self.ticked.set()
+        self.recent.forget(stream)
+        for followed in (stream, None):
+            for follower in self.followers.get(followed, ()):
                 follower.notice(stream, kind)
 
     def hint(self, stream: str) -> None:

@@ -1,16 +1,5 @@
 -- Sessions with their turns and waits; numbers; nodes.
 
--- name: list_sessions
--- A page of the list, pinned ones first, then newest first; keyset paging by (pinned, updated_at, id). An empty text
--- fits every title, an empty kind every session.
-SELECT * FROM sessions
-WHERE archived = :archived AND (pinned < :before_pinned OR (pinned = :before_pinned
-    AND (updated_at < :before_at OR (updated_at = :before_at AND id > :before_id))))
-    AND (:text = '' OR has_text(:text, title))
-    AND (:kind = '' OR :kind = CASE WHEN id IN (SELECT session FROM runs) THEN 'worker'
-        WHEN task <> '' THEN 'background' ELSE 'mine' END)
-ORDER BY pinned DESC, updated_at DESC, id LIMIT :limit;
-
 -- name: sessions_in
 -- The sessions that were started in a directory, newest first. Those of a card belong to its workers.
 SELECT * FROM sessions WHERE archived = FALSE AND cwd = :cwd
@@ -107,16 +96,6 @@ FROM (
 SELECT COALESCE(SUM(cost), 0.0) AS cost, COALESCE(SUM(input_tokens + output_tokens), 0) AS tokens,
     COUNT(*) FILTER (WHERE cost IS NULL AND input_tokens + output_tokens > 0) AS unpriced
 FROM turns WHERE finished_at >= :since;
-
--- name: count_descendants
--- How many agents at work and cards not yet done descend from a session.
-SELECT (SELECT COUNT(*) FROM tasks JOIN sessions ON sessions.id = tasks.worker
-        WHERE tasks.state = 'running' AND tasks.kind = 'agent' AND sessions.ancestors ->> 0 = :root)
-     + (SELECT COUNT(*) FROM cards WHERE root = :root AND status NOT IN ('done', 'archived')) AS open;
-
--- name: find_partial
--- The text so far of a stream.
-SELECT turn, step, text, thinking, at FROM partials WHERE stream = :stream;
 
 -- name: list_nodes
 -- The lives of nodes, newest first.

@@ -15,8 +15,9 @@ from holdfast.store.sqlite.log_reads import checked
 from holdfast.store.sqlite.migrations.card_numbers import number_cards
 from holdfast.store.sqlite.migrations.event_shapes import new_shape
 from holdfast.store.sqlite.migrations.rewrite_events import rewrite_events
-from holdfast.store.sqlite.projected_rows import PROJECTIONS, RememberedRows, SqliteRows
+from holdfast.store.sqlite.projected_rows import RememberedRows, SqliteRows
 from holdfast.store.sqlite.queries import migrations
+from holdfast.store.tables import PROJECTIONS
 
 log = logging.getLogger(__name__)
 EVENT_SHAPES, CARD_NUMBERS = 8, 14

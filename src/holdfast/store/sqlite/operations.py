@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import holdfast
-from holdfast.domain.events import encode, session_stream, task_stream
+from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.events.card import CardCreated
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
@@ -29,12 +29,10 @@ from holdfast.store.projection import project
 from holdfast.store.rows import PartialText
 from holdfast.store.sqlite.projected_rows import RememberedRows, SqliteRows
 from holdfast.store.sqlite.queries import queries, statements
+from holdfast.store.tables import KEPT_LIVES, REPLACED, SPAN
 
-SPAN = 16
-"""Versions of a stream in one span; the queries know it, too."""
 NODE = "local"
 """The name of the one node that an embedded store has."""
-KEPT_LIVES = 20
 T = TypeVar("T")
 
 
@@ -150,7 +148,7 @@ class Transaction:
 
     def begin_life(self, at: int) -> None:
         """End the life of the process that had the store open before, since this one has it now, and begin our own."""
-        self.run("end_lives", {"at": at, "reason": "another process opened the store"})
+        self.run("end_lives", {"name": NODE, "at": at, "reason": REPLACED})
         self.run("delete_ended_lives", {"kept": KEPT_LIVES})
         self.life = int(self.run("begin_life", {"name": NODE, "version": holdfast.__version__}).fetchone()[0])
 
@@ -250,8 +248,3 @@ def weight(append: Append, encoded: list[list[bytes]]) -> int:
     """About how many rows it writes; a guard counts for what is deleted with it, and 4 kB of data as one more row."""
     rows = sum(len(write.events) or write.expect or 0 for write in append.writes)
     return rows + sum(len(data) >> 12 for events in encoded for data in events)
-
-
-def encode_writes(append: Append) -> list[list[bytes]]:
-    """The JSON of every event, made by the caller so that the writer only writes."""
-    return [[encode(event) for event in write.events] for write in append.writes]

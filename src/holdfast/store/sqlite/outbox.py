@@ -7,9 +7,9 @@ from msgspec.structs import asdict
 
 from holdfast.store.outbox_store import ASKING, DeliveryRow, OutboxPlan, OutboxStore, SettledMatter, settled_delivery
 from holdfast.store.reads import Fetch
-from holdfast.store.sqlite.fetch import decode_rows
 from holdfast.store.sqlite.operations import Transaction
 from holdfast.store.sqlite.writer import Writer
+from holdfast.store.tables import decode_rows
 
 TOLD = frozenset({"sending", "sent", "unsure"})
 

@@ -12,57 +12,24 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import compress
-from operator import attrgetter, ne
+from operator import attrgetter
 from typing import NamedTuple, cast
 
 from msgspec.structs import astuple
 
-from holdfast.domain.card import Board
 from holdfast.domain.events import session_stream, task_stream
-from holdfast.store.rows import (
-    AnswerRow,
-    CardRow,
-    R,
-    Row,
-    RunRow,
-    SessionRow,
-    TaskRow,
-    TurnRow,
-    WaitRow,
-)
-from holdfast.store.sqlite.fetch import decode_rows, field_encoders
+from holdfast.store.rows import AnswerRow, R, Row, SessionRow, WaitRow
 from holdfast.store.sqlite.queries import statements
-
-Key = tuple[object, ...]
-"""The type of a row and the values of its key."""
-TABLES: dict[type[Row], tuple[str, tuple[str, ...]]] = {
-    SessionRow: ("sessions", ("id",)),
-    TurnRow: ("turns", ("session", "turn")),
-    WaitRow: ("waits", ("id",)),
-    AnswerRow: ("answers", ("session", "version")),
-    TaskRow: ("tasks", ("id",)),
-    Board: ("boards", ("id",)),
-    CardRow: ("cards", ("id",)),
-    RunRow: ("runs", ("card", "run")),
-}
-"""The table of each row, and its key."""
-PROJECTIONS = (*(table for table, _ in TABLES.values()), "card_links", "deleted")
-"""The tables that are made of events, and can be rebuilt from them."""
-DELETE_SESSION = (
-    "delete_events",
-    "delete_spans",
-    "delete_session",
-    "delete_turns",
-    "delete_waits",
-    "delete_answers",
-    "delete_cursors",
-    "delete_last_session",
-    "delete_partials",
-    "delete_lease",
-    "mark_stream_deleted",
+from holdfast.store.tables import (
+    DELETE_SESSION,
+    DELETE_TASK,
+    TABLES,
+    Key,
+    decode_rows,
+    differences,
+    field_encoders,
 )
-DELETE_TASK = ("delete_events", "delete_spans", "delete_task", "mark_stream_deleted")
+
 REMEMBERED_ROWS = 5_000
 
 
@@ -136,7 +103,7 @@ class SqliteRows:
             table, values = _table(type(row)), astuple(row)
             if stored is None:
                 self._connection.execute(table.insert, table.encode(values, table.places))
-            elif changed := _differences(astuple(stored), values):
+            elif changed := differences(astuple(stored), values):
                 written = table.encode(values, changed) + table.key_of(row)[1:]
                 self._connection.execute(_update(type(row), changed), written)
         self._changed.clear()
@@ -215,7 +182,3 @@ def _update(row_type: type[Row], places: Places) -> str:
 
 def _where(key: tuple[str, ...]) -> str:
     return " AND ".join(f"{column} = ?" for column in key)
-
-
-def _differences(before: tuple[object, ...], after: tuple[object, ...]) -> Places:
-    return tuple(compress(range(len(after)), map(ne, before, after)))

@@ -13,34 +13,22 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeGuard
 
 import msgspec
 
 from holdfast.domain.errors import Conflict, HoldfastError, Unavailable
-from holdfast.domain.events import AnyEvent, Record, decode_readable, location, task_stream
-from holdfast.domain.events.session import (
-    InputReceived,
-    InputRevised,
-    InputWithdrawn,
-    ModelFailed,
-    ModelInterrupted,
-    ModelResponded,
-    ToolCallFinished,
-)
+from holdfast.domain.events import Record, decode_readable, location, task_stream
+from holdfast.domain.events.session import InputReceived, InputRevised, InputWithdrawn, ToolCallFinished
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskFinished, TaskPruned
-from holdfast.domain.next_step import COMMAND_TOOL
 from holdfast.periodic import FollowerState
 from holdfast.store.contract import Hit, OutputFound, Page
+from holdfast.store.search_texts import command_output, is_command_result, searchable_text, snippet
 from holdfast.store.subscriptions import Subscriptions
 from holdfast.timings import StoreTimings
 
 PAGE = 500
 SCAN = 20_000
-OUTPUT_BYTES = 524_288
-"""How many bytes of the beginning and of the end of an output are indexed."""
-AROUND = 60
 
 SHAPE = 2
 """The version of the tables; an index of another version is rebuilt."""
@@ -59,8 +47,6 @@ CREATE TABLE IF NOT EXISTS inputs (
 CREATE TABLE IF NOT EXISTS cursor (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL);
 INSERT OR IGNORE INTO cursor VALUES (1, 0);
 """
-# A text with a `task` is the output of its command. If a turn waited for it, it is the result of a call and is found in
-# the conversation, too; else its role is "output", and its session the stream of the task.
 _BY_GRAMS = """
 SELECT t.session, t.version, t.at, t.role, t.text, t.task FROM grams g JOIN texts t ON t.seq = g.rowid
 WHERE grams MATCH :match AND (CASE WHEN :outputs THEN t.task != '' ELSE t.role != 'output' END)
@@ -125,12 +111,12 @@ class SearchIndex:
     def search(self, text: str, limit: int) -> list[Hit]:
         """Where a text occurs in a conversation, newest first; letters match in either case."""
         rows = self._find(text, limit, outputs=False)
-        return [Hit(session, version, at, role, _snippet(body, text)) for session, version, at, role, body, _ in rows]
+        return [Hit(session, version, at, role, snippet(body, text)) for session, version, at, role, body, _ in rows]
 
     def search_outputs(self, text: str, limit: int) -> list[OutputFound]:
         """In which task's output a text occurs, newest first."""
         rows = self._find(text, limit, outputs=True)
-        return [OutputFound(task, _snippet(body, text)) for *_, body, task in rows]
+        return [OutputFound(task, snippet(body, text)) for *_, body, task in rows]
 
     def _find(self, text: str, limit: int, *, outputs: bool) -> list[tuple[str, int, int, str, str, str]]:
         if len(text) >= 3 and "\0" not in text:
@@ -229,7 +215,7 @@ class SearchIndex:
         """A page in two statements: one that runs long leaves the interpreter to the writer, many short ones
         would fight with it.
         """
-        rows = [row for record in records if (row := _row(record)) is not None]
+        rows = [row for record in records if (row := searchable_text(record)) is not None]
         if rows:
             self._db.execute(_ADD_TEXTS, (msgspec.json.encode(rows).decode(),))
             self._db.execute(_ADD_GRAMS, (rows[0][0], rows[-1][0]))
@@ -240,11 +226,14 @@ class SearchIndex:
         ]
         if said:
             self._db.execute(_ADD_INPUTS, (msgspec.json.encode(said).decode(),))
-        results = {record.event.task: record.event.output for record in records if _has_output(record.event)}
+        results = {record.event.task: record.event.output for record in records if is_command_result(record.event)}
         for record in records:
             match record.event:
                 case TaskFinished() as event:
-                    self._add_output(record, event, results.get(event.task, ""))
+                    output = command_output(record, event, self._outputs, results.get(event.task, ""))
+                    if output is not None:
+                        self._db.execute("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)", output)
+                        self._db.execute(_ADD_GRAMS, (record.seq, record.seq))
                 case ToolCallFinished() as event if event.task in results:
                     self._drop("session = ? AND instr(?, text)", task_stream(event.task), event.output)
                 case SessionDeleted(session=gone):
@@ -273,54 +262,6 @@ class SearchIndex:
         self._drop("seq = ?", seq)
         self._db.execute("UPDATE texts SET version = ? WHERE seq = ?", (version, record.seq))
         self._db.execute("UPDATE inputs SET seq = ? WHERE session = ? AND input = ?", (record.seq, session, input))
-
-    def _add_output(self, record: Record, ended: TaskFinished, result: str) -> None:
-        """What a command printed, within bounds: of a long output its beginning and its end.
-
-        Not if it is the result of the call that waited for it, now or later: that is indexed anyway.
-        """
-        text = _bounded(self._outputs / ended.task / "output.log") if ended.output is None else ended.output
-        clean = text.replace("\0", "")
-        if clean and clean not in result:
-            row = (record.seq, record.stream, record.version, record.at, "output", clean, ended.task)
-            self._db.execute("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-            self._db.execute(_ADD_GRAMS, (record.seq, record.seq))
-
-
-def _bounded(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            head = file.read(OUTPUT_BYTES)
-            size = file.seek(0, 2)
-            file.seek(max(len(head), size - OUTPUT_BYTES))
-            return (head + file.read(OUTPUT_BYTES)).decode("utf-8", "replace")
-    except OSError:  # pruned meanwhile, or it never ran
-        return ""
-
-
-def _has_output(event: AnyEvent) -> TypeGuard[ToolCallFinished]:
-    """Whether it is the result of a call that waited for a command until its end."""
-    if not isinstance(event, ToolCallFinished):
-        return False
-    return event.tool == COMMAND_TOOL and not (event.running or event.stopped)
-
-
-def _row(record: Record) -> tuple[int, str, int, int, str, str, str] | None:
-    """What of a record can be found, if anything."""
-    task = ""
-    match record.event:
-        case InputReceived(text=text) | InputRevised(text=str(text)):
-            role = "user"
-        case ModelResponded(text=text) if text:
-            role = "agent"
-        case ModelInterrupted(text=text) | ModelFailed(text=text) if text:
-            role = "partial"
-        case ToolCallFinished(output=text) as call if text:
-            role, task = "tool", call.task if _has_output(call) else ""
-        case _:
-            return None
-    session = record.stream.partition("/")[2]
-    return (record.seq, session, record.version, record.at, role, text.replace("\0", "\ufffd"), task)
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -356,11 +297,3 @@ def _connect(path: Path) -> sqlite3.Connection:
         raise sqlite3.DatabaseError("it was made by another version")
     db.executescript(f"{_SCHEMA}PRAGMA user_version = {SHAPE};")
     return db
-
-
-def _snippet(body: str, text: str) -> str:
-    """The words around the first place where it was found, on one line."""
-    at = max(0, body.casefold().find(text.casefold()))
-    start, end = max(0, at - AROUND), at + len(text) + AROUND
-    line = " ".join(body[start:end].split())
-    return ("…" if start else "") + line + ("…" if end < len(body) else "")

@@ -28,7 +28,7 @@ from holdfast.store.contract import (
     Subscription,
     Wanted,
 )
-from holdfast.store.decisions import accepted
+from holdfast.store.decisions import accepted, encode_writes
 from holdfast.store.rows import PartialText
 from holdfast.store.sqlite.connections import connect_impatient_writer, connect_reader, explained
 from holdfast.store.sqlite.devices import SqliteDevices
@@ -39,7 +39,6 @@ from holdfast.store.sqlite.operations import (
     do_append,
     do_claim,
     do_save_partial,
-    encode_writes,
     stored_command,
     weight,
 )

@@ -1,0 +1,131 @@
+"""What other nodes commit: they send a hint, this node reads on from where it was, and wakes its followers.
+
+A hint is sent after the commit, in a transaction of its own and at most every few milliseconds: NOTIFY inside of the
+transaction takes a lock of the whole server and costs most of the throughput. A hint may get lost, so every few seconds
+the log is looked at anyway. While there is no other node, nothing is sent. Own commits are told at once, by the writer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+
+import psycopg
+
+from holdfast.domain.errors import HoldfastError
+from holdfast.store.decisions import NewEvent
+from holdfast.store.log_follower import growing_pause
+from holdfast.store.postgres.connections import Database, connect
+from holdfast.store.postgres.facts import Known
+from holdfast.store.postgres.queries import statement
+from holdfast.store.postgres.wire import ConnectionLost, Statement, Wire
+from holdfast.store.subscriptions import Subscriptions
+from holdfast.timings import StoreTimings
+
+BETWEEN_HINTS_SECONDS = 0.005
+PAGE = 1_000
+log = logging.getLogger(__name__)
+
+
+class Hints:
+    """Keeps the followers of this node up to date about the commits of others."""
+
+    def __init__(self, database: Database, subscriptions: Subscriptions, timings: StoreTimings) -> None:
+        self._database = database
+        self._subscriptions = subscriptions
+        self._timings = timings
+        self._seq: int | None = None
+        """Up to which seq the followers were woken; None before the first look."""
+        self._own: deque[tuple[int, int]] = deque()
+        """Behind that, the ranges of seq that this node itself has committed."""
+        self._look, self._tell = asyncio.Event(), asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._wire: Wire | None = None
+
+    async def start(self) -> None:
+        """Return when nothing that is committed from now on is missed."""
+        listening = asyncio.Event()
+        self._tasks = [asyncio.create_task(self._keep_listening(listening.set), name="hints of other nodes")]
+        waiting = asyncio.create_task(listening.wait())
+        await asyncio.wait({waiting, *self._tasks}, return_when=asyncio.FIRST_COMPLETED, timeout=self._timings.answer)
+        waiting.cancel()
+
+    async def close(self) -> None:
+        """Stop listening."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._wire is not None:
+            self._wire.close()
+
+    def committed(self, stored: list[NewEvent], known: Known) -> None:
+        """Note a commit of this node: tell the others, and notice if others committed before."""
+        first, last = stored[0].record.seq, stored[-1].record.seq
+        if self._seq is not None and first == self._seq + 1:
+            self._seq = last
+        else:
+            self._own.append((first, last))
+            self._look.set()
+        if known.has_peers:
+            self._tell.set()
+
+    async def _keep_listening(self, listening: Callable[[], None]) -> None:
+        failures = 0
+        while True:
+            try:
+                self._wire = wire = await connect(self._database)
+                wire.notified = self._look.set
+                await wire.run([Statement(f"LISTEN {self._database.schema}")], within=self._timings.answer)
+                await self._read_on(wire)
+                listening()
+                failures = 0
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._follow(wire))
+            except* (ConnectionLost, psycopg.Error, HoldfastError) as errors:
+                failures += 1
+                log.warning("hints of other nodes are not heard for a moment: %s", errors.exceptions[0])
+            await asyncio.sleep(growing_pause(failures, first=0.1))
+
+    async def _follow(self, wire: Wire) -> None:
+        """Read on when there is a hint, and now and then without one; tell the others what this node commits."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + self._timings.look
+        while True:
+            asked = [asyncio.create_task(event.wait()) for event in (self._look, self._tell)]
+            try:
+                await asyncio.wait(asked, timeout=max(0.0, due - loop.time()), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in asked:
+                    task.cancel()
+            if self._tell.is_set():
+                self._tell.clear()
+                hint = statement("notify_nodes", {"channel": self._database.schema})
+                await wire.run([hint], within=self._timings.answer)
+                await asyncio.sleep(BETWEEN_HINTS_SECONDS)
+            if self._look.is_set() or loop.time() >= due:
+                self._look.clear()
+                due = loop.time() + self._timings.look
+                await self._read_on(wire)
+
+    async def _read_on(self, wire: Wire) -> None:
+        """Wake the followers of what was committed since the last look."""
+        if self._seq is None:
+            (answer,) = await wire.run([statement("last_seq")], within=self._timings.answer)
+            self._seq = int(answer.rows[0][0])
+        while True:
+            parameters: dict[str, object] = {"after": self._seq, "limit": PAGE}
+            (answer,) = await wire.run([statement("new_events", parameters)], within=self._timings.answer)
+            for seq, stream, kind in answer.rows:
+                if seq > self._seq:
+                    self._seq = seq
+                    if not self._is_own(seq):
+                        self._subscriptions.committed_elsewhere(stream, kind)
+            if len(answer.rows) < PAGE:
+                return
+
+    def _is_own(self, seq: int) -> bool:
+        while self._own and self._own[0][1] < seq:
+            self._own.popleft()
+        return bool(self._own) and self._own[0][0] <= seq

@@ -1,0 +1,1 @@
+"""The migrations of PostgreSQL; none is changed after it was released."""

@@ -1,0 +1,79 @@
+"""The outbox in PostgreSQL: rows beside the log. Each method is one operation, in one transaction.
+
+All of them may be tried again: a delivery has an id, and what became of it is said as a whole.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import asdict
+
+from holdfast.store.outbox_store import ASKING, DeliveryRow, OutboxPlan, OutboxStore, SettledMatter, settled_delivery
+from holdfast.store.postgres.writer import Steps, Writer
+from holdfast.store.reads import Fetch
+from holdfast.store.tables import decode_rows
+
+TOLD = frozenset({"sending", "sent", "unsure"})
+
+
+class PostgresOutbox(OutboxStore):
+    """The outbox beside a log in PostgreSQL."""
+
+    def __init__(self, writer: Writer, fetch: Fetch) -> None:
+        super().__init__(fetch)
+        self._writer = writer
+
+    async def begin(self) -> int:
+        async def begin(steps: Steps) -> int:
+            found = (await steps.run("outbox_position")).rows
+            if found:
+                return int(found[0][0])
+            await steps.run("set_outbox_position", {"position": steps.last_seq})
+            return steps.last_seq
+
+        return await self._writer.do_alone(begin, repeatable=True)
+
+    async def plan(self, plan: OutboxPlan) -> None:
+        async def write(steps: Steps) -> None:
+            for step in plan.steps:
+                if isinstance(step, SettledMatter):
+                    await _settle(steps, step)
+                else:
+                    await steps.run("replace_older_deliveries", _values(step))
+                    await steps.run("add_delivery", _values(step))
+            await steps.run("set_outbox_position", {"position": plan.position})
+
+        await self._writer.do_alone(write, repeatable=True)
+
+    async def add(self, delivery: DeliveryRow) -> None:
+        async def write(steps: Steps) -> None:
+            await steps.run("add_delivery", _values(delivery) | {"seq": steps.last_seq})
+
+        await self._writer.do_alone(write, repeatable=True)
+
+    async def mark(self, delivery: DeliveryRow) -> None:
+        await self._writer.do_alone(lambda steps: steps.run("mark_delivery", _values(delivery)), repeatable=True)
+
+    async def collapse(self, into: DeliveryRow, *, reason: str) -> None:
+        async def write(steps: Steps) -> None:
+            await steps.run("collapse_deliveries", _values(into) | {"reason": reason})
+            await steps.run("collapse_further", {"id": into.id})
+            await steps.run("add_delivery", _values(into))
+
+        await self._writer.do_alone(write, repeatable=True)
+
+    async def prune(self, *, before: int) -> None:
+        await self._writer.do_alone(lambda steps: steps.run("prune_deliveries", {"before": before}), repeatable=True)
+
+
+def _values(row: DeliveryRow) -> dict[str, object]:
+    return asdict(row) | {"choices": msgspec.json.encode(row.choices).decode()}
+
+
+async def _settle(steps: Steps, settled: SettledMatter) -> None:
+    """Drop what was not sent; tell the destinations that were asked for something."""
+    answer = await steps.run("settle_deliveries", asdict(settled))
+    rows = decode_rows(DeliveryRow, answer.columns, answer.rows)
+    told = {row.destination: row for row in rows if row.state in TOLD and row.kind in ASKING}
+    for row in told.values():
+        await steps.run("add_delivery", _values(settled_delivery(settled, row)))

@@ -1,0 +1,153 @@
+"""The engine on PostgreSQL: one writer per node, one lock for all of them, readers on other connections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.domain.events import Record
+from holdfast.periodic import FollowerState
+from holdfast.store.contract import (
+    PAGE_BYTES,
+    Append,
+    Appended,
+    CommandKey,
+    Hit,
+    Lease,
+    OutputFound,
+    Page,
+    Store,
+    StoreHealth,
+    Subscription,
+    Wanted,
+)
+from holdfast.store.decisions import NewEvent, StoredCommand, accepted, encode_writes
+from holdfast.store.postgres.connections import Database
+from holdfast.store.postgres.devices import PostgresDevices
+from holdfast.store.postgres.facts import Known, Needs, needs_of_append
+from holdfast.store.postgres.fetch import PostgresFetch
+from holdfast.store.postgres.hints import Hints
+from holdfast.store.postgres.log_reads import LogReads
+from holdfast.store.postgres.migrate import prepare
+from holdfast.store.postgres.outbox import PostgresOutbox
+from holdfast.store.postgres.readers import Readers
+from holdfast.store.postgres.search import Search
+from holdfast.store.postgres.transaction import do_append, do_claim, do_save_text
+from holdfast.store.postgres.writer import Writer
+from holdfast.store.rows import PartialText
+from holdfast.store.subscriptions import Subscriptions
+from holdfast.timings import USUAL, StoreTimings
+
+NODE = "local"
+"""The name of a node that has none of its own, as on SQLite."""
+
+
+async def open_store(
+    database: Database, outputs: Path, timings: StoreTimings = USUAL.store, *, node: str = NODE
+) -> PostgresStore:
+    """Connect to a database; its tables are created or migrated first. `outputs` has the outputs of tasks."""
+    await prepare(database)
+    store = PostgresStore(database, outputs, timings, node)
+    await store.start()
+    return store
+
+
+class PostgresStore(Store):
+    """The store in one schema of a PostgreSQL database. Made on a running loop, by `open_store`."""
+
+    def __init__(self, database: Database, outputs: Path, timings: StoreTimings, node: str) -> None:
+        self._database = database
+        self._outputs = outputs
+        self._timings = timings
+        self._subscriptions = Subscriptions(sweep_seconds=timings.sweep)
+        self.writer = Writer(database, node, timings, self._committed)
+        self.readers = Readers(database, timings, lambda: self.writer.stopped)
+        fetch = PostgresFetch(self.readers)
+        super().__init__(fetch)
+        self._log = LogReads(self.readers)
+        self._hints = Hints(database, self._subscriptions, timings)
+        self.devices = PostgresDevices(self.writer, fetch)
+        self.outbox = PostgresOutbox(self.writer, fetch)
+        self._search: Search | None = None
+
+    async def start(self) -> None:
+        """Begin to write, to listen and to index. Unavailable when another gateway has the store open."""
+        await self.writer.start()
+        await self._hints.start()
+        self._search = Search(self._database, self.readers, self._subscriptions, self._outputs, self._timings)
+
+    def _committed(self, stored: list[NewEvent], known: Known) -> None:
+        self._subscriptions.committed(stored)
+        self._hints.committed(stored, known)
+
+    # --- append, claim --------------------------------------------------------------------------
+
+    async def append(self, append: Append) -> Appended:
+        encoded, needs = encode_writes(append), needs_of_append(append)
+        repeatable = append.command is not None
+        return await self.writer.do(lambda tx: do_append(tx, append, encoded), needs, repeatable=repeatable)
+
+    async def claim(self, stream: str, *, holder: str) -> Lease:
+        return await self.writer.do(lambda tx: do_claim(tx, stream, holder), Needs(leases={stream}), repeatable=True)
+
+    async def save_partial(self, lease: Lease, partial: PartialText) -> None:
+        needs = Needs(leases={lease.stream})
+        await self.writer.do(lambda tx: do_save_text(tx, lease, partial), needs, repeatable=True)
+
+    async def find_command(self, key: CommandKey) -> Appended | None:
+        found = (await self.readers.query("find_command", id=key.id)).rows
+        return accepted(StoredCommand(*found[0]) if found else None, key)
+
+    # --- read, follow ---------------------------------------------------------------------------
+
+    async def read(self, stream: str, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
+        return await self._log.stream(stream, after=after, limit=limit, size=size)
+
+    async def read_all(self, *, after: int, limit: int, size: int = PAGE_BYTES) -> Page:
+        return await self._log.log(after=after, limit=limit, size=size)
+
+    async def load_kinds(self, kinds: frozenset[str], *, after: int, limit: int) -> tuple[list[Record], int]:
+        return await self._log.kinds(kinds, after=after, limit=limit)
+
+    async def load(self, stream: str, *, after: int) -> list[Record]:
+        return await self._log.load(stream, after=after)
+
+    def recent(self, stream: str, *, after: int) -> tuple[bytes, ...] | None:
+        recent = self._subscriptions.recent
+        return () if recent.is_last(stream, after) else recent.after(stream, after) or None
+
+    def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
+        return self._subscriptions.follow(stream, wanted)
+
+    def hint(self, stream: str) -> None:
+        self._subscriptions.hint(stream)
+
+    async def search(self, text: str, *, limit: int) -> list[Hit]:
+        return await self._searching.search(text, limit)
+
+    async def search_outputs(self, text: str, *, limit: int) -> list[OutputFound]:
+        return await self._searching.search_outputs(text, limit)
+
+    @property
+    def _searching(self) -> Search:
+        assert self._search is not None, "it was not started"
+        return self._search
+
+    @property
+    def search_state(self) -> FollowerState:
+        return self._searching.state
+
+    @property
+    def health(self) -> StoreHealth:
+        return self.writer.health
+
+    @property
+    def commit_stats(self) -> tuple[int, float]:
+        return self.writer.commits, self.writer.commit_seconds
+
+    async def close(self) -> None:
+        self._subscriptions.close()
+        if self._search is not None:
+            await self._search.close()
+        await self._hints.close()
+        await self.writer.close()
+        await self.readers.close()

@@ -1,0 +1,424 @@
+"""The writer of a node: many operations, one transaction; the nodes take turns by one lock.
+
+    trip 1: BEGIN, the lock, what the operations must know (`facts.py`)
+    decide: in memory (`transaction.py`)
+    trip 2: what they write, COMMIT
+
+Whatever waits when a commit is through goes into the next one. A statement that asked for the lock and for facts at
+once would see the facts as they were before it had the lock, so these are two statements. When the connection is lost
+before the second trip, nothing was written, and the operations are tried again for some seconds. When it is lost during
+the second trip, nobody knows: those with a command id are tried again, since a command is stored once; the others are
+refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import psycopg
+
+import holdfast
+from holdfast.domain.errors import Corrupt, Fenced, HoldfastError, NotReady, Unavailable
+from holdfast.store.contract import StoreHealth
+from holdfast.store.decisions import NewEvent
+from holdfast.store.postgres.connections import PRESENCE, TURN, WRITER, Database, connect, explain
+from holdfast.store.postgres.facts import Known, Needs
+from holdfast.store.postgres.facts import MissingFacts as Missing
+from holdfast.store.postgres.queries import statement
+from holdfast.store.postgres.transaction import SavedText, Transaction
+from holdfast.store.postgres.wire import Answer, ConnectionLost, Statement, Wire
+from holdfast.store.tables import KEPT_LIVES, REPLACED
+from holdfast.timings import StoreTimings
+
+BATCH = 512
+KNOWN_TEXTS = 10_000
+BEGIN, COMMIT, ROLLBACK = Statement("BEGIN"), Statement("COMMIT"), Statement("ROLLBACK")
+CLOSED = "The gateway is shutting down."
+RETRY_PAUSE_SECONDS = 0.05
+OPERATION_STATES = ("21", "22", "23", "42")
+"""Classes of SQLSTATE: something is wrong with a statement or its values, so that trying again is in vain."""
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+Operation = Callable[[Transaction], T]
+"""Something to do in the next transaction: it checks, then writes; to refuse, it raises a HoldfastError first."""
+
+
+class Steps:
+    """An open transaction for an operation that asks and writes in turn; it has the lock."""
+
+    def __init__(self, wire: Wire, known: Known, within: float) -> None:
+        self._wire = wire
+        self._known = known
+        self._within = within
+
+    @property
+    def last_seq(self) -> int:
+        """The seq of the last event."""
+        return self._known.last_seq
+
+    async def run(self, query: str, parameters: Mapping[str, object] | None = None) -> Answer:
+        """Run a named query."""
+        (answer,) = await self._wire.run([statement(query, parameters)], within=self._within)
+        return answer
+
+    async def facts(self, needs: Needs) -> Transaction:
+        """What is known of these, for the functions of `decisions.py`."""
+        answers = await self._wire.run(self._known.statements(needs), within=self._within)
+        self._known.take(needs, iter(answers))
+        return Transaction(self._known, {})
+
+
+Work = Callable[[Steps], Awaitable[T]]
+
+
+@dataclass(slots=True)
+class _Request:
+    future: asyncio.Future[Any]
+    operation: Operation[Any] | None = None
+    work: Work[Any] | None = None
+    """Instead of an operation: it has a transaction of its own."""
+    needs: Needs = field(default_factory=Needs)
+    repeatable: bool = False
+    """Whether it may be tried again although nobody knows if it happened."""
+    asked: float = field(default_factory=time.monotonic)
+    result: Any = None
+    error: Exception | None = None
+    again: bool = False
+
+
+class Writer:
+    """Owns the connection that writes. One transaction at a time."""
+
+    def __init__(
+        self,
+        database: Database,
+        node: str,
+        timings: StoreTimings,
+        committed: Callable[[list[NewEvent], Known], None],
+    ) -> None:
+        self._database = database
+        self._node = node
+        self._timings = timings
+        self._committed = committed
+        self._waiting: list[_Request] = []
+        self._arrived = asyncio.Event()
+        self._closed = False
+        self._wire: Wire | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._life = 0
+        """The life of this process as a node; 0 until its first commit."""
+        self._saved: dict[str, SavedText] = {}
+        self._acknowledged = 0
+        """The highest seq that we know to be committed."""
+        self.stopped: HoldfastError | None = None
+        """Why this store takes part no longer; it does not get better by waiting."""
+        self.health = StoreHealth()
+        self.commits = 0
+        self.commit_seconds = 0.0
+
+    async def start(self) -> None:
+        """Connect, and begin to work. Rejected when another process has the store open under the same name."""
+        wire = await self._connected()
+        name = {"key": PRESENCE, "node": self._presence}
+        deadline = time.monotonic() + self._timings.lock
+        while True:  # a process that has just ended may still be known to the server
+            (answer,) = await wire.run([statement("announce_presence", name)], within=self._timings.answer)
+            if answer.rows == [(True,)]:
+                break
+            if time.monotonic() > deadline:
+                wire.close()
+                raise Unavailable(
+                    f"Another gateway uses {self._database} (node {self._node}).",
+                    hint="Stop it first: two gateways cannot share a database yet.",
+                )
+            await asyncio.sleep(self._timings.lock / 20)
+        self._task = asyncio.create_task(self._work(), name="writer of the store")
+
+    @property
+    def _presence(self) -> str:
+        return f"{self._database.schema}/{self._node}"
+
+    async def do(self, operation: Operation[T], needs: Needs, *, repeatable: bool = False) -> T:
+        """Run an operation in the next transaction; return when it is durable."""
+        return await self._ask(operation=operation, needs=needs, repeatable=repeatable)  # type: ignore[no-any-return]
+
+    async def do_alone(self, work: Work[T], *, repeatable: bool) -> T:
+        """Run an operation that asks and writes in turn, in a transaction of its own."""
+        return await self._ask(work=work, repeatable=repeatable)  # type: ignore[no-any-return]
+
+    async def _ask(self, **request: Any) -> Any:
+        if self._closed:
+            raise Unavailable(CLOSED)
+        if self.stopped is not None:
+            raise self.stopped
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Request(future, **request))
+        self._arrived.set()
+        return await future
+
+    async def close(self) -> None:
+        """Finish what was taken, then stop."""
+        self._closed = True
+        self._arrived.set()
+        if self._task is not None:
+            await self._task
+        if self._wire is not None:
+            self._wire.close()
+
+    # --- the loop -------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        """Commit what waits; while the server takes no writes, find out now and then whether it does again."""
+        while not self._closed or self._waiting:
+            self._arrived.clear()
+            batch = self._next_batch()
+            if batch:
+                await self._commit(batch)
+                if self._answer(batch):
+                    await asyncio.sleep(RETRY_PAUSE_SECONDS)
+            elif self.health.writable or self.stopped is not None:
+                await self._arrived.wait()
+            else:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._timings.probe):
+                        await self._arrived.wait()
+                if not self._waiting and not self._closed:
+                    await self._probe()
+
+    def _next_batch(self) -> list[_Request]:
+        """What goes into one transaction: an operation of its own, or those up to the next of that kind."""
+        count = next((n for n, request in enumerate(self._waiting[:BATCH]) if request.work is not None), BATCH)
+        batch, self._waiting = self._waiting[: count or 1], self._waiting[count or 1 :]
+        return batch
+
+    def _answer(self, batch: list[_Request]) -> bool:
+        """Answer the callers; return whether some operations are tried again."""
+        again = [request for request in batch if request.again]
+        for request in batch:
+            if request.future.done() or request.again:
+                continue
+            if request.error is not None:
+                request.future.set_exception(request.error)
+            else:
+                request.future.set_result(request.result)
+        self._waiting = again + self._waiting
+        return bool(again)
+
+    async def _probe(self) -> None:
+        probe: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        probe.add_done_callback(asyncio.Future.exception)  # a failure is in `health`
+        batch = [_Request(probe, operation=Transaction.skip_token)]
+        await self._commit(batch)
+        self._answer(batch)
+
+    # --- a transaction --------------------------------------------------------------------------
+
+    async def _commit(self, batch: list[_Request]) -> None:
+        """Run a batch in one transaction and notify the followers. It never raises: every request gets its answer."""
+        for request in batch:
+            request.result, request.error, request.again = None, None, False
+        started = time.perf_counter()
+        in_doubt = False
+        try:
+            wire = await self._connected()
+            await self._live(wire)
+            known = Known(self._life)
+            await self._begin(wire, known, batch)
+            if batch[0].work is not None:
+                await self._run_steps(wire, known, batch[0])
+                tx = Transaction(known, self._saved)
+            else:
+                tx = await self._decide(wire, known, batch)
+            in_doubt = not wire.lost
+            await wire.run([*tx.statements(), COMMIT], within=self._timings.answer)
+        except Exception as error:
+            await self._failed(batch, error, in_doubt=in_doubt)
+            return
+        self._keep(tx, time.perf_counter() - started)
+        if tx.stored:
+            self._committed(tx.stored, known)
+
+    def _keep(self, tx: Transaction, seconds: float) -> None:
+        """Remember what was committed."""
+        self._acknowledged = max(self._acknowledged, tx.last_seq)
+        for stream, saved in tx.new_saved.items():
+            if saved is None:
+                self._saved.pop(stream, None)
+            else:
+                self._saved[stream] = saved
+        if len(self._saved) > KNOWN_TEXTS:
+            self._saved.clear()
+        self.commits += 1
+        self.commit_seconds += seconds
+        self.health = StoreHealth()
+
+    async def _begin(self, wire: Wire, known: Known, batch: list[_Request]) -> None:
+        needs = Needs()
+        for request in batch:
+            needs.add(request.needs)
+        turn = statement("take_turn", {"key": TURN, "schema": self._database.schema})
+        asked = [BEGIN, turn, known.state_statement(), *known.statements(needs)]
+        answers = iter(await wire.run(asked, within=self._timings.lock + self._timings.answer))
+        next(answers), next(answers)
+        known.take_state(next(answers))
+        known.take(needs, answers)
+        if known.last_seq < self._acknowledged:
+            raise Corrupt(
+                f"The log ends at event {known.last_seq}, but event {self._acknowledged} was acknowledged: the server"
+                " has lost what it had confirmed.",
+                hint="This gateway has stopped writing. Restore the newest copy of the database (the old primary, if"
+                " a standby took its place), then restart the gateway.",
+            )
+        if not known.is_alive:
+            raise Fenced(
+                f"Another gateway has taken over {self._database}; this one (node {self._node}) has stopped writing."
+            )
+
+    async def _decide(self, wire: Wire, known: Known, batch: list[_Request]) -> Transaction:
+        while True:
+            tx = Transaction(known, self._saved)
+            try:
+                for request in batch:
+                    request.result, request.error = None, None
+                    assert request.operation is not None
+                    try:
+                        request.result = request.operation(tx)
+                    except HoldfastError as refused:
+                        request.error = refused
+                return tx
+            except Missing as missing:
+                answers = await wire.run(known.statements(missing.needs), within=self._timings.answer)
+                known.take(missing.needs, iter(answers))
+
+    async def _run_steps(self, wire: Wire, known: Known, request: _Request) -> None:
+        assert request.work is not None
+        try:
+            request.result = await request.work(Steps(wire, known, self._timings.answer))
+        except HoldfastError as refused:
+            request.error = refused
+
+    async def _live(self, wire: Wire) -> None:
+        """Begin our life with the first transaction: it ends that of the process before."""
+        if self._life:
+            return
+        at = int(time.time() * 1000)
+        turn = statement("take_turn", {"key": TURN, "schema": self._database.schema})
+        steps = [
+            BEGIN,
+            turn,
+            statement("end_lives", {"name": self._node, "at": at, "reason": REPLACED}),
+            statement("delete_ended_lives", {"kept": KEPT_LIVES}),
+            statement("begin_life", {"name": self._node, "version": holdfast.__version__}),
+            COMMIT,
+        ]
+        answers = await wire.run(steps, within=self._timings.lock + self._timings.answer)
+        ((self._life,),) = answers[4].rows
+
+    async def _connected(self) -> Wire:
+        if self._wire is None or self._wire.lost:
+            self._saved.clear()  # a crash of the server has emptied the table
+            lock_timeout = max(1, int(self._timings.lock * 1000))
+            self._wire = await connect(self._database, WRITER | {"lock_timeout": lock_timeout})
+            if self._task is not None:  # a newcomer is refused as long as this connection lasts
+                name = {"key": PRESENCE, "node": self._presence}
+                await self._wire.run([statement("announce_presence", name)], within=self._timings.answer)
+        return self._wire
+
+    # --- what can go wrong ----------------------------------------------------------------------
+
+    async def _failed(self, batch: list[_Request], error: Exception, *, in_doubt: bool) -> None:
+        """Report no success. Trouble of the server is for all of them; the error of an operation for that one only."""
+        for request in batch:
+            request.result, request.error = None, None
+        await self._roll_back()
+        match error:
+            case ConnectionLost():
+                self._lost(batch, str(error), in_doubt=in_doubt)
+            case Corrupt() | Fenced():
+                self._stop(batch, error)
+            case HoldfastError():  # it could not be connected
+                self._retry(batch, Unavailable(error.message, hint=error.hint))
+            case psycopg.errors.LockNotAvailable() | psycopg.errors.QueryCanceled():
+                self._retry(batch, _locked(self._database))
+            case psycopg.errors.FeatureNotSupported():  # a table was changed by a newer version: prepare anew
+                self._lost(batch, str(error), in_doubt=False)
+                if self._wire is not None:
+                    self._wire.close(str(error))
+            case psycopg.Error() if _is_trouble(error):
+                self._refuse(batch, _refusal(error, self._database))
+            case _ if len(batch) > 1:
+                for request in batch:
+                    await self._commit([request])
+            case _:
+                batch[0].error = error
+
+    async def _roll_back(self) -> None:
+        if self._wire is None or self._wire.lost:
+            return
+        try:
+            await self._wire.run([ROLLBACK], within=self._timings.answer)
+        except (ConnectionLost, psycopg.Error) as worse:
+            self._wire.close(str(worse))
+
+    def _lost(self, batch: list[_Request], why: str, *, in_doubt: bool) -> None:
+        problem = Unavailable(
+            f"The connection to {self._database} was lost: {why}.", hint="It is tried again automatically."
+        )
+        doubt = Unavailable(
+            f"The connection to {self._database} was lost in the middle of a commit: {why}. It may have happened.",
+            hint="Look before you try again, or try again under the same command id.",
+        )
+        self._retry([request for request in batch if not in_doubt or request.repeatable], problem)
+        for request in batch:
+            if in_doubt and not request.repeatable:
+                request.error = doubt
+
+    def _retry(self, batch: list[_Request], problem: HoldfastError) -> None:
+        """Operations that have not waited too long go into the next transaction."""
+        now = time.monotonic()
+        self._note_problem(problem.message)
+        for request in batch:
+            request.again = not self._closed and now - request.asked < self._timings.lock
+            request.error = None if request.again else problem
+
+    def _refuse(self, batch: list[_Request], problem: HoldfastError) -> None:
+        self._note_problem(problem.message)
+        for request in batch:
+            request.error = problem
+
+    def _stop(self, batch: list[_Request], problem: HoldfastError) -> None:
+        log.error("%s", problem.message)
+        self.stopped = problem
+        self._refuse(batch + self._waiting, problem)
+        waiting, self._waiting = self._waiting, []
+        self._answer(waiting)
+
+    def _note_problem(self, problem: str) -> None:
+        since = int(time.time() * 1000) if self.health.writable else self.health.since
+        self.health = StoreHealth(writable=False, problem=problem, since=since)
+
+
+def _is_trouble(error: psycopg.Error) -> bool:
+    """Whether the server has a problem, and not just this operation."""
+    gone = psycopg.errors.UndefinedTable | psycopg.errors.InsufficientPrivilege
+    return isinstance(error, gone) or (error.sqlstate or "")[:2] not in OPERATION_STATES
+
+
+def _locked(database: Database) -> NotReady:
+    return NotReady(
+        f"Another program keeps the log of {database} locked, so nothing can be written.",
+        hint="Another gateway that is frozen loses the lock after some seconds; `SELECT * FROM pg_locks` on the server"
+        " shows who has it.",
+    )
+
+
+def _refusal(error: psycopg.Error, database: Database) -> HoldfastError:
+    if isinstance(error, psycopg.errors.DiskFull):
+        return Unavailable(f"The disk of {database} is full.", hint="Free some space; it recovers automatically.")
+    return explain(error, database)
