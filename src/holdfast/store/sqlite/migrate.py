@@ -16,7 +16,7 @@ from holdfast.store.sqlite.migrations.card_numbers import number_cards
 from holdfast.store.sqlite.migrations.event_shapes import new_shape
 from holdfast.store.sqlite.migrations.rewrite_events import rewrite_events
 from holdfast.store.sqlite.projected_rows import RememberedRows, SqliteRows
-from holdfast.store.sqlite.queries import migrations
+from holdfast.store.sqlite.queries import migrations, schema
 from holdfast.store.tables import PROJECTIONS
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ def _must_rebuild(connection: sqlite3.Connection) -> bool:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Run the migrations that are missing, each in a transaction of its own."""
+    """Create the tables of an empty database; else run the migrations that are missing."""
     known = migrations()
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > known[-1][0]:
@@ -71,13 +71,25 @@ def migrate(connection: sqlite3.Connection) -> None:
             f"This database was written by a newer Holdfast (schema {version}, this one knows {known[-1][0]}).",
             hint="Upgrade Holdfast; nothing was changed.",
         )
-    for number, _, statements in known:
-        if number > version:
+    if version == 0:
+        _run(connection, schema(), version=known[-1][0])
+    else:
+        run_migrations(connection, after=version)
+
+
+def run_migrations(connection: sqlite3.Connection, *, after: int) -> None:
+    """Run the migrations after this one, each in a transaction of its own."""
+    for number, _, statements in migrations():
+        if number > after:
             if number == EVENT_SHAPES:
                 rewrite_events(connection, new_shape, progress="events_rewritten")
             if number == CARD_NUMBERS:
                 number_cards(connection)
-            connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nPRAGMA user_version={number};\nCOMMIT;")
+            _run(connection, statements, version=number)
+
+
+def _run(connection: sqlite3.Connection, statements: str, *, version: int) -> None:
+    connection.executescript(f"BEGIN IMMEDIATE;\n{statements}\nPRAGMA user_version={version};\nCOMMIT;")
 
 
 PAGE = 2_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
+from importlib.resources import files
 from operator import itemgetter
 
 from holdfast.store.queries import read_migrations, read_queries
@@ -32,6 +33,11 @@ def _picker(names: list[str]) -> Callable[[Parameters], tuple[object, ...]]:
     if len(names) > 1:
         return itemgetter(*names)
     return lambda given: tuple(given[name] for name in names)
+
+
+def schema() -> str:
+    """The statements that create an empty database."""
+    return (files(ENGINE) / "schema.sql").read_text("utf-8")
 
 
 def migrations() -> list[tuple[int, str, str]]:

@@ -1,4 +1,5 @@
--- The truth about the schema; the migrations must reach exactly this (tests/store/test_schema.py).
+-- The truth about the schema: a new database is made of it, and the migrations must reach exactly this
+-- (tests/store/test_schema.py).
 
 -- The log itself. `data` is the wire JSON, `crc` its checksum.
 CREATE TABLE events (
