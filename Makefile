@@ -34,6 +34,7 @@ check: $(UV)
 proof: $(UV)
 	$(RUN) pytest -q -s -m "proof and alone" --timeout 7200 tests
 	$(RUN) pytest -q -rP --show-capture=stdout -m "proof and not alone" --timeout 7200 -n $(WORKERS) --dist worksteal tests
+	$(RUN) pytest -q --store postgres -n $(WORKERS) --dist worksteal tests/board tests/runtime tests/lifecycle
 
 mutants: $(UV)
 	$(RUN) python -m tests.mutants $(ARGS)

@@ -38,7 +38,31 @@ def same_umask() -> Iterator[None]:
     os.umask(UMASK)
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def each_engine(request: pytest.FixtureRequest) -> None:
+    """The rigs of the test open their stores on this engine."""
+    from tests.engines import engines
+
+    engines.name = request.param
+
+
+@pytest.fixture(autouse=True)
+def engine_of_rigs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After the test it is the usual one again, and its schemas are free."""
+    asked = request.config.getoption("--store")
+    if asked != "sqlite" or "each_engine" in request.fixturenames:  # other tests need no part of it
+        from tests.engines import engines
+
+        engines.name = asked
+        yield
+        engines.name = "sqlite"
+        engines.forget_all()
+    else:
+        yield
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--store", choices=("sqlite", "postgres"), default="sqlite", help="the engine of rigs")
     parser.addoption("--regenerate", action="store_true", help="write the golden files anew, to be read as a diff")
 
 

@@ -15,9 +15,10 @@ from holdfast.models.registry import ModelRegistry
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.work_time import HeartbeatFile
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.contract import Store
 from holdfast.tasks.sandbox import SandboxBuilder
 from holdfast.timings import USUAL, RuntimeTimings, StoreTimings, TaskTimings, Timings
+from tests.engines import open_store
 
 QUICK_DISK = Timings(
     store=StoreTimings(probe=0.02), tasks=TaskTimings(retry=0.02), runtime=RuntimeTimings(append_retry=0.02)
@@ -56,7 +57,7 @@ class GatewayRig:
         home: Path,
         profiles: Profiles,
         *,
-        store: SqliteStore | None = None,
+        store: Store | None = None,
         clock: Clock | None = None,
         agents: Agents | None = None,
         heartbeat: HeartbeatFile | None = None,
@@ -66,7 +67,7 @@ class GatewayRig:
         self.clock = clock or SystemClock()
         self.awake_seconds, self.boot_seconds = 0.0, 0.0
         """Since the start, without and with the time that the machine slept."""
-        self.store = store or SqliteStore(Home(home).database, timings.store)
+        self.store = store or open_store(Home(home), timings.store)
         machine = Machine(
             clock=self.clock,
             monotonic=lambda: self.awake_seconds,

@@ -30,8 +30,7 @@ from holdfast.domain.session import Session
 from holdfast.profiles import Profiles
 from holdfast.runtime.tools.tool import ToolOutput
 from holdfast.sessions import Caller
-from holdfast.store.contract import Append, Appended, CommandKey, Lease, Write
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.contract import Append, Appended, CommandKey, Lease, Store, Write
 from holdfast.timings import USUAL, Timings
 from tests.actors import person
 from tests.rig import GatewayRig
@@ -47,7 +46,7 @@ class BoardRig(GatewayRig):
         self,
         home: Path,
         *,
-        store: SqliteStore | None = None,
+        store: Store | None = None,
         clock: Clock | None = None,
         config: str = "",
         timings: Timings = USUAL,

@@ -32,6 +32,7 @@ from holdfast.tasks.views import view
 from tests.actors import person
 from tests.board.rig import BoardRig, Hand
 
+pytestmark = pytest.mark.usefixtures("each_engine")
 CARD = "c0ffee01"
 TWO_PROFILES = '[profiles.other]\nmodel = "demo"\n'
 

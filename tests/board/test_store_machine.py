@@ -39,6 +39,7 @@ from holdfast.domain.next_step import Partial, TurnLimits
 from holdfast.domain.resume import pick_up
 from tests.board.history import check_card
 from tests.board.rig import BoardRig, Hand
+from tests.engines import EngineName, engines
 from tests.memory import MEMORY
 from tests.rig import StoppedClock
 from tests.store.rebuilt import check_projections
@@ -65,9 +66,11 @@ class BoardMachine(RuleBasedStateMachine):
     """See above."""
 
     rig: BoardRig
+    engine: EngineName = "sqlite"
 
     def __init__(self) -> None:
         super().__init__()
+        engines.name = self.engine
         self.home = tempfile.TemporaryDirectory(dir=MEMORY)
         self.loop = asyncio.Runner()
         self.clock = StoppedClock(1_800_000_000_000)
@@ -282,7 +285,15 @@ class BoardMachine(RuleBasedStateMachine):
         check_projections(Path(self.home.name) / "home" / "holdfast.db")
         self.do(self.rig.close())
         self.loop.close()
+        engines.forget(Path(self.home.name) / "home")
+        engines.name = "sqlite"
         self.home.cleanup()
+
+
+class PostgresBoardMachine(BoardMachine):
+    """The same on PostgreSQL."""
+
+    engine: EngineName = "postgres"
 
 
 def _cut(call: Call) -> ToolCallFinished:
@@ -298,7 +309,7 @@ def _follower_note(events: list[CardEvent]) -> int:
     )
 
 
-TestBoard = BoardMachine.TestCase
+TestBoard, TestPostgresBoard = BoardMachine.TestCase, PostgresBoardMachine.TestCase
 TestBoard.settings = settings(
     max_examples=20,
     stateful_step_count=40,
@@ -307,3 +318,4 @@ TestBoard.settings = settings(
     phases=set(Phase) - {Phase.shrink, Phase.explain},
     print_blob=True,
 )
+TestPostgresBoard.settings = settings(TestBoard.settings, max_examples=3)

@@ -15,9 +15,8 @@ from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import ResetRules
 from holdfast.profiles import Profiles
 from holdfast.sessions import Caller
-from holdfast.store.contract import Appended, CommandKey
+from holdfast.store.contract import Appended, CommandKey, Store
 from holdfast.store.rows import TaskRow
-from holdfast.store.sqlite.store import SqliteStore
 from holdfast.timings import USUAL, Timings
 from tests.actors import person
 from tests.runtime.rig import ID, Rig
@@ -47,7 +46,7 @@ class House(Rig):
         self,
         home: Path,
         *,
-        store: SqliteStore | None = None,
+        store: Store | None = None,
         limits: TurnLimits | None = None,
         clock: Clock | None = None,
         timings: Timings = USUAL,

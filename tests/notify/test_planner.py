@@ -25,7 +25,7 @@ from holdfast.domain.events.session import (
 from holdfast.domain.events.system import GatewayStarted, StaleListed
 from holdfast.domain.events.task import TaskFinished, TaskPruned, TaskTellSet, TurnEnded
 from holdfast.profiles import Profiles
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.contract import Store
 from tests.actors import person
 from tests.rig import GatewayRig
 from tests.store.conformance import AT, A, B, created, deleted, ended, responded, said, started, task, write
@@ -52,7 +52,7 @@ class Watch:
         self.planner = self.rig.gateway.notify.planner
 
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> Store:
         return self.rig.store
 
     async def begin(self) -> None:
@@ -87,7 +87,7 @@ def over(outcome: str = "done", turn: int = 1) -> TurnFinished:
     return TurnFinished(turn=turn, outcome=outcome, reason="the reason")  # type: ignore[arg-type]
 
 
-async def at_work(store: SqliteStore, *events: AnyEvent, id: str = A) -> None:
+async def at_work(store: Store, *events: AnyEvent, id: str = A) -> None:
     await write(store, session_stream(id), created(id, "Fix it"), said(), started(1, "i"), *events)
 
 

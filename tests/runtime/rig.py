@@ -31,8 +31,7 @@ from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput
 from holdfast.runtime.work_time import HeartbeatFile
 from holdfast.secrets import Secrets
 from holdfast.sessions import Caller
-from holdfast.store.contract import Appended, CommandKey
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.contract import Appended, CommandKey, Store
 from holdfast.timings import USUAL, Timings
 from tests.actors import person
 from tests.rig import GatewayRig
@@ -201,7 +200,7 @@ class Rig(GatewayRig):
         self,
         home: Path,
         *,
-        store: SqliteStore | None = None,
+        store: Store | None = None,
         limits: TurnLimits | None = None,
         clock: Clock | None = None,
         heartbeat: HeartbeatFile | None = None,

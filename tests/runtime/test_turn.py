@@ -30,6 +30,8 @@ from tests.eventually import PATIENCE, eventually
 from tests.runtime.rig import ID, PROBLEM, RETRY_MS, SECRET, STREAM, Rig, call, kinds, only, seen
 from tests.store.rebuilt import check_projections
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[Rig]:

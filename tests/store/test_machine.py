@@ -9,14 +9,15 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import invariant, rule
 
+from holdfast.config import Home
 from holdfast.domain.events import AnyEvent, Record, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
-from holdfast.store.contract import Append, CommandKey, Lease, Write
+from holdfast.store.contract import Append, CommandKey, Lease, Store, Write
 from holdfast.store.rows import SessionRow
-from holdfast.store.sqlite.store import SqliteStore
 from tests.domain.book import ID
 from tests.domain.machine import Log, SessionMachine
+from tests.engines import EngineName, engines, open_store
 from tests.memory import MEMORY
 from tests.store.rebuilt import check_projections
 
@@ -26,14 +27,15 @@ STREAM = session_stream(ID)
 class StoreLog:
     """A store as the machine knows it."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: EngineName) -> None:
+        engines.name = engine
         self._home = tempfile.TemporaryDirectory(dir=MEMORY)
         self.path = Path(self._home.name) / "holdfast.db"
         self._loop = asyncio.Runner()
         self._store = self._loop.run(self._open())
 
-    async def _open(self) -> SqliteStore:
-        return SqliteStore(self.path)
+    async def _open(self) -> Store:
+        return open_store(Home(self.path.parent))
 
     def reopen(self) -> None:
         self._loop.run(self._store.close())
@@ -60,14 +62,18 @@ class StoreLog:
         check_projections(self.path)
         self._loop.run(self._store.close())
         self._loop.close()
+        engines.forget(self.path.parent)
+        engines.name = "sqlite"
         self._home.cleanup()
 
 
 class StoreMachine(SessionMachine):
     """See above."""
 
+    engine: EngineName = "sqlite"
+
     def open_log(self) -> Log:
-        return StoreLog()
+        return StoreLog(self.engine)
 
     @rule()
     def restart(self) -> None:
@@ -95,7 +101,13 @@ class StoreMachine(SessionMachine):
         assert self.log.unfinished() == ([row] if row.state != "idle" else [])
 
 
-TestStoreSession = StoreMachine.TestCase
+class PostgresMachine(StoreMachine):
+    """The same on PostgreSQL."""
+
+    engine: EngineName = "postgres"
+
+
+TestStoreSession, TestPostgresSession = StoreMachine.TestCase, PostgresMachine.TestCase
 TestStoreSession.settings = settings(
     max_examples=25,
     stateful_step_count=30,
@@ -103,3 +115,4 @@ TestStoreSession.settings = settings(
     suppress_health_check=list(HealthCheck),
     phases=set(Phase) - {Phase.shrink, Phase.explain},  # minutes on a real store; the machine in memory shrinks
 )
+TestPostgresSession.settings = settings(TestStoreSession.settings, max_examples=8)

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.store.postgres.connections import Database
-from holdfast.store.postgres.store import PostgresStore, open_store
-from holdfast.timings import USUAL, StoreTimings
-from tests.postgres_server import new_schema, shared_server
+from holdfast.store.postgres.store import PostgresStore
+from tests.postgres_server import schemas
 from tests.store.conformance import StoreContract
 from tests.store.conformance_board import BoardContract
 from tests.store.conformance_outbox import OutboxContract
@@ -19,26 +18,24 @@ from tests.store.conformance_work import WorkContract
 
 
 class PostgresEngine:
-    """A schema."""
+    """A schema that is prepared."""
 
-    def __init__(self, outputs: Path, timings: StoreTimings = USUAL.store) -> None:
-        self.database = Database(shared_server().url(), new_schema())
+    def __init__(self, database: Database, outputs: Path) -> None:
+        self.database = database
         self._outputs = outputs
-        self._timings = timings
 
     async def open(self) -> PostgresStore:
-        return await open_store(self.database, self._outputs, self._timings)
-
-    def remove(self) -> None:
-        shared_server().sql(f"DROP SCHEMA IF EXISTS {self.database.schema} CASCADE")
+        store = PostgresStore(self.database, self._outputs)
+        await store.announce()
+        return store
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[PostgresEngine]:
     """A schema of its own."""
-    engine = PostgresEngine(tmp_path)
-    yield engine
-    engine.remove()
+    database = schemas.take()
+    yield PostgresEngine(database, tmp_path)
+    schemas.give_back(database)
 
 
 class TestPostgresStore(StoreContract): ...

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
 
 import psycopg
 
@@ -41,22 +40,15 @@ class Hints:
         self._own: deque[tuple[int, int]] = deque()
         """Behind that, the ranges of seq that this node itself has committed."""
         self._look, self._tell = asyncio.Event(), asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
         self._wire: Wire | None = None
-
-    async def start(self) -> None:
-        """Return when nothing that is committed from now on is missed."""
-        listening = asyncio.Event()
-        self._tasks = [asyncio.create_task(self._keep_listening(listening.set), name="hints of other nodes")]
-        waiting = asyncio.create_task(listening.wait())
-        await asyncio.wait({waiting, *self._tasks}, return_when=asyncio.FIRST_COMPLETED, timeout=self._timings.answer)
-        waiting.cancel()
+        self.listening = asyncio.Event()
+        """Set when nothing that is committed from then on is missed."""
+        self._task = asyncio.create_task(self._keep_listening(), name="hints of other nodes")
 
     async def close(self) -> None:
         """Stop listening."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
         if self._wire is not None:
             self._wire.close()
 
@@ -71,7 +63,7 @@ class Hints:
         if known.has_peers:
             self._tell.set()
 
-    async def _keep_listening(self, listening: Callable[[], None]) -> None:
+    async def _keep_listening(self) -> None:
         failures = 0
         while True:
             try:
@@ -79,13 +71,12 @@ class Hints:
                 wire.notified = self._look.set
                 await wire.run([Statement(f"LISTEN {self._database.schema}")], within=self._timings.answer)
                 await self._read_on(wire)
-                listening()
+                self.listening.set()
                 failures = 0
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._follow(wire))
-            except* (ConnectionLost, psycopg.Error, HoldfastError) as errors:
+                await self._follow(wire)
+            except (ConnectionLost, psycopg.Error, HoldfastError) as error:
                 failures += 1
-                log.warning("hints of other nodes are not heard for a moment: %s", errors.exceptions[0])
+                log.warning("hints of other nodes are not heard for a moment: %s", error)
             await asyncio.sleep(growing_pause(failures, first=0.1))
 
     async def _follow(self, wire: Wire) -> None:

@@ -47,17 +47,20 @@ async def open_store(
     """Connect to a database; its tables are created or migrated first. `outputs` has the outputs of tasks."""
     await prepare(database)
     store = PostgresStore(database, outputs, timings, node)
-    await store.start()
+    try:
+        await store.announce()
+    except BaseException:
+        await store.close()
+        raise
     return store
 
 
 class PostgresStore(Store):
-    """The store in one schema of a PostgreSQL database. Made on a running loop, by `open_store`."""
+    """The store in one schema of a PostgreSQL database, which is prepared. Made on a running loop, by `open_store`."""
 
-    def __init__(self, database: Database, outputs: Path, timings: StoreTimings, node: str) -> None:
-        self._database = database
-        self._outputs = outputs
-        self._timings = timings
+    def __init__(
+        self, database: Database, outputs: Path, timings: StoreTimings = USUAL.store, node: str = NODE
+    ) -> None:
         self._subscriptions = Subscriptions(sweep_seconds=timings.sweep)
         self.writer = Writer(database, node, timings, self._committed)
         self.readers = Readers(database, timings, lambda: self.writer.stopped)
@@ -67,13 +70,11 @@ class PostgresStore(Store):
         self._hints = Hints(database, self._subscriptions, timings)
         self.devices = PostgresDevices(self.writer, fetch)
         self.outbox = PostgresOutbox(self.writer, fetch)
-        self._search: Search | None = None
+        self._index = Search(database, self.readers, self._subscriptions, outputs, timings)
 
-    async def start(self) -> None:
-        """Begin to write, to listen and to index. Unavailable when another gateway has the store open."""
-        await self.writer.start()
-        await self._hints.start()
-        self._search = Search(self._database, self.readers, self._subscriptions, self._outputs, self._timings)
+    async def announce(self) -> None:
+        """Say on the server that this process has the store open. Unavailable when another gateway says so."""
+        await self.writer.announce()
 
     def _committed(self, stored: list[NewEvent], known: Known) -> None:
         self._subscriptions.committed(stored)
@@ -122,19 +123,14 @@ class PostgresStore(Store):
         self._subscriptions.hint(stream)
 
     async def search(self, text: str, *, limit: int) -> list[Hit]:
-        return await self._searching.search(text, limit)
+        return await self._index.search(text, limit)
 
     async def search_outputs(self, text: str, *, limit: int) -> list[OutputFound]:
-        return await self._searching.search_outputs(text, limit)
-
-    @property
-    def _searching(self) -> Search:
-        assert self._search is not None, "it was not started"
-        return self._search
+        return await self._index.search_outputs(text, limit)
 
     @property
     def search_state(self) -> FollowerState:
-        return self._searching.state
+        return self._index.state
 
     @property
     def health(self) -> StoreHealth:
@@ -146,8 +142,7 @@ class PostgresStore(Store):
 
     async def close(self) -> None:
         self._subscriptions.close()
-        if self._search is not None:
-            await self._search.close()
+        await self._index.close()
         await self._hints.close()
         await self.writer.close()
         await self.readers.close()

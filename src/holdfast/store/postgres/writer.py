@@ -27,7 +27,7 @@ import holdfast
 from holdfast.domain.errors import Corrupt, Fenced, HoldfastError, NotReady, Unavailable
 from holdfast.store.contract import StoreHealth
 from holdfast.store.decisions import NewEvent
-from holdfast.store.postgres.connections import PRESENCE, TURN, WRITER, Database, connect, explain
+from holdfast.store.postgres.connections import PRESENCE, TURN, WRITER, Database, Settings, connect, explain
 from holdfast.store.postgres.facts import Known, Needs
 from holdfast.store.postgres.facts import MissingFacts as Missing
 from holdfast.store.postgres.queries import statement
@@ -93,7 +93,7 @@ class _Request:
 
 
 class Writer:
-    """Owns the connection that writes. One transaction at a time."""
+    """Owns the connection that writes. One transaction at a time. Made on a running loop."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Writer:
         self._arrived = asyncio.Event()
         self._closed = False
         self._wire: Wire | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._announced = False
         self._life = 0
         """The life of this process as a node; 0 until its first commit."""
         self._saved: dict[str, SavedText] = {}
@@ -121,16 +121,14 @@ class Writer:
         self.health = StoreHealth()
         self.commits = 0
         self.commit_seconds = 0.0
+        self._task = asyncio.create_task(self._work(), name="writer of the store")
 
-    async def start(self) -> None:
-        """Connect, and begin to work. Rejected when another process has the store open under the same name."""
-        wire = await self._connected()
-        name = {"key": PRESENCE, "node": self._presence}
+    async def announce(self) -> None:
+        """Say on the server that this node has the store open. Unavailable when another process says so."""
         deadline = time.monotonic() + self._timings.lock
-        while True:  # a process that has just ended may still be known to the server
-            (answer,) = await wire.run([statement("announce_presence", name)], within=self._timings.answer)
-            if answer.rows == [(True,)]:
-                break
+        self._announced = True
+        wire = await connect(self._database, self._settings)
+        while not await self._announce(wire):  # a process that has just ended may still be known to the server
             if time.monotonic() > deadline:
                 wire.close()
                 raise Unavailable(
@@ -138,7 +136,16 @@ class Writer:
                     hint="Stop it first: two gateways cannot share a database yet.",
                 )
             await asyncio.sleep(self._timings.lock / 20)
-        self._task = asyncio.create_task(self._work(), name="writer of the store")
+        self._wire = wire
+
+    async def _announce(self, wire: Wire) -> bool:
+        name = {"key": PRESENCE, "node": self._presence}
+        (answer,) = await wire.run([statement("announce_presence", name)], within=self._timings.answer)
+        return bool(answer.rows[0][0])
+
+    @property
+    def _settings(self) -> Settings:
+        return WRITER | {"lock_timeout": max(1, int(self._timings.lock * 1000))}
 
     @property
     def _presence(self) -> str:
@@ -166,8 +173,7 @@ class Writer:
         """Finish what was taken, then stop."""
         self._closed = True
         self._arrived.set()
-        if self._task is not None:
-            await self._task
+        await self._task
         if self._wire is not None:
             self._wire.close()
 
@@ -323,11 +329,9 @@ class Writer:
     async def _connected(self) -> Wire:
         if self._wire is None or self._wire.lost:
             self._saved.clear()  # a crash of the server has emptied the table
-            lock_timeout = max(1, int(self._timings.lock * 1000))
-            self._wire = await connect(self._database, WRITER | {"lock_timeout": lock_timeout})
-            if self._task is not None:  # a newcomer is refused as long as this connection lasts
-                name = {"key": PRESENCE, "node": self._presence}
-                await self._wire.run([statement("announce_presence", name)], within=self._timings.answer)
+            self._wire = await connect(self._database, self._settings)
+            if self._announced:
+                await self._announce(self._wire)
         return self._wire
 
     # --- what can go wrong ----------------------------------------------------------------------
