@@ -229,6 +229,8 @@ class ProfileSettings:
     """Variables of the gateway's environment that an external agent gets, besides its usual ones."""
     agent_idle: str = "15m"
     """An external agent that has had nothing to do for this long is closed; it is resumed at the next message."""
+    resume_after_quota: bool = False
+    """Whether its turn goes on by itself, once, at the time at which an external agent says that its quota resets."""
     session_reset: ResetSettings = field(default_factory=ResetSettings)
     """What is different from [session_reset] for its sessions."""
     resume: Literal["auto", "resume", "fresh"] | None = None

@@ -25,8 +25,9 @@ A line of the prompt that begins with `!` is done, in order; any other is ignore
     !tool NAME JSON    ask for a permission, call a tool of the MCP server that it was given, say what it returned
     !server FILE       write the MCP server that it was given to a file
 
-What it was asked is in `<session>.jsonl` of the directory `memory=DIR` or `$SCRIPTED_HOME`, so that another process
-can resume it. Only the standard library.
+With `quoted` it does also what is quoted (`> !say again`). With `version=FILE` it has the version in the file, and with
+`login=FILE` it is logged in while the file says `yes`. What it was asked is in `<session>.jsonl` of the directory
+`memory=DIR` or `$SCRIPTED_HOME`, so that another process can resume it. Only the standard library.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ def main() -> None:
                 can: dict[str, Any] = {} if "no-resume" in FLAGS else {"resume": {}, "list": {}}
                 capabilities = {"loadSession": "load" in FLAGS, "sessionCapabilities": can}
                 capabilities["mcpCapabilities"] = {"http": "no-tools" not in FLAGS}
-                info = {"name": "scripted", "version": "1.0"}
+                info = {"name": "scripted", "version": content_of("version", "1.0")}
                 answer(message, {"protocolVersion": 1, "agentInfo": info, "agentCapabilities": capabilities})
             case "session/new":
-                if "no-login" in FLAGS:
+                if "no-login" in FLAGS or content_of("login", "yes") != "yes":
                     answer_error(message, -32000, "Authentication required")
                     continue
                 servers[:] = message["params"]["mcpServers"]
@@ -85,6 +86,12 @@ def main() -> None:
                 work(message)
             case _:
                 pass
+
+
+def content_of(flag: str, otherwise: str) -> str:
+    """What the file of a flag says, as in `version=FILE`."""
+    file = next((one.partition("=")[2] for one in FLAGS if one.startswith(f"{flag}=")), "")
+    return Path(file).read_text().strip() if file else otherwise
 
 
 def resume(message: dict[str, Any]) -> None:
@@ -111,8 +118,17 @@ def work(message: dict[str, Any]) -> None:
     before = remembered(id)
     with memory(id).open("a") as file:
         file.write(json.dumps(text) + "\n")
-    for line in (line[1:] for line in text.splitlines() if line.startswith("!")):
+    script = text.splitlines()
+    if "quoted" in FLAGS:
+        script = [line.removeprefix("> ") for line in script]
+    for line in (line[1:] for line in script if line.startswith("!")):
         verb, _, rest = line.partition(" ")
+        if verb == "once" and rest.split()[1] == "fail":
+            mark, _, more = rest.partition(" ")
+            if Path(mark).exists():
+                continue
+            Path(mark).touch()
+            verb, _, rest = more.partition(" ")
         if verb in ("fail", "twice"):
             code, _, words = rest.partition(" ")
             if verb == "fail":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -31,26 +30,9 @@ from holdfast.domain.events.session import (
     WaitAnswered,
     WaitOpened,
 )
-from tests.agents.life import AgentLife, said
+from tests.agents.conftest import Make
+from tests.agents.life import said
 from tests.runtime.rig import ID
-
-Make = Callable[..., AgentLife]
-
-
-@pytest.fixture
-async def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
-    memory = tmp_path / "memory"
-    memory.mkdir()
-    monkeypatch.setenv("SCRIPTED_HOME", str(memory))
-    lives: list[AgentLife] = []
-
-    def made(*flags: str, **more: object) -> AgentLife:
-        lives.append(AgentLife(tmp_path, *flags, **more))  # type: ignore[arg-type]
-        return lives[-1]
-
-    yield made
-    await lives[-1].end_agents()
-    await lives[-1].close()
 
 
 async def test_a_turn(make: Make) -> None:
@@ -248,20 +230,13 @@ async def test_an_agent_that_dies_again_and_again_waits_for_a_person(make: Make)
     assert isinstance(wait, WaitOpened) and wait.purpose == "resume" and "exit code 3" in wait.reason
 
 
-@pytest.mark.parametrize(
-    ("flags", "code", "words"),
-    [
-        (("no-login",), "agent_login", "not logged in"),
-        (("crash-at-start",), "agent_failed", "it cannot start"),
-    ],
-)
-async def test_an_agent_that_cannot_work_says_why(make: Make, flags: tuple[str, ...], code: str, words: str) -> None:
-    life = make(*flags)
+async def test_an_agent_that_cannot_work_says_why(make: Make) -> None:
+    life = make("crash-at-start")
     await life.start("!say one")
     state = await life.rest()
     assert state.last_turn is not None and state.last_turn.problem is not None
-    assert (state.last_turn.outcome, state.last_turn.problem.code) == ("failed", code)
-    assert words in state.last_turn.problem.message
+    assert (state.last_turn.outcome, state.last_turn.problem.code) == ("failed", "agent_failed")
+    assert "it cannot start" in state.last_turn.problem.message
     assert not await life.store.running_tasks()
 
 

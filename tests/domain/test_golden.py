@@ -398,6 +398,7 @@ EVENTS: list[AnyEvent] = [
         context="unproven",
         prompt=2001,
         reason="it does not list the session",
+        version_before="2.0.9",
     ),
     AgentPlanned(turn=2, entries=[PlanEntry(text="read the tests", state="in_progress")]),
     DriverOutputRead(

@@ -81,6 +81,8 @@ WORDS = {
     "question": "question",
     "resume": "interrupted turn",
     "compaction": "context without a summary",
+    "login": "log-in",
+    "quota": "used-up quota",
     "blocked_card": "blocked card",
     "card_in_review": "card in review",
     "card_not_startable": "card that cannot start",
@@ -106,6 +108,8 @@ def _of_wait(row: TitledWait) -> InboxEntry:
         "approval": ["--allow", "--deny"],
         "question": ["TEXT"],
         "compaction": ["'try again'", "digest"],
+        "login": ["'try again'"],
+        "quota": ["'try again'"],
     }.get(kind, ["'go on'"])
     commands = [f"holdfast answer {row.id} {answer}" for answer in answers]
     return InboxEntry(
@@ -124,7 +128,7 @@ def _of_wait(row: TitledWait) -> InboxEntry:
 
 def _kind(purpose: Purpose) -> str:
     match purpose:
-        case "approval" | "question" | "compaction":
+        case "approval" | "question" | "compaction" | "login" | "quota":
             return purpose
         case _:
             return "resume"

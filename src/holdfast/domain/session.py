@@ -90,6 +90,10 @@ class Turn(StatePart, frozen=True):
     suspended: str = ""
     wait: WaitOpened | None = None
     waits: int = 0
+    quota_waits: int = 0
+    """How many of them were for a quota."""
+    kept_waiting: WaitOpened | None = None
+    """A wait whose countdown a person has cancelled; it is opened again without one."""
     answers: Mapping[str, WaitAnswered] = MappingProxyType({})
     """The answers to the waits of this turn that belong to a call, by call."""
     tokens: int = 0

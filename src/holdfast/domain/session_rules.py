@@ -216,6 +216,8 @@ def _revise(session: Session, command: ReviseInput, by: Actor) -> InputRevised:
     return InputRevised(input=command.input, by=by, text=command.text, mode=command.mode, place=command.place)
 
 
+CHOSEN = ("compaction", "login", "quota")
+"""Waits that are answered with one of their choices."""
 APPROVALS = ("allow", "call", "session", "always", "deny")
 GRANTS: dict[str, GrantScope] = {"call": "call", "session": "session", "always": "profile"}
 
@@ -239,9 +241,9 @@ def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:
     answer = command.answer.strip()
     if wait.purpose == "approval" and answer not in APPROVALS:
         raise Rejected(f"An approval is answered with one of: {', '.join(APPROVALS)}.")
-    if wait.purpose in ("question", "compaction") and wait.choices:
+    if wait.purpose in ("question", *CHOSEN) and wait.choices:
         answer = _choice(wait, answer)
-    if wait.purpose == "compaction" and answer not in wait.choices:
+    if wait.purpose in CHOSEN and answer not in wait.choices:
         raise Rejected(f"It is answered with one of: {', '.join(wait.choices)}.")
     if wait.purpose == "approval" and answer == "always" and not wait.pattern:
         raise Rejected("No rule can cover this call.", hint="Answer allow, call or deny.")

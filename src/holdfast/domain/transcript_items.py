@@ -226,7 +226,7 @@ class WaitItem(TranscriptItem, tag="wait"):
     @property
     def wants_answer(self) -> bool:
         """Whether a text that is typed now answers it."""
-        return self.purpose in ("question", "approval", "compaction")
+        return self.purpose in ("question", "approval", "compaction", "login", "quota")
 
 
 class ChapterItem(TranscriptItem, tag="chapter"):

@@ -56,6 +56,7 @@ SENTENCES = {
     "AgentAttached": (
         "{agent}[version? {version}] "
         "[how=new?works in this session.][how=resume?resumed its session.][how=load?loaded its session.]"
+        "[version_before? It was updated: before that it was {version_before}.]"
         "[reason? It may not know the conversation: {reason|clause}.]"
     ),
     "AgentPlanned": "Plan: {entries|plan}.",
@@ -203,7 +204,9 @@ def wait_text(item: WaitItem, *, clock: FormatTime) -> str:
         case "retry":
             when = f" at {clock(item.until)}" if item.until is not None else ""
             return f"Turn {item.turn} tries again{when}: {_clause(item.reason)}."
-        case "resume" | "compaction":
+        case "quota" if item.until is not None:
+            return f"Turn {item.turn} goes on at {clock(item.until)}: {_clause(item.reason)}."
+        case "resume" | "compaction" | "login" | "quota":
             return f"Turn {item.turn} waits for you: {_clause(item.reason)}."
         case _ as never:
             assert_never(never)

@@ -51,6 +51,8 @@ from holdfast.domain.session import LastTurn, OpenCall, Session, Turn
 
 DIGEST, TRY_AGAIN = "digest", "try again"
 """What a person may choose when there is no summary."""
+KEEP_WAITING = "wait for me"
+"""The answer that cancels the countdown of a wait for a quota."""
 TURN_EVENTS = FoldTable()
 
 
@@ -181,6 +183,8 @@ def _wait_opened(session: Session, event: WaitOpened, here: EventRef) -> Session
         last_kind=type(event).__name__,
         wait=event,
         waits=turn.waits + 1,
+        quota_waits=turn.quota_waits + (event.purpose == "quota"),
+        kept_waiting=None,
         suspended="",
         failed=None,
     )
@@ -201,6 +205,7 @@ def _wait_answered(session: Session, event: WaitAnswered, here: EventRef) -> Ses
         last_kind=type(event).__name__,
         wait=None,
         answers=answers,
+        kept_waiting=wait if wait is not None and event.answer == KEEP_WAITING else None,
         resumes=0,
         stood_still_ms=stood_still,
     )

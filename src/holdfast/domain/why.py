@@ -15,7 +15,6 @@ from holdfast.domain.compaction import MAX_INEFFECTIVE
 from holdfast.domain.events import Record
 from holdfast.domain.events.chapter import SummaryWritten
 from holdfast.domain.events.parts import Call, EventRef
-from holdfast.domain.events.session import WaitOpened
 from holdfast.domain.events.task import (
     ProcessStarted,
     TaskBackgrounded,
@@ -32,6 +31,7 @@ from holdfast.domain.rights import describe
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.task import end_evidence, sandbox_in_words
 from holdfast.domain.text import duration, shorten
+from holdfast.domain.wait_text import waiting_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _of_turn(session: Session, turn: Turn, arrived: Partial, now: int) -> list[S
         text = f"Turn {turn.number} is about to end: {stopping}."
         rests_on = turn.stop_asked or _interrupt(session) or rests_on
     elif turn.wait is not None:
-        text = f"Turn {turn.number} {_waiting(turn.wait, since, now)}"
+        text = f"Turn {turn.number} {waiting_for(turn.wait, since, now)}"
     elif turn.suspended:
         text = f"Turn {turn.number} is suspended ({turn.suspended}); it resumes when a gateway is running."
     elif turn.asked:
@@ -111,25 +111,6 @@ def _of_turn(session: Session, turn: Turn, arrived: Partial, now: int) -> list[S
         for version, at, away, cause in turn.interruptions
     ]
     return [first, *resumed, begun]
-
-
-def _waiting(wait: WaitOpened, since: str, now: int) -> str:
-    match wait.purpose:
-        case "resume":
-            return f"has been waiting for a person for {since}: {wait.reason}. Send a message to continue, or stop it."
-        case "question":
-            answer = f"Answer with `holdfast answer {wait.wait} TEXT`."
-            return f"has been waiting for an answer for {since}: {wait.reason} {answer}"
-        case "compaction":
-            again = f"`holdfast answer {wait.wait} 'try again'` or `holdfast answer {wait.wait} digest`"
-            return f"has been waiting for a person for {since}: {wait.reason}. {again}."
-        case "approval":
-            left = f" Without an answer it is denied in {duration(max(0, wait.until - now))}." if wait.until else ""
-            answer = f"`holdfast answer {wait.wait} --allow` or --deny."
-            return f"has been waiting for an approval for {since}: {wait.reason} {answer}{left}"
-        case "retry":
-            left = duration(max(0, (wait.until or now) - now))
-            return f"tries again in {left}: {wait.reason} Stop the turn to cancel."
 
 
 def _interrupt(session: Session) -> EventRef | None:

@@ -45,6 +45,8 @@ WAITS: dict[Purpose, str] = {
     "resume": "Interrupted",
     "compaction": "The context is too long",
     "retry": "Waiting for the next attempt",
+    "login": "Waiting for a log-in",
+    "quota": "Waiting for a quota",
 }
 
 

@@ -155,7 +155,7 @@ class ChatCommands:
             await self._work.sessions.execute(row.id, AnswerWait(wait=wait.wait, answer=text), caller)
             return ChatReply()
         await self._work.sessions.execute(row.id, SendMessage(text=text), caller)
-        if wait is not None and wait.purpose in ("approval", "compaction"):
+        if wait is not None and wait.purpose in ("approval", "compaction", "login", "quota"):
             return ChatReply("It waits for an answer by a button (/inbox shows it). Your message is next.")
         return ChatReply()
 

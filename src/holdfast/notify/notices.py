@@ -147,6 +147,13 @@ def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Notice
         case WaitOpened(purpose="question"):
             notice = _of_session(record, session, wait, "question", "asks a question", event.reason)
             return replace(notice, wait=event.wait, choices=event.choices)
+        case WaitOpened(purpose="login"):
+            return _of_session(record, session, wait, "question", "waits until its agent is logged in", event.reason)
+        case WaitOpened(purpose="quota", until=None):
+            return _of_session(record, session, wait, "question", "has used up its quota", event.reason)
+        case WaitOpened(purpose="quota"):
+            said = "has used up its quota and goes on by itself"
+            return _of_session(record, session, wait, "question", said, event.reason)
         case WaitOpened(purpose="resume" | "compaction"):
             return _of_session(record, session, wait, "question", "asks whether to continue", event.reason)
         case TurnFinished() if session.task or of_card:  # its task or its card tells it

@@ -25,6 +25,8 @@ class ExternalCommand:
     idle_ms: int = 0
     install: str = ""
     login: str = ""
+    resume_after_quota: bool = False
+    """Whether a turn goes on by itself, once, when its quota is there again."""
     writes: tuple[str, ...] = ()
 
 
@@ -42,6 +44,7 @@ def external_command(name: str, profile: ProfileSettings) -> ExternalCommand | N
             mode=profile.mode,
             mode_chosen=bool(profile.mode),
             idle_ms=idle,
+            resume_after_quota=profile.resume_after_quota,
         )
     return ExternalCommand(
         name=known.name,
@@ -55,5 +58,6 @@ def external_command(name: str, profile: ProfileSettings) -> ExternalCommand | N
         idle_ms=idle,
         install=known.install,
         login=known.login,
+        resume_after_quota=profile.resume_after_quota,
         writes=known.writes,
     )

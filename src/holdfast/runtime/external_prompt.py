@@ -6,12 +6,12 @@ from holdfast.domain.history import AgentMessage, Message, Note, ToolResult, Use
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.summary import digest
 
-PROMPTS = 1_000
+PROMPTS = 1_000_000
 """The id of a prompt is its turn times this, and the step that it is sent in."""
 DIGEST_CHARACTERS = 20_000
 LOST = "You do not remember this conversation. What was said so far, in short:"
-LOST_STEPS = "What you did for it so far, before your process ended:"
-CUT = "Your process ended while you worked on this message, or before you read it:"
+LOST_STEPS = "What you did for it so far, before you were interrupted:"
+CUT = "You were interrupted while you worked on this message, or before you read it:"
 GO_ON = "Go on with it. Check what is done already before you do anything again."
 
 
@@ -32,7 +32,7 @@ def prompt_text(session: Session, *, instructions: str = "") -> str:
     assert attached is not None
     assert read is not None
     knows = attached.context == "proven" or read.prompt != attached.prompt
-    again = bool(turn.interruptions)
+    again = bool(turn.interruptions) or read.prompt > prompt_id(turn, 1)
     parts = [] if knows else [instructions, *_earlier(session, turn)]
     own = [message for message in session.messages if message.turn == turn.number]
     asked = [message.text for message in own if isinstance(message, UserMessage | Note) and _begins(message)]
@@ -65,7 +65,7 @@ def _earlier(session: Session, turn: Turn) -> list[str]:
 
 
 def _so_far(own: list[Message], *, knows: bool) -> list[str]:
-    """Return what an agent is told whose process ended in the middle of the turn."""
+    """Return what an agent is told that was interrupted in the middle of the turn."""
     notes = [message.text for message in own if isinstance(message, Note) and message.step > 0]
     done: list[Message] = [message for message in own if isinstance(message, AgentMessage | ToolResult)]
     steps = [] if knows or not done else [f"{LOST_STEPS}\n{digest(done, characters=DIGEST_CHARACTERS)}"]

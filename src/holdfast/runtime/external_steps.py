@@ -151,14 +151,3 @@ def unknown_end(turn: Turn, call: str, reason: str) -> ToolCallFinished:
         output=f"Its outcome is not known: {reason}. It may or may not have taken effect.",
         duration_ms=0,
     )
-
-
-def login_problem(agent: ExternalCommand, said: str) -> Problem:
-    """Return the problem of an agent that nobody is logged in to."""
-    hint = f"Log in: `{agent.login}`" if agent.login else "Log in with the agent's own command."
-    return Problem(code="agent_login", message=f"{agent.name} is not logged in: {said}.", hint=hint)
-
-
-def agent_error(agent: ExternalCommand, said: str) -> Problem:
-    """Return the problem of an agent that reports an error."""
-    return Problem(code="agent_failed", message=f"{agent.name} reports an error: {said}.")

@@ -30,6 +30,7 @@ export interface AgentAttached {
   readonly reason?: string;
   readonly run?: number;
   readonly tools_url?: string;
+  readonly version_before?: string;
 }
 
 export interface AgentChosen {
@@ -2138,7 +2139,7 @@ export interface WaitItem {
   readonly item: "wait";
   readonly wait: string;
   readonly turn: number;
-  readonly purpose: "approval" | "compaction" | "question" | "resume" | "retry";
+  readonly purpose: "approval" | "compaction" | "login" | "question" | "quota" | "resume" | "retry";
   readonly reason: string;
   readonly call?: string;
   readonly choices?: string[];
@@ -2155,7 +2156,7 @@ export interface WaitOpened {
   readonly kind: "WaitOpened";
   readonly turn: number;
   readonly wait: string;
-  readonly purpose: "approval" | "compaction" | "question" | "resume" | "retry";
+  readonly purpose: "approval" | "compaction" | "login" | "question" | "quota" | "resume" | "retry";
   readonly reason: string;
   readonly call?: string;
   readonly choices?: string[];

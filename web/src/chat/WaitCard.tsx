@@ -33,6 +33,8 @@ const WORDS: Readonly<Record<string, string>> = {
   always: "The rule always",
   deny: "Refuse",
   "go on": "Go on",
+  "try again": "Try again",
+  "wait for me": "Wait for me",
 };
 export const answerWord = (answer: string): string => WORDS[answer] ?? answer;
 
@@ -61,7 +63,7 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
     ? few
       ? ["allow", "deny"]
       : offered
-    : wait.purpose === "question"
+    : wait.purpose === "question" || wait.choices.length > 0
       ? wait.choices
       : ["go on"];
   const wordy = wait.purpose === "question";

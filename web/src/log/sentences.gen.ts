@@ -8,7 +8,7 @@ export const SENTENCES = {
   "SessionPinned": "[pinned?Pinned][!pinned?Unpinned] by {by}.",
   "SessionTellSet": "[tell=always?You are always told of this session][tell=never?You are never told of this session][tell=default?You are told of this session by the rules of each destination]: chosen by {by}.",
   "AgentChosen": "Profile {profile}[model? with model {model}] was chosen by {by} and answers from here on.",
-  "AgentAttached": "{agent}[version? {version}] [how=new?works in this session.][how=resume?resumed its session.][how=load?loaded its session.][reason? It may not know the conversation: {reason|clause}.]",
+  "AgentAttached": "{agent}[version? {version}] [how=new?works in this session.][how=resume?resumed its session.][how=load?loaded its session.][version_before? It was updated: before that it was {version_before}.][reason? It may not know the conversation: {reason|clause}.]",
   "AgentPlanned": "Plan: {entries|plan}.",
   "FailureDismissed": "The failure of turn {turn} was dismissed by {by}.",
   "StopRequested": "A stop of turn {turn} was requested by {by}.",

@@ -143,5 +143,7 @@ export function waitState(wait: Pick<WaitView, "purpose">): State {
   if (wait.purpose === "question") return make("waiting", "Question");
   if (wait.purpose === "approval") return make("waiting", "Approval");
   if (wait.purpose === "retry") return make("waiting", "Cooling down");
+  if (wait.purpose === "login") return make("waiting", "Log-in");
+  if (wait.purpose === "quota") return make("waiting", "Quota");
   return make("waiting", "Waiting for you");
 }

@@ -127,7 +127,9 @@ def wait_instruction(wait: WaitItem, clock_ms: int) -> str:
             return f"waits for your approval: {numbered}"
         case "question":
             return f"waits for your answer: {numbered}, or your own text" if numbered else "type your answer"
-        case "compaction":
+        case "quota" if wait.until is not None:
+            return f"goes on in {_seconds(max(0, wait.until - clock_ms))}: {numbered}"
+        case "compaction" | "login" | "quota":
             return f"waits for your choice: {numbered}"
         case "retry":
             left = _seconds(max(0, (wait.until or clock_ms) - clock_ms))

@@ -186,7 +186,7 @@ def _spoken(text: str, wait: WaitItem | None) -> ChatMessage | Answer | InvalidI
     match wait.purpose:
         case "approval":
             return _approval(wait, text.strip())
-        case "compaction":
+        case "compaction" | "login" | "quota":
             return _of_choices(wait, text.strip())
         case _:
             return Answer(wait.wait, text.strip())

@@ -247,6 +247,10 @@ def _wait_text(session: str, item: WaitItem) -> str:
             return f"the agent asks: {item.reason}{choices}\nanswer with: {answer} {what}"
         case "compaction":
             return f"the turn waits for you: {item.reason}\nanswer with: {answer} 'try again' or {answer} digest"
+        case "login" | "quota":
+            when = "" if item.until is None else f"\nit goes on by itself at {clock(item.until)}"
+            choices = " or ".join(f"{answer} '{choice}'" for choice in item.choices)
+            return f"the turn waits for you: {item.reason}{when}\nanswer with: {choices}"
         case "approval":
             lines = "\n".join(shown_lines(item.shown))
             rule = f"\n--session or --always would allow: {item.pattern}" if item.pattern else ""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # these bring the events with them, which `status` does not n
     from holdfast.schemas.inbox import Inbox, InboxEntry, WaitDetail, WaitView
 
 KINDS = {
+    "login": "log-in",
+    "quota": "used-up quota",
     "resume": "interrupted turn",
     "compaction": "context without a summary",
     "card_in_review": "card in review",
@@ -23,6 +25,7 @@ KINDS = {
 }
 """Where a kind of entry is called otherwise than by its own words."""
 PLURALS = {
+    "quota": "used-up quotas",
     "compaction": "contexts without a summary",
     "card_in_review": "cards in review",
     "card_not_startable": "cards that cannot start",

@@ -57,6 +57,8 @@ class AgentAttached(Event, frozen=True):
     """The run of the card whose tools it was given; 0 outside of a run."""
     tools_url: str = ""
     """Where it finds them."""
+    version_before: str = ""
+    """The version of the process before it, if the agent was updated since then."""
 
 
 class AgentPlanned(Event, frozen=True):

@@ -30,7 +30,7 @@ from holdfast.domain.events.run_binding import RunBindingEvent
 
 Outcome = Literal["done", "failed", "stopped"]
 CallOutcome = Literal["done", "failed", "unknown"]
-Purpose = Literal["resume", "question", "approval", "retry", "compaction"]
+Purpose = Literal["resume", "question", "approval", "retry", "compaction", "login", "quota"]
 Effect = Literal["pure", "idempotent", "keyed", "unsafe"]
 """What a tool call may change, which decides what happens to one that a crash interrupted (`domain/resume.py`).
 
@@ -231,7 +231,7 @@ class WaitOpened(Event, frozen=True):
     """The turn waits until this is answered, or until its time has come.
 
     `resume` and `question` wait for a person, `approval` for a permission, `retry` for the time, `compaction` for a
-    choice when no summary could be written.
+    choice without a summary, `login` for a log-in to an external agent, `quota` until the agent has one again.
     """
 
     turn: int

@@ -41,7 +41,6 @@ from holdfast.runtime.acp.content import (
     text_of,
 )
 from holdfast.runtime.acp.protocol import (
-    AUTH_REQUIRED,
     NO_TOOLS,
     AcpMessage,
     PermissionRequest,
@@ -52,13 +51,12 @@ from holdfast.runtime.acp.protocol import (
     Updated,
 )
 from holdfast.runtime.external import ExternalCommand
+from holdfast.runtime.external_problems import problem_of
 from holdfast.runtime.external_steps import (
     AnnouncedCall,
     StepCollector,
-    agent_error,
     call_id,
     is_over,
-    login_problem,
     unknown_end,
 )
 from holdfast.runtime.tools.tool import bounded
@@ -254,7 +252,7 @@ class LineReader:
         events = self._planned(turn)
         events += [unknown_end(turn, call, "the agent did not say how it ended") for call in turn.open_calls]
         if message.error is not None:
-            problem = problem_of(message.error, self._agent)
+            problem = error_problem(message.error, self._agent, now=now)
             events.append(self.steps.failed(turn, problem))
         elif done.stop_reason == "cancelled":
             reason = "the agent says that it was cancelled"
@@ -280,14 +278,12 @@ def owed_mark(session: Session, owed: list[OwedRequest]) -> DriverOutputRead:
     return msgspec.structs.replace(session.output_read, owed=owed)
 
 
-def problem_of(error: RpcError, agent: ExternalCommand) -> Problem:
+def error_problem(error: RpcError, agent: ExternalCommand, *, now: int) -> Problem:
     """Return what an error of an agent means for a person."""
     if error.code == NO_TOOLS:
         message = f"{agent.name} cannot work on a card: {error}."
         return Problem(code="agent_unfit", message=message, hint="Give the card another profile.")
-    if error.code == AUTH_REQUIRED:
-        return login_problem(agent, str(error))
-    return agent_error(agent, str(error))
+    return problem_of(agent, str(error), now=now, code=error.code, kinds=error.kinds)
 
 
 def _usage(done: PromptDone) -> Usage:

@@ -11,7 +11,6 @@ from holdfast.runtime.worker_access import ToolServer
 INITIALIZE, OPEN, LIST, SET_MODE = 1, 2, 3, 4
 """The ids of our requests while a process is made ready."""
 UNKNOWN_METHOD = -32601
-AUTH_REQUIRED = -32000
 NO_TOOLS = 1
 """Ours, not of the protocol: the agent takes no tools over HTTP."""
 CLIENT = {
@@ -27,6 +26,13 @@ class RpcError(msgspec.Struct, frozen=True):
     code: int = 0
     message: str = ""
     data: Any = None
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The words by which agents name the kind of an error, beside the message."""
+        data = self.data if isinstance(self.data, dict) else {}
+        found = (data.get(name) for name in ("errorKind", "codexErrorInfo", "type", "code"))
+        return frozenset(word for word in found if isinstance(word, str))
 
     def __str__(self) -> str:
         """The message, with the details that many agents put into `data`."""

@@ -24,13 +24,14 @@ from holdfast.domain.next_step import DriverStep, RunAgent
 from holdfast.domain.rights import strictest
 from holdfast.domain.session import Session
 from holdfast.rules.patterns import policy_of_tool
-from holdfast.runtime.acp.lines import LineReader, problem_of
+from holdfast.runtime.acp.lines import LineReader, error_problem
 from holdfast.runtime.acp.process import AcpProcess, AgentNotReady, Ready
 from holdfast.runtime.acp.protocol import answer, notification, parse, refusal, request
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers import Events, Prepared
 from holdfast.runtime.drivers.external import ExternalDriver, failed, forgotten, given_tools, idle, not_external
 from holdfast.runtime.external import ExternalCommand
+from holdfast.runtime.external_problems import without_countdown
 from holdfast.runtime.external_prompt import prompt_id, prompt_text, prompted_turn
 from holdfast.runtime.external_steps import request_event
 from holdfast.runtime.permissions import with_timeout
@@ -58,6 +59,8 @@ class AcpDriver(ExternalDriver):
             return Prepared(Events(), perform=True)
         if agent.external is None:
             return Prepared(Events([failed(turn, not_external(session))]), perform=False)
+        if turn.kept_waiting is not None:
+            return Prepared(Events([without_countdown(session, turn.kept_waiting)]), perform=False)
         process = await self._attached(session)
         read = session.output_read
         if process is not None and read is not None and prompted_turn(read.prompt) == turn.number:
@@ -113,14 +116,14 @@ class AcpDriver(ExternalDriver):
         if self._started:
             task, self._started = self._started, ""
             if (problem := await self._make_ready(task, session, agent, agent.external)) is not None:
-                return Events([failed(session.turn, problem)])
+                return await self._or_wait(Events([failed(session.turn, problem)]), agent.external)
         session = self._writer.session
         assert session.attached is not None
         process = self._process(session.attached.task)
         process.discard(session.output_read)
         with suppress(NotFound):  # it has ended: its last lines are read all the same
             await self._send_due(process, agent)
-        return await self._read(process, agent, agent.external)
+        return await self._or_wait(await self._read(process, agent, agent.external), agent.external)
 
     async def _make_ready(self, task: str, session: Session, agent: Agent, external: ExternalCommand) -> Problem | None:
         """Start the process, and open the agent's session in it; return why that is not possible, if it is not."""
@@ -139,7 +142,7 @@ class AcpDriver(ExternalDriver):
         except (AgentNotReady, TimeoutError, NotFound) as error:
             await self._end_process(task, "it could not be made ready")
             if isinstance(error, AgentNotReady):
-                return problem_of(error.error, external)
+                return error_problem(error.error, external, now=self._clock.now())
             seconds = self._writer.timings.agent_ready
             said = process.last_words()
             message = f"{external.name} was not ready within {seconds:g} s. {said}".strip()
@@ -173,6 +176,7 @@ class AcpDriver(ExternalDriver):
             reason=agent.mask(ready.reason),
             run=run,
             tools_url=url,
+            version_before=_changed_version(session.attached, ready),
         )
         return [attached, DriverOutputRead(task=task, offset=ready.offset, owed=[], prompt=prompt)]
 
@@ -279,6 +283,13 @@ class AcpDriver(ExternalDriver):
 def with_timeout_of(event: AnyEvent, agent: Agent, *, now: int) -> AnyEvent:
     """Return a wait with the time at which it is denied, if the profile has a limit; any other event as it is."""
     return with_timeout(event, agent.approval_timeout_ms, now=now) if isinstance(event, WaitOpened) else event
+
+
+def _changed_version(before: AgentAttached | None, ready: Ready) -> str:
+    """Return the version that the agent had before, if it has another one now: it was updated meanwhile."""
+    if before is None or before.agent != ready.agent or not ready.version:
+        return ""
+    return before.version if before.version != ready.version else ""
 
 
 def _policy(agent: Agent, tool: str) -> Policy:

@@ -30,6 +30,8 @@ from holdfast.domain.task_commands import StartCommand
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers import Events
 from holdfast.runtime.external import ExternalCommand
+from holdfast.runtime.external_memory import MemoryKills, out_of_memory
+from holdfast.runtime.external_problems import wait_after
 from holdfast.runtime.external_process import ExternalProcess
 from holdfast.runtime.external_steps import StepCollector, unknown_end
 from holdfast.runtime.worker_access import ToolServer, WorkerAccess
@@ -58,6 +60,7 @@ class ExternalDriver(ABC):
         """The task that was prepared."""
         self._number = 0
         """The number of its process."""
+        self._killed = MemoryKills()
 
     async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
         """The agent works on by itself: nothing was interrupted. One that was stopped meanwhile is told so."""
@@ -146,8 +149,10 @@ class ExternalDriver(ABC):
         row = await self._tasks.wait_ended(process.task)
         session = self._writer.session
         name = session.attached.agent if session.attached is not None else "the agent"
-        said = agent.mask(process.last_words()).rpartition("\n")[2]
-        reason = f"the process of {name} ended: {row.reason}" + (f" ({said})" if said else "")
+        words = agent.mask(process.last_words())
+        said = words.rpartition("\n")[2]
+        how = out_of_memory(row, words, killed=self._killed.new()) or row.reason
+        reason = f"the process of {name} ended: {how}" + (f" ({said})" if said else "")
         return self._resume_after(reason, agent, steps)
 
     def _resume_after(self, reason: str, agent: Agent, steps: StepCollector) -> Events:
@@ -169,6 +174,19 @@ class ExternalDriver(ABC):
             return Events([*events, WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=why)])
         resumed = TurnResumed(turn=turn.number, attempt=attempt, interruption="crash", reason=reason, away_ms=0)
         return Events([*events, resumed])
+
+    async def _or_wait(self, events: Events, external: ExternalCommand) -> Events:
+        """Return what happened, with a wait if a person or the time can mend why it failed."""
+        session = self._writer.session
+        failure = next((event for event in events.session if isinstance(event, ModelFailed)), None)
+        if failure is None or session.turn is None or session.turn.stop is not None:
+            return events
+        wait = wait_after(session, failure, external, now=self._clock.now())
+        if wait is None:
+            return events
+        if wait.purpose == "login" and session.attached is not None:  # it would go on with the old log-in
+            await self._end_process(session.attached.task, "somebody must log in first")
+        return Events([*events.session, wait], events.companions)
 
     async def _commit(self, events: list[AnyEvent]) -> None:
         await self._writer.commit(Events(events), at=self._clock.now())
