@@ -45,7 +45,7 @@ def test_pair_talk_approve_by_a_button_and_go_on_after_a_kill(tmp_path: Path) ->
     with bot_api() as api, gateway_with_bot(tmp_path, api, "") as gateway:
         gateway.start()
         api.say("say hello")
-        code = shown(api, "holdfast telegram pair")["text"].split()[-1]
+        code = shown(api, "holdfast telegram pair")["text"].partition("telegram pair ")[2].split()[0]
         refused = gateway.request("POST", "/v1/telegram/pair", json={"code": code[:-1] + "?"})
         assert refused.status_code == 404
         gateway.command("POST", "/v1/telegram/pair", {"code": code, "approve": True})
