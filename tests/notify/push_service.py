@@ -117,7 +117,11 @@ def push_service() -> Iterator[PushService]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
+            length = int(self.headers["content-length"])
+            body = self.rfile.read(length)
+            if len(body) < length:  # whoever sent it was killed
+                self.close_connection = True
+                return
             status, more = service.answer
             try:
                 service.take(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
@@ -125,15 +129,22 @@ def push_service() -> Iterator[PushService]:
                 service.refused.append(repr(error))
                 status = 400
             service.gate.wait()
-            self.send_response(status)
-            for name, value in {"content-length": "0", **more}.items():
-                self.send_header(name, value)
-            self.end_headers()
+            try:
+                self.send_response(status)
+                for name, value in {"content-length": "0", **more}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+            except ConnectionError:  # the same
+                self.close_connection = True
 
         def log_message(self, *_: object) -> None: ...
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_: object) -> None: ...
+
+    server = Server(("127.0.0.1", 0), Handler)
     service.port = server.server_port
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
