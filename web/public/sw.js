@@ -54,6 +54,13 @@ self.addEventListener("fetch", (event) => {
   }
 });
 
+// One after the other: Chromium forgets a notification that is about to be shown when it is asked what it shows.
+let before = Promise.resolve();
+function inTurn(work) {
+  before = before.then(work, work);
+  return before;
+}
+
 const ALL_HEARD_MS = 400;
 const heard = new Map(); // the event that it is about: whether somebody looks at one of the tabs
 
@@ -67,7 +74,8 @@ self.addEventListener("message", (event) => {
   event.waitUntil((async () => {
     await new Promise((resolve) => setTimeout(resolve, ALL_HEARD_MS));
     if (heard.get(seq)) return;
-    await self.registration.showNotification(title, { body, tag: to, renotify: true, data: { to, seq }, icon: "/icon-192.png" });
+    const shown = { body, tag: to, renotify: true, data: { to, seq }, icon: "/icon-192.png" };
+    await inTurn(() => self.registration.showNotification(title, shown));
   })());
 });
 
@@ -141,7 +149,8 @@ async function setBadge() {
 }
 
 self.addEventListener("push", (event) => {
-  event.waitUntil(tell(read(event.data)).then(() => setBadge().catch(() => undefined)));
+  const told = read(event.data);
+  event.waitUntil(inTurn(() => tell(told)).then(() => setBadge().catch(() => undefined)));
 });
 
 // Answered once wherever: whoever comes second is told what was answered.
@@ -162,7 +171,8 @@ async function answer({ title, tag, data }, number) {
   await setBadge().catch(() => undefined);
   if (!problem) return;
   const { wait: _, choices: __, ...kept } = data;
-  await self.registration.showNotification(title, { ...options({ matter: tag, text: problem }), data: kept });
+  const shown = { ...options({ matter: tag, text: problem }), data: kept };
+  await inTurn(() => self.registration.showNotification(title, shown));
 }
 
 async function open(to) {
