@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from _pytest.runner import runtestprotocol
 from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
 from tests.e2e.gateway import GatewayProcess
@@ -148,27 +147,3 @@ def guest(browser: Browser, shared: GatewayProcess) -> Iterator[Seat]:
     """Somebody new at the shared one. What only a service worker does needs a `seat`: each guest would install one."""
     with Seat(browser, shared, service_workers="block") as found:
         yield found
-
-
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """A browser on a busy machine may miss its moment: such a test is run once more, and named. Twice is a failure."""
-    if Path(__file__).parent not in item.path.parents:
-        return None
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    if any(report.failed for report in reports):
-        item._initrequest()  # type: ignore[attr-defined]
-        item.user_properties.append(("twice", str(next(report.longrepr for report in reports if report.failed))[-500:]))
-        reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Which were run twice, and why."""
-    for report in terminalreporter.getreports("passed"):
-        for name, why in report.user_properties:
-            if name == "twice" and report.when == "call":
-                terminalreporter.write_line(f"passed only when it was run again: {report.nodeid}\n{why}")
