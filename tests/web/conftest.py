@@ -11,9 +11,10 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Playwright, expect, sync_playwright
 
 from tests.e2e.gateway import GatewayProcess
 from tests.web.seat import CHROMIUM, STATIC, WAIT_MS, Seat
@@ -69,6 +70,23 @@ class Driver:
                     env={**os.environ, "TMPDIR": "/tmp"},  # it has a socket there, whose path must be short
                 )
         return found
+
+    @contextmanager
+    def profile(self, program: Path, directory: Path, *, flags: list[str], **options: Any) -> Iterator[BrowserContext]:
+        """A browser of its own whose profile is in a directory, while the driver is active."""
+        context = self._playwright.chromium.launch_persistent_context(
+            directory,
+            executable_path=str(program),
+            env={**os.environ, "TMPDIR": "/tmp"},
+            ignore_default_args=["--disable-background-networking"],  # it would get no pushes
+            args=flags,
+            **options,
+        )
+        context.set_default_timeout(WAIT_MS)
+        try:
+            yield context
+        finally:
+            context.close()
 
     def close(self) -> None:
         with self.active():

@@ -43,9 +43,10 @@ def new_context(browser: Browser, **options: Any) -> BrowserContext:
 class Seat:
     """One device. Its tabs come and go."""
 
-    def __init__(self, browser: Browser, gateway: GatewayProcess, **options: Any) -> None:
+    def __init__(self, browser: Browser | BrowserContext, gateway: GatewayProcess, **options: Any) -> None:
         self.gateway = gateway
-        self.context = new_context(browser, **({"viewport": {"width": 1280, "height": 800}} | options))
+        usual = {"viewport": {"width": 1280, "height": 800}}
+        self.context = new_context(browser, **(usual | options)) if isinstance(browser, Browser) else browser
         self.errors: list[str] = []
         self.cut = False
         self._sockets: list[WebSocketRoute] = []
