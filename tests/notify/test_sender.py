@@ -130,6 +130,9 @@ async def test_details_are_told_where_that_is_allowed_and_masked(post: Post) -> 
     await post.plan(new(detail="the plan is hunter2"))
     await post.round()
     assert post.channel.messages[0].text == "asks a question: the plan is [hidden]"
+    await post.plan(new(2, kind="reset", detail="make: working\nserve: in use"))
+    await post.round()
+    assert post.channel.messages[1].text == "asks a question:\nmake: working\nserve: in use"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgai
 from holdfast.notify.conversation import doubt_about
 from holdfast.notify.destinations import Destination, Destinations
 from holdfast.notify.digest import digest_of, still_waiting
+from holdfast.notify.notices import OF_THE_GATEWAY
 from holdfast.notify.presence import Presence
 from holdfast.periodic import PeriodicTask
 from holdfast.secrets import Mask
@@ -254,13 +255,14 @@ class OutboxSender(PeriodicTask):
         """The message, and for a matter that is settled what was `told` of it."""
         detail = self._mask(_readable(row.detail, row.kind)) if destination.details else ""
         summary = self._mask(_readable(row.summary, row.kind))
+        joint = ":\n" if row.kind in OF_THE_GATEWAY else ": "  # what the gateway reports is a list
         address = self._address()
         return NoticeMessage(
             id=row.id,
             matter=row.matter,
             kind=row.kind,
             title=self._mask(_readable(row.title, row.kind)),
-            text=f"{summary}: {detail}" if detail else summary,
+            text=f"{summary}{joint}{detail}" if detail else summary,
             link=row.link,
             url=f"{address}{row.link}" if address else "",
             at=row.at,
