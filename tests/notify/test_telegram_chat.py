@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.commands import BlockCard
+from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.session import InputReceived, WaitAnswered
+from holdfast.sessions import Caller
+from holdfast.store.contract import CommandKey
 from tests.notify.bot_api_server import BotApiServer, buttons
 from tests.notify.telegram_rig import ASKS, TelegramRig, api, config, telegram_rig
 
@@ -236,6 +240,11 @@ async def test_the_verbs_answer(rig: TelegramRig, api: BotApiServer) -> None:
     await rig.shown("from the background")
     api.say("/why HF-1")
     await rig.shown("HF-1 *Fix* the <build>")
+    card = await rig.store.cards.card("HF-1")
+    by = PersonActor(client="cli", device="")
+    await rig.gateway.cards.execute(card.id, BlockCard(reason="which one?"), Caller(CommandKey("block", ""), by))
+    api.say("/inbox")
+    await rig.shown(": HF-1 *Fix* the <build>: which one?")
 
 
 async def test_the_inbox_shows_what_waits_elsewhere_with_its_buttons(rig: TelegramRig, api: BotApiServer) -> None:

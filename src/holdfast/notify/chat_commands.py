@@ -18,6 +18,7 @@ from holdfast.board.cards import Cards
 from holdfast.board.inbox import WORDS, InboxReader
 from holdfast.board.startable import StartableCards
 from holdfast.clock import Clock
+from holdfast.domain.card_number import card_label
 from holdfast.domain.command import TITLE_LIMIT
 from holdfast.domain.commands import (
     AnswerWait,
@@ -35,6 +36,7 @@ from holdfast.domain.task_commands import StartAgent
 from holdfast.domain.text import duration, shorten
 from holdfast.domain.why import Sentence, why, why_card, why_task
 from holdfast.profiles import Profiles
+from holdfast.schemas.inbox import InboxEntry
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import CommandKey, Store
 from holdfast.store.reads import CardFilter
@@ -206,10 +208,7 @@ class ChatCommands:
 
     async def _inbox(self, incoming: ChatInput, _: str) -> ChatReply:
         entries, now = await self._work.inbox.entries(), self._work.clock.now()
-        lines = [
-            f"- {WORDS[one.kind]}, {duration(now - one.since)}: {_plain(shorten(f'{one.title}: {one.what}', 200))}"
-            for one in entries
-        ]
+        lines = [f"- {WORDS[one.kind]}, {duration(now - one.since)}: {_plain(_entry(one))}" for one in entries]
         shown: list[TitledWait] = []
         for wait in await self._store.waits():
             row = await self._store.session(wait.session)
@@ -309,6 +308,12 @@ class ChatCommands:
 def _plain(text: str) -> str:
     """A text that is no Markdown, as Markdown."""
     return MARKDOWN.sub(r"\\\1", text)
+
+
+def _entry(one: InboxEntry) -> str:
+    """What waits, in a line; a card with its number, by which it is answered."""
+    number = f"{card_label(one.number, '')} " if one.number else ""
+    return number + shorten(f"{one.title}: {one.what}", 200)
 
 
 def _listed(lines: list[str], otherwise: str) -> str:
