@@ -299,6 +299,18 @@ async def test_whoever_was_told_is_told_that_it_is_settled_with_the_receipt(post
     assert len(post.channel.messages) == 2
 
 
+async def test_nobody_misses_that_something_is_settled(post: Post) -> None:
+    row = new()
+    await post.plan(row)
+    await post.round()
+    post.channel.results = [GiveUp("It answered 410.")]
+    await post.plan(SettledMatter(matter=row.matter, seq=5, at=NOW, how="answered: allow"))
+    await post.round()
+    found = {one.kind: (one.state, one.error) for one in await post.store.outbox.history(limit=9)}
+    assert found["settled"] == ("dropped", "It answered 410.")
+    assert (await post.store.outbox.summaries())[TO][1] == 0, "it is not counted as given up"
+
+
 async def test_settled_while_it_is_being_sent_and_the_sending_fails(post: Post) -> None:
     row = new()
     await post.plan(row)

@@ -239,7 +239,8 @@ class OutboxSender(PeriodicTask):
             problem = " ".join(filter(None, (result.problem, result.hint)))
         else:
             problem = f"given up after 3 days; the last problem: {result.problem}"
-        await self._outbox.mark(replace(row, state="failed", error=problem))
+        state: DeliveryState = "dropped" if row.kind == "settled" else "failed"  # nobody misses that one
+        await self._outbox.mark(replace(row, state=state, error=problem))
         log.warning("a notification to %s was given up: %s", row.destination, problem)
         return True
 
