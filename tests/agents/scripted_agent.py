@@ -25,9 +25,10 @@ A line of the prompt that begins with `!` is done, in order; any other is ignore
     !tool NAME JSON    ask for a permission, call a tool of the MCP server that it was given, say what it returned
     !server FILE       write the MCP server that it was given to a file
 
-With `quoted` it does also what is quoted (`> !say again`). With `version=FILE` it has the version in the file, and with
-`login=FILE` it is logged in while the file says `yes`. What it was asked is in `<session>.jsonl` of the directory
-`memory=DIR` or `$SCRIPTED_HOME`, so that another process can resume it. Only the standard library.
+With `many-options` it asks with two options of a kind. With `quoted` it does also what is quoted (`> !say again`).
+With `version=FILE` it has the version in the file, and with `login=FILE` it is logged in while the file says `yes`.
+What it was asked is in `<session>.jsonl` of the directory `memory=DIR` or `$SCRIPTED_HOME`, so that another process
+can resume it. Only the standard library.
 """
 
 from __future__ import annotations
@@ -224,6 +225,13 @@ def call_tool(name: str, arguments: object) -> str:
 
 def ask(id: str, call: str, title: str, kind: str = "execute") -> bool:
     options = [("yes", "allow_once"), ("always", "allow_always"), ("no", "reject_once")]
+    if "many-options" in FLAGS:
+        options = [
+            ("always for this directory", "allow_always"),
+            ("always for everything", "allow_always"),
+            ("no", "reject_once"),
+            ("never", "reject_always"),
+        ]
     params = {
         "sessionId": id,
         "toolCall": {"toolCallId": call, "title": title, "kind": kind, "rawInput": {"command": title}},
@@ -234,7 +242,7 @@ def ask(id: str, call: str, title: str, kind: str = "execute") -> bool:
     if outcome["outcome"] == "cancelled":
         return not is_cancelled()
     chosen = outcome["optionId"]
-    act(id, "end", f"{call} {'failed' if chosen == 'no' else 'completed'} {chosen}")
+    act(id, "end", f"{call} {'failed' if chosen in ('no', 'never') else 'completed'} {chosen}")
     return True
 
 

@@ -71,7 +71,7 @@ async def test_a_permission_is_a_wait_with_the_options_of_the_agent(make: Make, 
     await life.rest()
     events = await life.events()
     (wait,) = [event for event in events if isinstance(event, WaitOpened)]
-    assert wait.choices == ["allow", "session", "deny"] and "rm -r build" in wait.reason
+    assert wait.choices == ["yes", "always", "no"] and "rm -r build" in wait.reason
     assert [(one.name, one.value) for one in wait.shown] == [("command", "rm -r build")]
     outcome = "failed" if choice == "deny" else "done"
     assert said(events) == ["call 1-a", f"{outcome} 1-a {option}", "then"]

@@ -239,13 +239,15 @@ def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:
         raise Conflict("This no longer waits for an answer: its turn has ended.")
     wait = turn.wait
     answer = command.answer.strip()
-    if wait.purpose == "approval" and answer not in APPROVALS:
+    if wait.means:
+        answer = _own_choice(wait, answer)
+    elif wait.purpose == "approval" and answer not in APPROVALS:
         raise Rejected(f"An approval is answered with one of: {', '.join(APPROVALS)}.")
     if wait.purpose in ("question", *CHOSEN) and wait.choices:
         answer = _choice(wait, answer)
     if wait.purpose in CHOSEN and answer not in wait.choices:
         raise Rejected(f"It is answered with one of: {', '.join(wait.choices)}.")
-    if wait.purpose == "approval" and answer == "always" and not wait.pattern:
+    if wait.purpose == "approval" and answer == "always" and not wait.pattern and not wait.means:
         raise Rejected("No rule can cover this call.", hint="Answer allow, call or deny.")
     return WaitAnswered(
         turn=turn.number,
@@ -260,9 +262,18 @@ def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:
 
 def _grant(wait: WaitOpened, answer: str) -> Grant | None:
     """Return what an approval allows beyond this call; None if nothing."""
-    if wait.purpose != "approval" or answer not in GRANTS:
+    if wait.purpose != "approval" or answer not in GRANTS or wait.means:  # what an external agent allows is its own
         return None
     return Grant(scope=GRANTS[answer], rule="" if answer == "call" else wait.pattern)
+
+
+def _own_choice(wait: WaitOpened, answer: str) -> str:
+    """Return the option of an external agent that an answer names: by its text, its number, or one of our words."""
+    found = answer if answer in wait.choices else wait.means.get(answer) or _choice(wait, answer)
+    if found not in wait.choices and answer != "deny":
+        words = ", ".join((*wait.choices, *wait.means))
+        raise Rejected(f"The agent offers no {answer!r}.", hint=f"Answer with one of: {words}.")
+    return found
 
 
 def _choice(wait: WaitOpened, answer: str) -> str:

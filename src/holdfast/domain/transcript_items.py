@@ -221,6 +221,8 @@ class WaitItem(TranscriptItem, tag="wait"):
     default: str | None = None
     pattern: str = ""
     shown: list[ShownArgument] = msgspec.field(default_factory=list)
+    means: dict[str, str] = msgspec.field(default_factory=dict)
+    """The choices that our words stand for, where the choices are those of an external agent."""
     answer: WaitAnswerView | None = None
 
     @property

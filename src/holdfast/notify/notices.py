@@ -141,7 +141,7 @@ def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Notice
     match event:
         case WaitOpened(purpose="approval"):
             notice = _of_session(record, session, wait, "approval", "asks for an approval", event.reason)
-            if whole := _whole_call(event):
+            if (not event.means or "allow" in event.means) and (whole := _whole_call(event)):
                 return replace(notice, wait=event.wait, choices=["allow", "deny"], detail=whole)
             return replace(notice, wait=event.wait, choices=["deny"])
         case WaitOpened(purpose="question"):

@@ -972,6 +972,7 @@ export interface OwedRequest {
   readonly call: string;
   readonly reason: string;
   readonly options: Record<string, string>;
+  readonly refusals?: string[];
   readonly answer?: string;
 }
 
@@ -2147,6 +2148,7 @@ export interface WaitItem {
   readonly default?: string | null;
   readonly pattern?: string;
   readonly shown?: ShownArgument[];
+  readonly means?: Record<string, string>;
   readonly answer?: WaitAnswerView | null;
   readonly version: number;
   readonly at: number;
@@ -2165,6 +2167,7 @@ export interface WaitOpened {
   readonly pattern?: string;
   readonly shown?: ShownArgument[];
   readonly call_digest?: string;
+  readonly means?: Record<string, string>;
 }
 
 export interface WaitView {

@@ -100,7 +100,7 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
     <>
       {choices.map((choice) => (
         <Button key={choice} small={few} disabled={busy !== ""} onClick={() => void answer(choice)}>
-          {answerWord(choice)}
+          {approval && !few && !offered.includes("call") ? visible(choice) : answerWord(choice)}
         </Button>
       ))}
       {wordy && (

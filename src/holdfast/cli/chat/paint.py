@@ -262,7 +262,7 @@ def _question(block: QuestionBlock) -> RenderableType:
             parts.append(Text("/open shows all of it", style="dim"))
     for number, choice in enumerate(wait.choices, 1):
         if wait.purpose == "approval":
-            note = choice_note(choice, wait.pattern)
+            note = "" if wait.means else choice_note(choice, wait.pattern)
             parts.append(Text.assemble((f"{number} ", "cyan"), f"{one_line(choice):9}", (note, "dim")))
         else:
             parts.append(Text.assemble((f"{number} ", "cyan"), one_line(choice)))

@@ -215,7 +215,9 @@ def _approval(wait: WaitItem, text: str) -> Answer | InvalidInput:
     first, _, note = text.partition(" ")
     word = first.rstrip(".,:;!").lower()
     word = _numbered(wait, _WORDS.get(word, word))
-    if word in wait.choices:
+    if text in wait.choices:  # an option of an external agent, in its own words
+        return Answer(wait.wait, text)
+    if word in wait.choices or word in wait.means:
         return Answer(wait.wait, word, note.strip())
     return InvalidInput(
         f"It waits for an approval: {_listed(wait)}. `deny REASON` gives a reason; /steer TEXT sends something else."

@@ -254,6 +254,10 @@ def _wait_text(session: str, item: WaitItem) -> str:
         case "approval":
             lines = "\n".join(shown_lines(item.shown))
             rule = f"\n--session or --always would allow: {item.pattern}" if item.pattern else ""
+            if item.means:
+                return (
+                    f"{item.reason}\n{lines}\n{numbered(item.choices)}\nanswer with: {answer} NUMBER, --allow or --deny"
+                )
             more = f"\neverything: {program()} inbox {item.wait}" if is_cut(item.shown) else ""
             return f"{item.reason}\n{lines}{more}{rule}\nanswer with: {answer} {GRANTS}"
         case "resume":

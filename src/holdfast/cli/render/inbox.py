@@ -73,7 +73,7 @@ def entry_lines(entry: InboxEntry, wait: WaitView | None) -> list[str]:
     lines = wrap_at_most(clean(with_home(entry.what)), room, WHAT_LINES)
     if wait is not None:
         lines += _argument_lines(wait, room)
-        if wait.purpose == "question" and wait.choices:
+        if wait.choices and (wait.purpose == "question" or has_own_words(wait)):
             lines += wrap_at_most(numbered(wait.choices), room, WHAT_LINES)
     lines += [dim(with_home(command)) for command in entry.commands]
     if wait is not None and wait.pattern:
@@ -82,6 +82,11 @@ def entry_lines(entry: InboxEntry, wait: WaitView | None) -> list[str]:
     head = f", {ago(entry.since)}: {noun} {card_label(entry.number, id)} “{one_line(entry.title)}”"
     head = shorten(head, terminal_width() - len(kind_text(entry.kind)))
     return [f"{kind}{head}", *(f"  {line}" for line in lines)]
+
+
+def has_own_words(wait: WaitView) -> bool:
+    """Whether the choices of an approval are those of an external agent: `call` is always one of ours."""
+    return wait.purpose == "approval" and bool(wait.choices) and "call" not in wait.choices
 
 
 def numbered(choices: list[str]) -> str:
@@ -109,7 +114,7 @@ def render_wait(found: WaitDetail) -> str:
         lines.append(dim(f"without an answer it is denied at {clock(wait.until)}"))
     lines += [clean(line) for line in shown_lines(_uncut(wait.shown, found.arguments))]
     for choice in wait.choices:
-        note = choice_note(choice, wait.pattern) if is_approval else ""
+        note = choice_note(choice, wait.pattern) if is_approval and not has_own_words(wait) else ""
         lines.append(f"  {one_line(choice):9}{dim(note)}".rstrip())
     return "\n".join(lines)
 

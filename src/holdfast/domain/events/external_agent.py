@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from holdfast.domain.events.parts import Event, EventPart
 
 AttachedBy = Literal["new", "resume", "load"]
@@ -22,7 +24,9 @@ class OwedRequest(EventPart, frozen=True):
     call: str
     reason: str
     options: dict[str, str]
-    """The agent's own options, by the answer that chooses each."""
+    """The ids of the agent's own options, by the answer that chooses each."""
+    refusals: list[str] = msgspec.field(default_factory=lambda: ["deny"])
+    """The answers that refuse it."""
     answer: str = ""
     """The answer, where a rule of the profile gives it."""
 

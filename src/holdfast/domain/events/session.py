@@ -249,6 +249,8 @@ class WaitOpened(Event, frozen=True):
     """Every argument of the call, in order, and what it would change in a file."""
     call_digest: str = ""
     """The digest of the call with its arguments and of the file that it would change."""
+    means: dict[str, str] = msgspec.field(default_factory=dict)
+    """The choices that `allow`, `session` and `deny` stand for, where the choices are an external agent's own words."""
 
 
 class TurnFinished(Event, frozen=True):

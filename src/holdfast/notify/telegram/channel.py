@@ -134,7 +134,7 @@ def refusal(error: Refused) -> Result:
 def choices(wait: TitledWait) -> dict[str, str]:
     """Return the answers that have a button, each with the words on it."""
     match wait.purpose:
-        case "approval":
+        case "approval" if "allow" in wait.choices and "call" in wait.choices:
             return {answer: words for answer, words in APPROVALS.items() if answer in wait.choices}
         case "resume":
             return {"go on": "Go on"}

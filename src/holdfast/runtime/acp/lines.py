@@ -40,6 +40,7 @@ from holdfast.runtime.acp.content import (
     shown_argument,
     text_of,
 )
+from holdfast.runtime.acp.options import Offered
 from holdfast.runtime.acp.protocol import (
     NO_TOOLS,
     AcpMessage,
@@ -63,8 +64,6 @@ from holdfast.runtime.tools.tool import bounded
 from holdfast.settings import Policy
 
 TITLE_SHOWN = 300
-OPTIONS = {"allow_once": "allow", "allow_always": "session", "reject_once": "deny", "reject_always": "deny"}
-"""The answer to an approval that chooses an option of this kind; the first option of a kind counts."""
 FINISH: dict[str, FinishReason] = {"end_turn": "stop", "max_tokens": "length"}
 PLAN_STATES = frozenset({"pending", "in_progress", "completed"})
 T = TypeVar("T")
@@ -218,19 +217,23 @@ class LineReader:
             announced = AnnouncedCall(call, opened.call.tool, raw_input=arguments_of(opened.call))
             merge(announced, asked.tool_call)
         name = announced.title or announced.tool
-        options: dict[str, str] = {}
-        for option in asked.options:
-            options.setdefault(OPTIONS.get(option.kind, option.kind), option.option_id)
+        offered = Offered.of(asked.options, self._mask)
         policy = "allow" if is_given_tool(announced, self._given_tools) else self._policy(announced.tool)
-        decided = {"allow": "allow", "deny": "deny"}.get(policy, "")
+        decided = {"allow": offered.allowing, "deny": "deny"}.get(policy, "")
         reason = f"allow {bounded(name, TITLE_SHOWN)}?"
-        owed = OwedRequest(id=message.json_id, call=call, reason=reason, options=options, answer=decided)
-        events = self._collected(turn, now, held="" if decided == "allow" else call)
+        owed = OwedRequest(
+            id=message.json_id, call=call, reason=reason, options=offered.ids, refusals=offered.refusals, answer=decided
+        )
+        events = self._collected(turn, now, held="" if decided and decided != "deny" else call)
         if decided:
             return LineResult([*events, owed_mark(session, [owed])])
-        return LineResult([*events, self._wait(owed, announced, session, turn), owed_mark(session, [owed])], waits=True)
+        return LineResult(
+            [*events, self._wait(owed, offered, announced, session, turn), owed_mark(session, [owed])], waits=True
+        )
 
-    def _wait(self, owed: OwedRequest, call: AnnouncedCall, session: Session, turn: Turn) -> WaitOpened:
+    def _wait(
+        self, owed: OwedRequest, offered: Offered, call: AnnouncedCall, session: Session, turn: Turn
+    ) -> WaitOpened:
         shown = [shown_argument(name, self._mask(in_words(value))) for name, value in call.arguments.items()]
         described = json.dumps([self._agent.name, session.cwd, call.tool, call.arguments], sort_keys=True, default=str)
         return WaitOpened(
@@ -239,7 +242,8 @@ class LineReader:
             purpose="approval",
             reason=self._mask(owed.reason),
             call=owed.call,
-            choices=[choice for choice in ("allow", "session", "deny") if choice in owed.options or choice == "deny"],
+            choices=offered.choices,
+            means=offered.means,
             shown=shown,
             call_digest=blake2s(described.encode(errors="surrogatepass"), digest_size=16).hexdigest(),
         )

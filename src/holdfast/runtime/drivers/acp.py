@@ -198,7 +198,7 @@ class AcpDriver(ExternalDriver):
                 continue
             await process.send(answer(owed.id, _outcome(owed, choice)))
             opened = turn.open_calls.get(owed.call)
-            if choice != "deny" and opened is not None and opened.effect is None:
+            if choice not in owed.refusals and opened is not None and opened.effect is None:
                 begun.append(ToolCallStarted(turn=turn.number, call=owed.call, tool=opened.call.tool, effect="unsafe"))
         if begun:
             mark = msgspec.structs.replace(read, owed=self._owed)
@@ -301,7 +301,7 @@ def _policy(agent: Agent, tool: str) -> Policy:
 
 
 def _outcome(owed: OwedRequest, choice: str) -> object:
-    option = owed.options.get(choice) or (None if choice == "deny" else owed.options.get("allow"))
+    option = owed.options.get(choice)
     if option is None:
         return {"outcome": {"outcome": "cancelled"}}
     return {"outcome": {"outcome": "selected", "optionId": option}}

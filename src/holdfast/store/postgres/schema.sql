@@ -103,7 +103,9 @@ CREATE TABLE waits (
     session TEXT COLLATE "C" NOT NULL,
     turn BIGINT NOT NULL,
     version BIGINT NOT NULL,
-    purpose TEXT NOT NULL CHECK (purpose IN ('resume', 'question', 'approval', 'retry', 'compaction')),
+    purpose TEXT NOT NULL CHECK (
+        purpose IN ('resume', 'question', 'approval', 'retry', 'compaction', 'login', 'quota')
+    ),
     reason TEXT NOT NULL,
     call TEXT NOT NULL,
     choices TEXT NOT NULL,
