@@ -61,6 +61,8 @@ def main() -> None:
         match message.get("method"):
             case "initialize":
                 can: dict[str, Any] = {} if "no-resume" in FLAGS else {"resume": {}, "list": {}}
+                if "no-list" in FLAGS:
+                    del can["list"]
                 capabilities = {"loadSession": "load" in FLAGS, "sessionCapabilities": can}
                 capabilities["mcpCapabilities"] = {"http": "no-tools" not in FLAGS}
                 info = {"name": "scripted", "version": content_of("version", "1.0")}
@@ -79,7 +81,10 @@ def main() -> None:
                 resume(message)
             case "session/list":
                 known = [] if "amnesia" in FLAGS else [path.stem for path in HOME.glob("*.jsonl")]
-                answer(message, {"sessions": [{"sessionId": id} for id in [*known, "other"]]})
+                if "pages" in FLAGS and "cursor" not in message["params"]:
+                    answer(message, {"sessions": [{"sessionId": "other"}], "nextCursor": "2"})
+                else:
+                    answer(message, {"sessions": [{"sessionId": id} for id in [*known, "other"]]})
             case "session/set_mode":
                 modes_set.append(message["params"]["modeId"])
                 answer(message, {})
@@ -97,6 +102,8 @@ def content_of(flag: str, otherwise: str) -> str:
 
 def resume(message: dict[str, Any]) -> None:
     id, servers[:] = message["params"]["sessionId"], message["params"]["mcpServers"]
+    if not memory(id).exists() and "opens-new" in FLAGS:
+        memory(id).touch()
     if not memory(id).exists() and "amnesia" not in FLAGS:
         return answer_error(message, -32602, f"there is no session {id}")
     if message["method"] == "session/load":

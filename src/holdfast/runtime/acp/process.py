@@ -34,6 +34,8 @@ from holdfast.runtime.external import ExternalCommand
 from holdfast.runtime.external_process import ExternalProcess
 from holdfast.runtime.worker_access import ToolServer
 
+LIST_PAGES, MORE_LISTED = 10, 200
+"""How many pages of a list of sessions are read, and the ids of the requests for further ones."""
 T = TypeVar("T")
 
 
@@ -99,10 +101,13 @@ class AcpProcess(ExternalProcess):
         opened = OpenedSession()
         if how != "new" and before is not None:
             try:
+                listed = await self._lists(talk, before.remote, cwd) if "list" in can else None
+                talk.replayed = 0
                 await self.send(request(number, f"session/{how}", {"sessionId": before.remote, **place}))
                 opened = await talk.answer(number, OpenedSession)
                 remote = before.remote
-                context, reason = await self._proof(talk, before.remote, opened, can, cwd)
+                reason = _doubt(before.remote, opened, listed=listed, replayed=talk.replayed)
+                context = "unproven" if reason else "proven"
             except AgentNotReady as error:
                 how, reason, number = "new", f"its session could not be resumed ({error})", number + 100
         elif before is not None:
@@ -122,22 +127,24 @@ class AcpProcess(ExternalProcess):
             offset=talk.offset,
         )
 
-    async def _proof(
-        self, talk: _Opening, remote: str, opened: OpenedSession, can: dict[str, object], cwd: str
-    ) -> tuple[ContextKnown, str]:
-        """Return whether the resumed session is the one that it had: an agent may open a new one without a word."""
-        if opened.session_id and opened.session_id != remote:
-            return "unproven", f"it opened session {opened.session_id} instead of {remote}"
-        if "list" not in can:
-            return "proven", ""
-        await self.send(request(LIST, "session/list", {"cwd": cwd}))
-        try:
-            listed = await talk.answer(LIST, ListedSessions)
-        except AgentNotReady:
-            return "proven", ""
-        if not listed.sessions or any(one.session_id == remote for one in listed.sessions):
-            return "proven", ""
-        return "unproven", f"it does not list session {remote}"
+    async def _lists(self, talk: _Opening, remote: str, cwd: str) -> bool | None:
+        """Return whether it lists a session; None if it cannot say. Asked before the session is resumed: an agent that
+        opens a new one without a word may list that under the same id.
+        """
+        cursor: dict[str, str] = {}
+        for page in range(LIST_PAGES):
+            number = LIST if page == 0 else MORE_LISTED + page
+            await self.send(request(number, "session/list", {"cwd": cwd, **cursor}))
+            try:
+                listed = await talk.answer(number, ListedSessions)
+            except AgentNotReady:
+                return None
+            if any(one.session_id == remote for one in listed.sessions):
+                return True
+            if not listed.next_cursor:
+                return False
+            cursor = {"cursor": listed.next_cursor}
+        return None
 
     async def _set_mode(self, talk: _Opening, agent: ExternalCommand, opened: OpenedSession, remote: str) -> None:
         modes = opened.modes or Modes()
@@ -153,6 +160,20 @@ class AcpProcess(ExternalProcess):
         await talk.answer(SET_MODE, OpenedSession)
 
 
+def _doubt(remote: str, opened: OpenedSession, *, listed: bool | None, replayed: int) -> str:
+    """Return why a resumed session may be another one than the agent had; empty if there is proof that it is not.
+
+    Proof is that the agent listed it before, or that it repeated messages of a person.
+    """
+    if opened.session_id and opened.session_id != remote:
+        return f"it opened session {opened.session_id} instead of {remote}"
+    if listed or replayed:
+        return ""
+    if listed is None:
+        return "it cannot list its sessions, and repeated nothing of this one"
+    return f"it does not list session {remote}"
+
+
 class _Opening:
     """Reads the answers of an agent that is being made ready; what else it says is not kept."""
 
@@ -160,6 +181,8 @@ class _Opening:
         self._process = process
         self._lines = process.lines(0)
         self.offset = 0
+        self.replayed = 0
+        """How many pieces of messages of a person it has repeated."""
 
     async def answer(self, id: int, type: type[T]) -> T:
         """Return the answer to a request; `AgentNotReady` if it is an error, or if the process has ended."""
@@ -172,6 +195,8 @@ class _Opening:
                 await self._process.send(refusal(message.json_id, message.method))
             elif message.is_answer and message.id == id:
                 return _result(message, type)
+            elif message.method == "session/update" and b'"user_message_chunk"' in bytes(message.params):
+                self.replayed += 1
         raise AgentNotReady(RpcError(message=f"it ended before it was ready. {self._process.last_words()}".strip()))
 
 

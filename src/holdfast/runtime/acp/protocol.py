@@ -104,7 +104,7 @@ class OpenedSession(msgspec.Struct, frozen=True, rename="camel"):
     modes: Modes | None = None
 
 
-class ListedSessions(msgspec.Struct, frozen=True):
+class ListedSessions(msgspec.Struct, frozen=True, rename="camel"):
     """The answer to `session/list`."""
 
     class Entry(msgspec.Struct, frozen=True, rename="camel"):
@@ -113,6 +113,7 @@ class ListedSessions(msgspec.Struct, frozen=True):
         session_id: str = ""
 
     sessions: list[Entry] = []
+    next_cursor: str | None = None
 
 
 class PlanItem(msgspec.Struct, frozen=True):
