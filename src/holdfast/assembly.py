@@ -35,6 +35,7 @@ from holdfast.profiles import WORKSPACES, Profiles
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.creation import Creation
 from holdfast.runtime.drivers.acp import AcpDriver
+from holdfast.runtime.drivers.command import CommandDriver
 from holdfast.runtime.runner import DriverFactory, Runner
 from holdfast.runtime.tools import file_tools
 from holdfast.runtime.tools.delegate import Delegate
@@ -198,7 +199,10 @@ class _Work:
     @property
     def drivers(self) -> dict[str, DriverFactory]:
         """The drivers of external agents, by name."""
-        return {AcpDriver.name: lambda writer, clock: AcpDriver(writer, clock, self.tasks, self.access)}
+        return {
+            AcpDriver.name: lambda writer, clock: AcpDriver(writer, clock, self.tasks, self.access),
+            CommandDriver.name: lambda writer, clock: CommandDriver(writer, clock, self.tasks, self.access),
+        }
 
     @property
     def states(self) -> list[FollowerState]:

@@ -7,9 +7,47 @@ a turn, which resumes by its own id. What is particular about an agent is said b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 DriverName = Literal["builtin", "acp", "command"]
+OutputFormat = Literal["claude", "qwen", "codex", "opencode", "gemini", "text"]
+"""How a command-line agent says what it does: JSON lines of its own kind, or its answer as plain text."""
+PROMPT, SESSION = "{prompt}", "{session}"
+MODE, MCP = "{mode}", "{mcp}"
+"""Words of a command line that stand for the arguments of the mode, and of each MCP server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandMode:
+    """What a command-line agent may do without asking; nobody can be asked."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    uses: tuple[str, ...] = ("write",)
+    """The tools that it uses without asking."""
+    sandbox_env: tuple[tuple[str, str], ...] = ()
+    """Variables that it gets in a sandbox."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnCommand:
+    """How an agent is run once for each turn. Where there is no `{prompt}`, its standard input is the prompt."""
+
+    program: tuple[str, ...]
+    first: tuple[str, ...]
+    """The arguments of the first turn. `{session}` is an id that we choose; without it the agent says its own."""
+    resume: tuple[str, ...] = ()
+    """Those of a turn that continues session `{session}`; empty if it cannot."""
+    output: OutputFormat = "text"
+    modes: tuple[CommandMode, ...] = ()
+    """The first one is used if the profile chooses none."""
+    mcp: tuple[str, ...] = ()
+    """The arguments for an MCP server at `{url}`, with the bearer token in the variable `{token_variable}`."""
+
+    def mode(self, name: str) -> CommandMode | None:
+        """Return the mode with this name, or the default one; None if there is none."""
+        return next((mode for mode in self.modes if name in ("", mode.name)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +58,10 @@ class ExternalAgent:
     title: str
     acp: tuple[str, ...] = ()
     """The command that speaks the Agent Client Protocol on its standard input and output; empty if there is none."""
+    command: TurnCommand | None = None
+    """How it is run once for each turn; None if we do not understand its output."""
+    unrestricted: tuple[str, ...] = ()
+    """Modes in which nothing limits it but a sandbox around it."""
     install: str
     """How a person installs it."""
     login: str = ""
@@ -41,6 +83,9 @@ class ExternalAgent:
 
 
 OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL")
+CLAUDE_JSON = ("--verbose", "--output-format", "stream-json", "--include-partial-messages")
+QWEN_JSON = ("-o", "stream-json", "--include-partial-messages")
+OPENCODE_EDITS = '{"edit": "allow", "bash": "deny", "webfetch": "deny", "external_directory": "deny"}'
 CATALOGUE = {
     agent.name: agent
     for agent in (
@@ -59,6 +104,29 @@ CATALOGUE = {
                 "CLAUDE_CODE_OAUTH_TOKEN",
             ),
             mode="default",
+            unrestricted=("bypassPermissions",),
+            command=TurnCommand(
+                program=("claude",),
+                first=("-p", *CLAUDE_JSON, MODE, MCP, "--session-id", SESSION),
+                resume=("-p", *CLAUDE_JSON, MODE, MCP, "--resume", SESSION),
+                output="claude",
+                modes=(
+                    CommandMode(name="acceptEdits", arguments=("--permission-mode", "acceptEdits")),
+                    CommandMode(name="default", arguments=("--permission-mode", "default"), uses=()),
+                    CommandMode(name="plan", arguments=("--permission-mode", "plan"), uses=()),
+                    CommandMode(
+                        name="bypassPermissions",
+                        arguments=("--permission-mode", "bypassPermissions"),
+                        uses=("write", "terminal"),
+                        sandbox_env=(("IS_SANDBOX", "1"),),  # else it refuses to run as root
+                    ),
+                ),
+                mcp=(
+                    "--mcp-config",
+                    '{{"mcpServers": {{"{name}": {{"type": "http", "url": "{url}", '
+                    '"headers": {{"Authorization": "Bearer ${{{token_variable}}}"}}}}}}}}',
+                ),
+            ),
             writes=(".claude", ".claude.json"),
         ),
         ExternalAgent(
@@ -72,6 +140,30 @@ CATALOGUE = {
             # In its default mode a model decides about permissions. In this one it edits the workspace without asking,
             # and asks for what is outside of it; in `read-only` a command that writes fails, and it need not ask.
             mode="workspace-write",
+            unrestricted=("danger-full-access", "agent-full-access"),
+            command=TurnCommand(
+                program=("codex",),
+                first=("exec", "--json", "--skip-git-repo-check", MODE, MCP, "-"),
+                resume=("exec", "resume", "--json", "--skip-git-repo-check", MODE, MCP, SESSION, "-"),
+                output="codex",
+                modes=(  # by -c, since `exec resume` has no --sandbox
+                    CommandMode(
+                        name="workspace-write",
+                        arguments=("-c", 'sandbox_mode="workspace-write"'),
+                        uses=("write", "terminal"),
+                    ),
+                    CommandMode(name="read-only", arguments=("-c", 'sandbox_mode="read-only"'), uses=()),
+                    CommandMode(
+                        name="danger-full-access",
+                        arguments=("--dangerously-bypass-approvals-and-sandbox",),
+                        uses=("write", "terminal"),
+                    ),
+                ),
+                mcp=(
+                    *("-c", 'mcp_servers.{name}.url="{url}"'),
+                    *("-c", 'mcp_servers.{name}.bearer_token_env_var="{token_variable}"'),
+                ),
+            ),
             writes=(".codex",),
         ),
         ExternalAgent(
@@ -83,6 +175,28 @@ CATALOGUE = {
             version=("qwen", "--version"),
             variables=(*OPENAI, "DASHSCOPE_API_KEY"),
             mode="default",  # its own default is `auto`, which does not ask
+            unrestricted=("yolo",),
+            command=TurnCommand(
+                program=("qwen",),
+                first=(*QWEN_JSON, MODE, MCP, "--session-id", SESSION),
+                resume=(*QWEN_JSON, MODE, MCP, "--resume", SESSION),
+                output="qwen",
+                modes=(
+                    CommandMode(name="auto-edit", arguments=("--approval-mode", "auto-edit")),
+                    CommandMode(name="default", arguments=("--approval-mode", "default"), uses=()),
+                    CommandMode(name="plan", arguments=("--approval-mode", "plan"), uses=()),
+                    CommandMode(
+                        name="yolo",
+                        arguments=("--approval-mode", "yolo"),
+                        uses=("write", "terminal"),
+                    ),
+                ),
+                mcp=(
+                    "--mcp-config",
+                    '{{"mcpServers": {{"{name}": {{"httpUrl": "{url}", '
+                    '"headers": {{"Authorization": "Bearer ${{{token_variable}}}"}}}}}}}}',
+                ),
+            ),
             writes=(".qwen",),
         ),
         ExternalAgent(
@@ -94,6 +208,19 @@ CATALOGUE = {
             version=("opencode", "--version"),
             variables=("ANTHROPIC_API_KEY", *OPENAI),
             env=(("OPENCODE_DISABLE_AUTOUPDATE", "1"),),  # an update would replace the program under a live session
+            unrestricted=("auto",),
+            command=TurnCommand(
+                program=("opencode",),
+                first=("run", "--format", "json", "--thinking", MODE),
+                resume=("run", "--format", "json", "--thinking", MODE, "--session", SESSION),
+                output="opencode",
+                modes=(
+                    # what its own settings leave open is asked, and then denied, which ends its turn
+                    CommandMode(name="build", env=(("OPENCODE_PERMISSION", OPENCODE_EDITS),)),
+                    CommandMode(name="plan", arguments=("--agent", "plan"), uses=()),
+                    CommandMode(name="auto", arguments=("--auto",), uses=("write", "terminal")),
+                ),
+            ),
             writes=(".config/opencode", ".local/share/opencode", ".cache/opencode", ".local/state/opencode"),
         ),
         ExternalAgent(
@@ -105,6 +232,23 @@ CATALOGUE = {
             version=("gemini", "--version"),
             variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GEMINI_BASE_URL"),
             mode="default",
+            unrestricted=("yolo",),
+            command=TurnCommand(
+                program=("gemini",),
+                first=("-o", "stream-json", MODE, "--session-id", SESSION),
+                resume=("-o", "stream-json", MODE, "--resume", SESSION),
+                output="gemini",
+                modes=(
+                    CommandMode(name="auto_edit", arguments=("--approval-mode", "auto_edit")),
+                    CommandMode(name="default", arguments=("--approval-mode", "default"), uses=()),
+                    CommandMode(name="plan", arguments=("--approval-mode", "plan"), uses=()),
+                    CommandMode(
+                        name="yolo",
+                        arguments=("--approval-mode", "yolo"),
+                        uses=("write", "terminal"),
+                    ),
+                ),
+            ),
             load_after_seconds=61,  # loading a session within the minute of its last write destroys it
             writes=(".gemini",),
         ),
@@ -161,37 +305,3 @@ def installed_agents() -> list[ExternalAgent]:
     import shutil
 
     return [agent for agent in CATALOGUE.values() if shutil.which(agent.acp[0]) is not None]
-
-
-class AgentChoice(Protocol):
-    """What a profile says about its agent."""
-
-    @property
-    def driver_name(self) -> DriverName:
-        """What runs its turns."""
-        ...
-
-    @property
-    def agent(self) -> str:
-        """The name in the catalogue; empty for none."""
-        ...
-
-    @property
-    def argv(self) -> list[str]:
-        """The command, if it is not that of the catalogue."""
-        ...
-
-
-def agent_problem(profile: AgentChoice) -> tuple[str, str] | None:
-    """What is wrong with the external agent of a profile: the key, and what would be right."""
-    names = ", ".join(CATALOGUE)
-    if profile.agent and profile.agent not in CATALOGUE:
-        return "agent", f"is {profile.agent!r}; write one of: {names}; or give its command as argv."
-    if profile.driver_name == "builtin":
-        given = "agent" if profile.agent else "argv" if profile.argv else ""
-        return (given, 'is for an external agent; write driver = "acp".') if given else None
-    if profile.driver_name == "command":
-        return "driver", '= "command" is not there yet; write "acp".'
-    if not profile.agent and not profile.argv:
-        return "driver", f'= "acp" needs an agent (one of: {names}) or an argv.'
-    return None

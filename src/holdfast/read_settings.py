@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from holdfast.config import ConfigError
-from holdfast.external_agents import agent_problem
+from holdfast.external_agent_checks import agent_problem
 from holdfast.notify_settings import TelegramSettings, webhook_problem
 from holdfast.settings import (
     BUILT_IN_PROVIDERS,

@@ -222,9 +222,16 @@ class ProfileSettings:
     agent: str = ""
     """The external agent, by its name in `holdfast agents`."""
     argv: list[str] = field(default_factory=list)
-    """The command of an external agent, instead of the one that its name stands for."""
+    """The command of an external agent, instead of the one that its name stands for. For a command-line agent without
+    a name it is the command of a turn: `{prompt}` and `{session}` are replaced; without `{prompt}` the prompt is the
+    standard input."""
+    resume_argv: list[str] = field(default_factory=list)
+    """The command of a turn that continues `{session}`; without it each turn begins anew, and is told what was said."""
     mode: str = ""
-    """The mode of an external agent, as the agent calls it; by default one in which it asks before it acts."""
+    """The mode of an external agent, as the agent calls it; by default one in which it asks before it acts, or of a
+    command-line agent, one in which it edits files and does little else."""
+    unrestricted: bool = False
+    """Whether an external agent may act without asking, outside of a sandbox too."""
     env: list[str] = field(default_factory=list)
     """Variables of the gateway's environment that an external agent gets, besides its usual ones."""
     agent_idle: str = "15m"

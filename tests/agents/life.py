@@ -16,6 +16,7 @@ from tests.eventually import PATIENCE
 from tests.runtime.rig import ID, seen
 
 AGENT = Path(__file__).with_name("scripted_agent.py")
+CLI = Path(__file__).with_name("scripted_cli.py")
 QUICK = Timings(
     processes=ProcessTimings(follow=0.005),
     runtime=RuntimeTimings(plan=PATIENCE, agent_output=0.005, agent_ready=PATIENCE, agent_stop=PATIENCE),
@@ -25,6 +26,22 @@ QUICK = Timings(
 def config(*flags: str, more: str = "") -> str:
     argv = [sys.executable, "-I", "-S", str(AGENT), *flags]
     return f"[profiles.scripted]\nargv = {argv!r}\nenv = []\n{more}\n".replace("'", '"')
+
+
+def command_config(format: str, *flags: str, more: str = "") -> str:
+    """Return the settings of a profile whose agent is `scripted_cli.py`."""
+    argv = [sys.executable, "-I", "-S", str(CLI), format, *flags]
+    if format != "text":
+        return command_profile(f'agent = "{format}"', argv, more=more)
+    resume = [*argv, "--resume", "{session}"]
+    return command_profile(
+        f"unrestricted = true\nresume_argv = {resume!r}", [*argv, "--session", "{session}"], more=more
+    )
+
+
+def command_profile(agent: str, argv: list[str], *, more: str = "") -> str:
+    text = f'[profiles.scripted]\ndriver = "command"\n{agent}\nargv = {argv!r}\nenv = ["SCRIPTED_HOME"]\n{more}\n'
+    return text.replace("'", '"')
 
 
 class AgentLife:
@@ -37,11 +54,17 @@ class AgentLife:
         store: SqliteStore | None = None,
         more: str = "",
         timings: Timings = QUICK,
+        command: str = "",
+        settings: str = "",
     ) -> None:
+        """`command` is the format of the scripted command-line agent; by default the agent speaks the
+        protocol. `settings` is the whole configuration."""
         self.cwd = directory / "cwd"
         self.cwd.mkdir(parents=True, exist_ok=True)
         home = directory / "home"
-        self.rig = BoardRig(home, store=store, config=config(*flags, more=more), timings=timings)
+        made = command_config(command, *flags, more=more) if command else config(*flags, more=more)
+        self.driver = "command" if command else "acp"
+        self.rig = BoardRig(home, store=store, config=settings or made, timings=timings)
         self.store = self.rig.store
 
     async def start(self, *lines: str) -> None:
@@ -55,7 +78,7 @@ class AgentLife:
             CreateSession(text="\n".join(lines)),
             session=ID,
             profile="scripted",
-            driver="acp",
+            driver=self.driver,
             cwd=str(self.cwd),
             caller=self.rig.caller("create-it"),
         )

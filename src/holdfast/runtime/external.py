@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.external_agents import CATALOGUE
+from holdfast.external_agents import CATALOGUE, CommandMode, TurnCommand
 from holdfast.settings import ProfileSettings, span_ms
 
 
@@ -27,6 +27,14 @@ class ExternalCommand:
     login: str = ""
     resume_after_quota: bool = False
     """Whether a turn goes on by itself, once, when its quota is there again."""
+    command: TurnCommand | None = None
+    """How it is run once for each turn; None for an agent that is one process for a session."""
+    command_mode: CommandMode | None = None
+    """What it may do then without asking."""
+    unrestricted: bool = False
+    """Whether nothing but a sandbox limits it."""
+    may_be_unrestricted: bool = False
+    """Whether its profile says that it may be without one."""
     writes: tuple[str, ...] = ()
 
 
@@ -36,8 +44,13 @@ def external_command(name: str, profile: ProfileSettings) -> ExternalCommand | N
         return None
     known = CATALOGUE.get(profile.agent)
     idle = span_ms(profile.agent_idle) or 0
+    by_command = profile.driver_name == "command"
     if known is None:
+        template = TurnCommand(program=(), first=tuple(profile.argv), resume=tuple(profile.resume_argv))
         return ExternalCommand(
+            command=template if by_command else None,
+            unrestricted=by_command,
+            may_be_unrestricted=profile.unrestricted,
             name=name,
             argv=tuple(profile.argv),
             variables=tuple(profile.env),
@@ -46,9 +59,15 @@ def external_command(name: str, profile: ProfileSettings) -> ExternalCommand | N
             idle_ms=idle,
             resume_after_quota=profile.resume_after_quota,
         )
+    command = known.command if by_command else None
+    mode = None if command is None else command.mode(profile.mode)
     return ExternalCommand(
         name=known.name,
-        argv=tuple(profile.argv) or known.acp,
+        argv=tuple(profile.argv) or (known.acp if command is None else command.program),
+        command=command,
+        command_mode=mode,
+        unrestricted=(profile.mode if mode is None else mode.name) in known.unrestricted,
+        may_be_unrestricted=profile.unrestricted,
         env=known.env,
         variables=(*known.variables, *profile.env),
         mode=profile.mode or known.mode,

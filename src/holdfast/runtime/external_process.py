@@ -29,8 +29,10 @@ class ExternalProcess:
         row = await self._tasks.task_log.find(self.task)
         return row is not None and row.state == "running" and self.task in self._tasks.supervisor.live()
 
-    async def lines(self, offset: int) -> AsyncIterator[tuple[bytes, int]]:
-        """Yield each whole line with the offset behind it, until the process has ended and all was read."""
+    async def lines(self, offset: int, *, unended: bool = False) -> AsyncIterator[tuple[bytes, int]]:
+        """Yield each whole line with the offset behind it, until the process has ended and all was read; `unended`: at
+        last also what has no newline behind it.
+        """
         rest, size = bytearray(), 0
         async for window in self._tasks.supervisor.follow(self.task, offset, pause=self._pause):
             if window.dropped:  # a part of a line is gone, and so the line
@@ -45,6 +47,16 @@ class ExternalProcess:
                 size += len(piece)
                 if size <= LINE_LIMIT:
                     rest += piece
+        if unended and 0 < size <= LINE_LIMIT:
+            yield bytes(rest), offset + size
+
+    async def give_input(self, text: bytes) -> None:
+        """Write all of its standard input, as far as that is not done, and close it. `Conflict` if it was closed."""
+        sent = self._tasks.supervisor.written(self.task)
+        rest = text.removeprefix(sent) if text.startswith(sent) else b"\n\n" + text
+        if rest:
+            await self._tasks.supervisor.write(self.task, rest)
+        self._tasks.supervisor.close_stdin(self.task)
 
     def discard(self, read: DriverOutputRead | None) -> None:
         """Give the disk back what was read by the log; never what was only read."""

@@ -25,14 +25,19 @@ def prompted_turn(prompt: int) -> int:
     return prompt // PROMPTS
 
 
-def prompt_text(session: Session, *, instructions: str = "") -> str:
-    """Return the prompt that is open."""
-    turn, attached, read = session.turn, session.attached, session.output_read
-    assert turn is not None
+def remembers(session: Session) -> bool:
+    """Whether the agent that is attached remembers what was said before the prompt that is open."""
+    attached, read = session.attached, session.output_read
     assert attached is not None
     assert read is not None
-    knows = attached.context == "proven" or read.prompt != attached.prompt
-    again = bool(turn.interruptions) or read.prompt > prompt_id(turn, 1)
+    return attached.context == "proven" or read.prompt != attached.prompt
+
+
+def prompt_text(session: Session, prompt: int, *, knows: bool, instructions: str = "") -> str:
+    """Return the prompt with this id, of the open turn; `knows` is whether the agent remembers what was said before."""
+    turn = session.turn
+    assert turn is not None
+    again = bool(turn.interruptions) or prompt > prompt_id(turn, 1)
     parts = [] if knows else [instructions, *_earlier(session, turn)]
     own = [message for message in session.messages if message.turn == turn.number]
     asked = [message.text for message in own if isinstance(message, UserMessage | Note) and _begins(message)]

@@ -30,6 +30,8 @@ from holdfast.domain.session import Session, Turn
 from holdfast.runtime.external import ExternalCommand
 
 ARGUMENTS_KEPT = 100_000
+ARGUMENT_KEPT = 2_000
+"""Of longer arguments only those are kept that are no longer than this, such as a path."""
 
 
 @dataclass(slots=True)
@@ -72,14 +74,15 @@ class StepCollector:
         """Note when the step began that is collected next."""
         self._since = now
 
-    def step(self, turn: Turn, now: int, *, held: str = "") -> list[AnyEvent]:
+    def step(self, turn: Turn, now: int, *, held: str = "", usage: Usage | None = None) -> list[AnyEvent]:
         """Return the events of what was collected, after which the next step begins; `held` is a call that has not
         begun, since the agent asks for a permission first.
         """
         calls, self.announced = [*self.announced.values()], {}
         if not (self.text or self.thinking or calls):
             return []
-        events: list[AnyEvent] = [self.response(turn, [self._as_call(call) for call in calls], "tool_calls", now)]
+        made = [self._as_call(call) for call in calls]
+        events: list[AnyEvent] = [self.response(turn, made, "tool_calls", now, usage)]
         for call in calls:
             if call.id != held:
                 events.append(ToolCallStarted(turn=turn.number, call=call.id, tool=call.tool, effect="unsafe"))
@@ -89,7 +92,8 @@ class StepCollector:
     def _as_call(self, call: AnnouncedCall) -> Call:
         arguments = self.mask(json.dumps(call.arguments, ensure_ascii=False, default=str))
         if len(arguments) > ARGUMENTS_KEPT:
-            arguments = json.dumps({"title": call.title, "left_out": len(arguments)}, ensure_ascii=False)
+            short = {name: value for name, value in call.arguments.items() if len(str(value)) <= ARGUMENT_KEPT}
+            arguments = self.mask(json.dumps({**short, "left_out": len(arguments)}, ensure_ascii=False, default=str))
         return Call(call=call.id, tool=call.tool, arguments=arguments)
 
     def response(

@@ -585,6 +585,7 @@ export interface DriverOutputRead {
   readonly offset: number;
   readonly owed: OwedRequest[];
   readonly prompt?: number;
+  readonly used?: Usage | null;
 }
 
 export interface EditCard {

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.domain.events.parts import Event, EventPart
+from holdfast.domain.events.parts import Event, EventPart, Usage
 
 AttachedBy = Literal["new", "resume", "load"]
 """By a new session of its own, or by resuming or loading the one that it had."""
@@ -82,6 +82,8 @@ class DriverOutputRead(Event, frozen=True):
     """The agent's requests that have no answer yet, in order."""
     prompt: int = 0
     """The id of the request that the agent works on; 0 when it works on none."""
+    used: Usage | None = None
+    """What its session has cost so far by its own count, where an agent says no more than that."""
 
 
 ExternalAgentEvent = AgentAttached | AgentPlanned | DriverOutputRead

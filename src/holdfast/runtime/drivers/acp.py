@@ -20,6 +20,7 @@ from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead, OwedRequest
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import ToolCallStarted, WaitOpened
+from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.next_step import DriverStep, RunAgent
 from holdfast.domain.rights import strictest
 from holdfast.domain.session import Session
@@ -29,10 +30,18 @@ from holdfast.runtime.acp.process import AcpProcess, AgentNotReady, Ready
 from holdfast.runtime.acp.protocol import answer, notification, parse, refusal, request
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers import Events, Prepared
-from holdfast.runtime.drivers.external import ExternalDriver, failed, forgotten, given_tools, idle, not_external
+from holdfast.runtime.drivers.external import (
+    ExternalDriver,
+    agent_task,
+    failed,
+    forgotten,
+    given_tools,
+    idle,
+    not_external,
+)
 from holdfast.runtime.external import ExternalCommand
 from holdfast.runtime.external_problems import without_countdown
-from holdfast.runtime.external_prompt import prompt_id, prompt_text, prompted_turn
+from holdfast.runtime.external_prompt import prompt_id, prompt_text, prompted_turn, remembers
 from holdfast.runtime.external_steps import request_event
 from holdfast.runtime.permissions import with_timeout
 from holdfast.runtime.worker_access import ToolServer, WorkerAccess
@@ -48,6 +57,10 @@ class AcpDriver(ExternalDriver):
 
     def __init__(self, writer: SessionWriter, clock: Clock, tasks: CommandTasks, access: WorkerAccess) -> None:
         super().__init__(writer, clock, tasks, access)
+        self._started = ""
+        """The task that was prepared."""
+        self._number = 0
+        """The number of its process."""
         self._owed: list[OwedRequest] = []
 
     # --- prepare --------------------------------------------------------------------------------
@@ -72,7 +85,7 @@ class AcpDriver(ExternalDriver):
             )
             return Prepared(Events([asked, mark]), perform=True)
         try:
-            started = await self._new_process(session, agent, agent.external, list(agent.external.argv))
+            started = await self._another_process(session, agent, agent.external)
         except HoldfastError as error:
             problem = Problem(code="agent_missing", message=error.message, hint=error.hint)
             return Prepared(Events([asked, failed(turn, problem, step=turn.step + 1)]), perform=False)
@@ -102,6 +115,18 @@ class AcpDriver(ExternalDriver):
         if read is not None and turn is not None and prompted_turn(read.prompt) == turn.number:
             return True
         return given_tools(self._access.server(session)) == (known.run, known.tools_url)
+
+    async def _another_process(self, session: Session, agent: Agent, external: ExternalCommand) -> TaskStarted:
+        """Return the start of another process, after those before it have ended."""
+        number = 1 if session.attached is None else session.attached.number
+        if session.attached is not None:
+            await self._end_process(session.attached.task, "another process takes its place")
+            number += 1
+        while (row := await self._tasks.task_log.find(agent_task(session, number))) is not None:
+            await self._end_process(row.id, "it was not ready when its gateway ended")
+            number += 1
+        self._number = number
+        return await self._new_process(session, agent, external, list(external.argv), number=number)
 
     def _process(self, task: str) -> AcpProcess:
         return AcpProcess(self._tasks, task, pause=self._writer.timings.agent_output)
@@ -187,7 +212,12 @@ class AcpDriver(ExternalDriver):
         assert turn is not None
         assert read is not None
         assert attached is not None
-        blocks = [{"type": "text", "text": prompt_text(session, instructions=agent.instructions)}]
+        blocks = [
+            {
+                "type": "text",
+                "text": prompt_text(session, read.prompt, knows=remembers(session), instructions=agent.instructions),
+            }
+        ]
         await process.send(request(read.prompt, "session/prompt", {"sessionId": attached.remote, "prompt": blocks}))
         self._owed, begun = [], []
         for owed in read.owed:

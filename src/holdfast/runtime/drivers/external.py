@@ -56,10 +56,6 @@ class ExternalDriver(ABC):
         self._clock = clock
         self._tasks = tasks
         self._access = access
-        self._started = ""
-        """The task that was prepared."""
-        self._number = 0
-        """The number of its process."""
         self._killed = MemoryKills()
 
     async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
@@ -83,14 +79,13 @@ class ExternalDriver(ABC):
     # --- its process ----------------------------------------------------------------------------
 
     async def _new_process(
-        self, session: Session, agent: Agent, external: ExternalCommand, argv: list[str]
+        self, session: Session, agent: Agent, external: ExternalCommand, argv: list[str], *, number: int
     ) -> TaskStarted:
-        """Return the start of another process; one that was never made ready is ended."""
-        self._number = await self._next_number(session)
+        """Return the start of the process with this number."""
         context = agent.tool_context(session)
         started = command_started(
             StartCommand(argv=argv, name=external.name),
-            task=agent_task(session, self._number),
+            task=agent_task(session, number),
             cwd=str(context.cwd),
             by=AgentActor(session=session.id, call=AGENT_CALL),
             session="",  # its end is no news for the session, and it ends by rules of its own
@@ -104,17 +99,6 @@ class ExternalDriver(ABC):
         confine = self._tasks.defaults.confine
         return await asyncio.to_thread(confine, started, context.sandbox, workspace=context.cwd, own=context.workspace)
 
-    async def _next_number(self, session: Session) -> int:
-        """Return the number of the next process, after those before it have ended."""
-        number = 1 if session.attached is None else session.attached.number
-        if session.attached is not None:
-            await self._end_process(session.attached.task, "another process takes its place")
-            number += 1
-        while (row := await self._tasks.task_log.find(agent_task(session, number))) is not None:
-            await self._end_process(row.id, "it was not ready when its gateway ended")
-            number += 1
-        return number
-
     async def _start_process(self, task: str, external: ExternalCommand) -> TaskRow | Problem:
         """Start the process whose intent is in the log; return why that is not possible, if it is not."""
         row = await self._tasks.task_log.find(task)
@@ -126,13 +110,13 @@ class ExternalDriver(ABC):
         hint = f"Install it: `{external.install}`" if external.install else "Look at `argv` in its profile."
         return Problem(code="agent_missing", message=f"{external.name} could not be started: {row.reason}.", hint=hint)
 
-    async def _end_process(self, task: str, reason: str) -> None:
-        """End a process, with all that it started, and wait for its end."""
+    async def _end_process(self, task: str, reason: str, *, force: bool = True) -> None:
+        """End a process, with all that it started, and wait for its end; without force it may end by itself first."""
         row = await self._tasks.task_log.find(task)
         if row is None or row.state != "running":
             return
         with suppress(Conflict):  # it has just ended
-            await self._tasks.request_stop(row, by=THE_RUNTIME, reason=reason, force=True)
+            await self._tasks.request_stop(row, by=THE_RUNTIME, reason=reason, force=force)
         await self._tasks.wait_ended(task)
 
     # --- its output -----------------------------------------------------------------------------

@@ -1,0 +1,70 @@
+"""The command line of a command-line agent's turn. Pure. It is a list of words, and no shell reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID, uuid5
+
+from holdfast.domain.errors import Rejected
+from holdfast.external_agents import MCP, MODE, PROMPT, SESSION
+from holdfast.runtime.external import ExternalCommand
+
+ARGUMENT_BYTES = (128 << 10) - 1
+"""Linux takes no longer word in a command line."""
+NAMESPACE = UUID("6f1c7a52-3f0e-4b0e-9a55-0d1f6f0c2c0e")
+
+
+@dataclass(frozen=True, slots=True)
+class McpAddress:
+    """An MCP server that an agent is given by its flags. Its token is in a variable: a command line can be read."""
+
+    name: str
+    url: str
+    token_variable: str
+
+
+def own_session_id(session: str, prompt: int) -> str:
+    """Return the id that we choose for an agent's session: the same whenever it is computed."""
+    return str(uuid5(NAMESPACE, f"{session}/{prompt}"))
+
+
+def takes_prompt(external: ExternalCommand, *, resume: bool) -> bool:
+    """Whether the prompt is a word of the command line; else it is the standard input."""
+    command = external.command
+    assert command is not None
+    return any(PROMPT in word for word in (command.resume if resume else command.first))
+
+
+def chooses_session(external: ExternalCommand) -> bool:
+    """Whether we choose the id of a new session; else the agent says it."""
+    return external.command is not None and any(SESSION in word for word in external.command.first)
+
+
+def command_arguments(
+    external: ExternalCommand, *, resume: bool, session: str, prompt: str, servers: tuple[McpAddress, ...] = ()
+) -> list[str]:
+    """Return the words of a turn's command. `Rejected` if the prompt is too long for one of them."""
+    command, mode = external.command, external.command_mode
+    assert command is not None
+    words = list(external.argv) if command.program else []
+    for word in command.resume if resume else command.first:
+        if word == MODE:
+            words += mode.arguments if mode is not None else ()
+        elif word == MCP:
+            words += [form.format(**_fields(server)) for server in servers for form in command.mcp]
+        else:
+            # the session first: a prompt may contain `{session}`
+            words.append(prompt.join(part.replace(SESSION, session) for part in word.split(PROMPT)))
+    if any(len(word.encode(errors="surrogatepass")) > ARGUMENT_BYTES for word in words):
+        size = len(prompt.encode(errors="surrogatepass"))
+        raise Rejected(
+            f"The message is too long for the command line of {external.name}: with what it must be told besides, it "
+            f"has {size} bytes, and a word of a command line has at most {ARGUMENT_BYTES}.",
+            hint="Put the text into a file and name the file; or, if the program reads its standard input, remove "
+            "{prompt} from argv in the profile, and it gets the message there.",
+        )
+    return words
+
+
+def _fields(server: McpAddress) -> dict[str, str]:
+    return {"name": server.name, "url": server.url, "token_variable": server.token_variable}
