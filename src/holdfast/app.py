@@ -182,7 +182,7 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
             _announce(home, gateway, files, public_urls)
         if welcome is not None:
             await welcome.show(home, gateway)
-        warming = asyncio.create_task(gateway.models.warm_up())
+        warming = asyncio.gather(gateway.models.warm_up(), server.warm_up())
         await asyncio.wait({serving, asyncio.create_task(shutdown.wait())}, return_when=asyncio.FIRST_COMPLETED)
         await _shut_down(gateway, serving)
         await gateway.notify.stop()

@@ -7,6 +7,7 @@ a turn, which resumes by its own id. What is particular about an agent is said b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 DriverName = Literal["builtin", "acp", "command"]
@@ -78,6 +79,12 @@ class ExternalAgent:
     """Its standard output must be a pipe: its library fails on a file."""
     load_after_seconds: int = 0
     """It must not be loaded again within this time after its last process ended."""
+    takes_tools: bool = False
+    """It takes tools over HTTP although it does not say so."""
+    tools_late: bool = False
+    """It asks its model before its tools have come, and does not add them later."""
+    env_on_card: tuple[tuple[str, str], ...] = ()
+    """Variables that it gets while it works on a card."""
     writes: tuple[str, ...] = ()
     """What it writes in the home directory of its user, for a sandbox."""
 
@@ -174,6 +181,9 @@ CATALOGUE = {
             login="qwen, then /auth",
             version=("qwen", "--version"),
             variables=(*OPENAI, "DASHSCOPE_API_KEY"),
+            tools_late=True,
+            # else it hides the tools of a server behind a search for tools
+            env_on_card=(("QWEN_CODE_SYSTEM_DEFAULTS_PATH", str(Path(__file__).with_name("qwen_on_card.json"))),),
             mode="default",  # its own default is `auto`, which does not ask
             unrestricted=("yolo",),
             command=TurnCommand(
@@ -289,11 +299,12 @@ CATALOGUE = {
             name="hermes",
             title="Hermes Agent",
             acp=("hermes-acp",),
-            install="pipx install 'hermes-agent[acp]'",
+            install="pipx install 'hermes-agent[acp,mcp]'",
             login="hermes setup",
             version=("hermes", "--version"),
             variables=(*OPENAI, "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "HERMES_HOME"),
             piped=True,
+            takes_tools=True,
             writes=(".hermes",),
         ),
     )

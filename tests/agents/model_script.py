@@ -1,6 +1,6 @@
 """What the loopback model (`loopback_model.py`) does next. The prompt is the script:
 
-    The word is APPLE10. [[write a.txt|hello]] [[run sleep 3]] [[hold]]
+    The word is APPLE10. [[write a.txt|hello]] [[run sleep 3]] [[tool kanban_show|{}]] [[hold]]
 
 Directives are carried out one by one: the next one is due when as many tool results as there are directives before it
 followed the message. After the last one it names every word of capital letters and two digits that any message of the
@@ -85,8 +85,19 @@ def next_action(conversation: Conversation) -> Say | Use:
             return Say(answer, hold=True)
         case "write" | "run":
             return _tool_call(conversation, verb, rest)
+        case "tool":
+            name, _, arguments = rest.partition("|")
+            return _call_by_name(conversation, name, json.loads(arguments or "{}"))
         case _:
             return Say(answer)
+
+
+def _call_by_name(conversation: Conversation, name: str, arguments: Json) -> Say | Use:
+    """Return the call of a tool of an MCP server; agents put the name of the server before it."""
+    found = next((tool for tool in conversation.tools if re.fullmatch(rf"(.*\W|.*_)?{name}", tool)), None)
+    if found is None:
+        return Say((f"There is no tool {name} among: {', '.join(sorted(conversation.tools))}",))
+    return Use(found, arguments, conversation.namespaces.get(found, ""))
 
 
 def _tool_call(conversation: Conversation, verb: str, rest: str) -> Say | Use:

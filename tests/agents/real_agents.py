@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.external_agents import CATALOGUE
+
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 TOOLS = ROOT / ".tools" / "agents"
@@ -169,7 +171,7 @@ AGENTS = {
         ),
         RealAgent(
             name="hermes",
-            package="hermes-agent[acp]==0.19.0",
+            package="hermes-agent[acp,mcp]==0.19.0",
             program="hermes-acp",
             env=lambda url: {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1"},
             files=lambda url: {
@@ -249,6 +251,8 @@ def starter(agent: RealAgent, program: Path, directory: Path, url: str) -> Path:
     env = QUIET | agent.env(url) | {"HOME": str(home), "PATH": path}
     words = [f"{name}={value}" for name, value in env.items()]
     script = directory / agent.name
-    script.write_text(f'#!/bin/sh\nexec env -i {shlex.join([*words, str(program), *agent.arguments])} "$@"\n')
+    on_card = " ".join(f'"{name}=${name}"' for name, _ in CATALOGUE[agent.name].env_on_card)
+    called = shlex.join([str(program), *agent.arguments])
+    script.write_text(f'#!/bin/sh\nexec env -i {on_card} {shlex.join(words)} {called} "$@"\n')
     script.chmod(0o700)
     return script

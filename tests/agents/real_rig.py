@@ -28,10 +28,16 @@ class RealRig:
         body = {"text": text, "profile": self.agent.name, "cwd": str(self.work)}
         return str(self.gateway.command("POST", "/v1/sessions", body)["session"])
 
+    def restart_gateway(self) -> None:
+        """After a kill -9, at the same address, as a gateway of a person does."""
+        port = int(self.gateway.url.rpartition(":")[2])
+        self.gateway.kill9()
+        self.gateway.start(port)
+
     def kill_agent(self) -> None:
         """Without a goodbye, and all of its processes."""
-        for row in self.gateway.get("/v1/tasks", state="running")["tasks"]:
-            with suppress(ProcessLookupError):
+        for row in self.gateway.get("/v1/tasks", state="running", kind="process")["tasks"]:
+            with suppress(ProcessLookupError, TypeError):  # it has ended, or not begun
                 os.killpg(row["pid"], signal.SIGKILL)
 
 

@@ -106,11 +106,14 @@ def resume(message: dict[str, Any]) -> None:
         memory(id).touch()
     if not memory(id).exists() and "amnesia" not in FLAGS:
         return answer_error(message, -32602, f"there is no session {id}")
+    late = "late-replay" in FLAGS
+    if late:
+        answer(message, {})
     if message["method"] == "session/load":
         for text in remembered(id):
             update(id, "user_message_chunk", content={"type": "text", "text": text})
             update(id, "agent_message_chunk", content={"type": "text", "text": "replayed"})
-    return answer(message, {"sessionId": id} if "amnesia" in FLAGS else {})
+    return None if late else answer(message, {"sessionId": id} if "amnesia" in FLAGS else {})
 
 
 def memory(id: str) -> Path:

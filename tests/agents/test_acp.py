@@ -315,6 +315,24 @@ async def test_an_idle_agent_is_closed_and_resumed_by_the_next_message(make: Mak
     assert [event.how for event in events if isinstance(event, AgentAttached)] == ["new", "resume"]
 
 
+@pytest.mark.parametrize("flags", [(), ("late-replay",)], ids=["before the answer", "after it"])
+async def test_what_an_agent_repeats_when_it_loads_its_session_is_not_said_again(
+    make: Make, flags: tuple[str, ...]
+) -> None:
+    life = make("no-resume", "load", *flags)
+    await life.start("!say one")
+    await life.rest()
+    (row,) = await life.store.running_tasks()
+    await life.end_agents()
+    await life.rig.tasks.wait_ended(row.id)
+    await life.say("!say two")
+    await life.rest(2)
+    events = await life.events()
+    assert said(events) == ["one", "two"]
+    *_, last = [event for event in events if isinstance(event, AgentAttached)]
+    assert (last.how, last.context) == ("load", "proven")
+
+
 async def test_a_fork_is_told_the_conversation(make: Make) -> None:
     life = make()
     await life.start("the word is BANANA", "!say one")

@@ -11,6 +11,7 @@ from tests.agents.real_agents import AGENTS, installed_for_tests
 from tests.agents.real_rig import RealRig, real_rig
 from tests.cli.commandline import CommandLine
 from tests.e2e.agents import answer, waiting
+from tests.e2e.board import create_card, tell_card, until_card
 from tests.e2e.gateway import check_whole, of_kind, until
 from tests.eventually import PATIENCE
 
@@ -74,6 +75,35 @@ def test_it_resumes_its_own_session_when_it_was_killed(rig: RealRig) -> None:
     sent = (rig.gateway.home / "tasks" / second["task"] / "stdin").read_bytes()
     assert b"APPLE10" not in sent, "we did not tell it again"
     assert len(of_kind(records, "ToolCallFinished")) == 1
+
+
+def test_it_works_on_a_card_through_kills_of_the_gateway_and_of_itself(rig: RealRig) -> None:
+    gateway, rig_model = rig.gateway, rig.model
+    body = f'The word is APPLE10. [[write {rig.work}/a.txt|hello]] [[tool kanban_block|{{"reason": "which one?"}}]]'
+    card = create_card(gateway, body, profile="qwen", workspace=f"dir:{rig.work}")
+    wait = waiting(gateway)
+    rig.restart_gateway()
+    assert waiting(gateway)["id"] == wait["id"] and not (rig.work / "a.txt").exists()
+    assert answer(gateway, wait["id"], "allow") == 202
+    found = until_card(gateway, card, "blocked")
+    assert (found["card"]["reason"], (rig.work / "a.txt").read_text()) == ("which one?", "hello")
+    session = found["runs"][0]["session"]
+    gateway.until_rest(session)
+    tell_card(gateway, card, "unblock", {"text": "The blue one. [[hold]]"})
+    assert rig_model.held.wait(PATIENCE)
+    tell_card(gateway, card, "comments", {"text": '[[tool kanban_complete|{"summary": "the blue one"}]]'})
+    rig.kill_agent()
+    rig_model.released.set()
+    found = until_card(gateway, card, "done", "ready")
+    assert found["summary"] == "the blue one"
+    assert [(run["session"], run["outcome"]) for run in found["runs"]] == [(session, "blocked"), (session, "done")]
+    records = gateway.until_rest(session)
+    check_whole(records)
+    assert len(of_kind(records, "WaitAnswered")) == 1, "the tools of the board need no approval"
+    attached = of_kind(records, "AgentAttached")
+    assert [(one["run"], one["context"]) for one in attached] == [(1, "none"), (2, "proven"), (2, "proven")]
+    assert len({one["remote"] for one in attached}) == 1
+    assert "APPLE10" in of_kind(records, "ModelResponded")[-1]["text"], "it knows what only the first run was told"
 
 
 def test_agents_test_says_what_it_can_do(rig: RealRig) -> None:

@@ -2,7 +2,7 @@
 
 Stateless, with JSON answers: nothing of a conversation lives here, so an agent that called the last gateway calls this
 one without noticing. The guard has checked the token of the run before (`guard.py`). The SDK takes more than a second
-to import, which happens in a thread with the first request.
+to import, which happens in a thread: at the start if a profile has an external agent, else with the first request.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from holdfast import __version__
 from holdfast.board.worker_calls import WorkerCalls
 from holdfast.gateway.responses import error_response
-from holdfast.runtime.worker_access import SERVER, RunToken
+from holdfast.runtime.worker_access import SERVER, RunToken, WorkerAccess
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -37,8 +37,9 @@ ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
 class McpEndpoint:
     """Answers the requests of external workers; started with the first one."""
 
-    def __init__(self, calls: WorkerCalls, recovered: asyncio.Event) -> None:
+    def __init__(self, calls: WorkerCalls, access: WorkerAccess, recovered: asyncio.Event) -> None:
         self._calls = calls
+        self._access = access
         self._recovered = recovered
         self._serving: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[StreamableHTTPSessionManager] | None = None
@@ -61,6 +62,10 @@ class McpEndpoint:
             return
         await manager.handle_request(scope, receive, send)
 
+    async def warm_up(self) -> None:
+        """Import the SDK before an agent waits for it: some ask their model before their tools have come."""
+        await self._manager()
+
     async def close(self) -> None:
         """End what still runs."""
         self._closing.set()
@@ -75,7 +80,7 @@ class McpEndpoint:
 
     async def _serve(self, ready: asyncio.Future[StreamableHTTPSessionManager]) -> None:
         try:
-            manager = await asyncio.to_thread(_session_manager, self._calls)
+            manager = await asyncio.to_thread(_session_manager, self._calls, self._access)
             async with manager.run():
                 ready.set_result(manager)
                 await self._closing.wait()
@@ -85,12 +90,13 @@ class McpEndpoint:
             ready.set_exception(error)
 
 
-def _session_manager(calls: WorkerCalls) -> StreamableHTTPSessionManager:
+def _session_manager(calls: WorkerCalls, access: WorkerAccess) -> StreamableHTTPSessionManager:
     from mcp.server.lowlevel import Server
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
 
-    async def list_tools(_: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(context: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None) -> ListToolsResult:
+        access.mark_listed(_worker(context))
         tools = [
             Tool(name=spec.name, description=spec.description, input_schema=spec.parameters, _meta=ALWAYS_LOADED)
             for spec in calls.specs
@@ -98,9 +104,7 @@ def _session_manager(calls: WorkerCalls) -> StreamableHTTPSessionManager:
         return ListToolsResult(tools=tools)
 
     async def call_tool(context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
-        assert context.request is not None
-        worker: RunToken = context.request.scope["worker"]
-        result = await calls.call(worker, params.name, json.dumps(params.arguments or {}))
+        result = await calls.call(_worker(context), params.name, json.dumps(params.arguments or {}))
         return CallToolResult(
             content=[TextContent(type="text", text=result.output)], is_error=result.outcome == "failed"
         )
@@ -109,3 +113,10 @@ def _session_manager(calls: WorkerCalls) -> StreamableHTTPSessionManager:
         SERVER, version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
     )
     return StreamableHTTPSessionManager(server, stateless=True, json_response=True, max_request_body_size=BODY_BYTES)
+
+
+def _worker(context: ServerRequestContext[Any, Any]) -> RunToken:
+    """Return the run whose token the guard has checked."""
+    assert context.request is not None
+    worker: RunToken = context.request.scope["worker"]
+    return worker

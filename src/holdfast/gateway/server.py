@@ -70,7 +70,7 @@ PARTS = tuple(
 def build(gateway: Gateway) -> Starlette:
     """Return the application without its guard."""
     routes = [route for part in PARTS for route in part.routes]
-    mcp = McpEndpoint(gateway.worker_calls, gateway.recovered)
+    mcp = McpEndpoint(gateway.worker_calls, gateway.worker_access, gateway.recovered)
     app = Starlette(routes=[Route(MCP, mcp), *routes, *events.SOCKETS], exception_handlers=ERROR_HANDLERS)
     app.router.redirect_slashes = False
     app.state.gateway, app.state.parts, app.state.mcp = gateway, PARTS, mcp
@@ -101,6 +101,12 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self.server_state.default_headers = SECURITY_HEADERS  # on every answer, uvicorn's own included
+
+    async def warm_up(self) -> None:
+        """Get ready for external agents, if a profile has one."""
+        profiles = self._gateway.profiles.settings.profiles.values()
+        if any(profile.driver_name != "builtin" for profile in profiles):
+            await self._mcp.warm_up()
 
     async def main_loop(self) -> None:
         """Wait for the shutdown, then end the streams."""

@@ -20,6 +20,9 @@ class ExternalCommand:
     mode: str = ""
     mode_chosen: bool = False
     """Whether a person chose the mode: then the agent must have it."""
+    takes_tools: bool = False
+    tools_late: bool = False
+    env_on_card: tuple[tuple[str, str], ...] = ()
     piped: bool = False
     load_after_ms: int = 0
     idle_ms: int = 0
@@ -72,6 +75,9 @@ def external_command(name: str, profile: ProfileSettings) -> ExternalCommand | N
         variables=(*known.variables, *profile.env),
         mode=profile.mode or known.mode,
         mode_chosen=bool(profile.mode),
+        takes_tools=known.takes_tools,
+        tools_late=known.tools_late,
+        env_on_card=known.env_on_card,
         piped=known.piped,
         load_after_ms=known.load_after_seconds * 1000,
         idle_ms=idle,

@@ -58,6 +58,11 @@ class ExternalProcess:
             await self._tasks.supervisor.write(self.task, rest)
         self._tasks.supervisor.close_stdin(self.task)
 
+    @property
+    def size(self) -> int:
+        """How much it has written so far."""
+        return self._tasks.supervisor.output(self.task).size()
+
     def discard(self, read: DriverOutputRead | None) -> None:
         """Give the disk back what was read by the log; never what was only read."""
         if read is not None and read.task == self.task:

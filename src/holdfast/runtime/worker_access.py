@@ -7,11 +7,13 @@ gateway, too: the agent outlives this one. Whether the run is still open is look
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,12 +56,29 @@ class WorkerAccess:
         """The names of the tools."""
         self._key = b""
         self.url = f"{url}{PATH}" if url else ""
+        self._listed: dict[RunToken, asyncio.Event] = {}
+        """By run whose agent is being made ready: set when it has listed the tools."""
 
     def server(self, session: Session) -> ToolServer | None:
         """Return the tools of the run that a session belongs to; None outside of a run."""
         if not session.card or not session.run or not self.url:
             return None
         return ToolServer(self.url, self.token(RunToken(session.card, session.run, session.id)), session.run)
+
+    def mark_listed(self, worker: RunToken) -> None:
+        """Note that an agent knows its tools now."""
+        if worker in self._listed:
+            self._listed[worker].set()
+
+    @contextmanager
+    def listing(self, session: Session) -> Iterator[asyncio.Event]:
+        """Yield what is set as soon as the agent of a session has listed its tools."""
+        worker = RunToken(session.card, session.run, session.id)
+        listed = self._listed[worker] = asyncio.Event()
+        try:
+            yield listed
+        finally:
+            del self._listed[worker]
 
     def token(self, of: RunToken) -> str:
         """Return the token of a run."""

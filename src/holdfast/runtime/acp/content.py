@@ -21,26 +21,48 @@ TOOLS = {
     "fetch": "fetch",
 }
 """The tool whose rules hold for a call of this kind; any other has the name of its kind."""
-GIVEN_TITLES = tuple(
-    form.replace("SERVER", SERVER)
-    for form in ("mcp__SERVER__{}", "SERVER__{}", "SERVER_{}", "SERVER/{}", "SERVER.{}", "{} (SERVER MCP Server)")
-)
+GIVEN_NAMES = ("mcp__{server}__{tool}", "{server}__{tool}", "{server}_{tool}", "{server}-{tool}", "mcp.{server}.{tool}")
+GIVEN_TITLES = (*GIVEN_NAMES, "{tool} ({server} MCP Server)")
 """How agents call a tool of the server that we gave them."""
 
 
-def merge(call: AnnouncedCall, update: SessionUpdate) -> None:
-    """Add what an update says about a call."""
-    call.title = update.title or call.title
-    call.tool = TOOLS.get(update.kind, update.kind) if update.kind else call.tool
+def merge(call: AnnouncedCall, update: SessionUpdate, tools: frozenset[str]) -> None:
+    """Add what an update says about a call. `tools` are those that we gave the agent."""
     call.raw_input = update.raw_input or call.raw_input
+    if tool := call.tool if call.tool in tools else given_tool(update, tools):
+        call.tool, call.title = tool, ""
+        if isinstance(call.raw_input, dict) and set(call.raw_input) == {"server", "tool", "arguments"}:
+            call.raw_input = call.raw_input["arguments"]
+    else:
+        call.title = update.title or call.title
+        call.tool = TOOLS.get(update.kind, update.kind) if update.kind else call.tool
     call.begun = call.begun or update.status in ("in_progress", "completed", "failed")
 
 
-def is_given_tool(call: AnnouncedCall, tools: frozenset[str]) -> bool:
-    """Whether a call is of one of the tools that we gave the agent. Its whole title must be a name of the tool: what an
-    agent does with tools of its own has titles that a model can choose, such as a command line.
+def given_tool(update: SessionUpdate, tools: frozenset[str]) -> str:
+    """Return which of the tools that we gave the agent a call is of; empty if it is another one.
+
+    The agent itself must say so, and not the model: by the whole title of a call of no other kind, whose title would
+    be a command line or a description, by the name of the tool beside it, or by server and tool instead of arguments.
     """
-    return any(call.title in (form.format(tool) for form in GIVEN_TITLES) for tool in tools)
+    raw = update.raw_input if isinstance(update.raw_input, dict) else {}
+    for tool in tools:
+        titles = [form.format(server=SERVER, tool=tool) for form in GIVEN_TITLES]
+        if update.title in titles and update.kind in (None, "", "other"):
+            return tool
+        if any(name in titles for name in _tool_names(update.meta)):
+            return tool
+        if set(raw) == {"server", "tool", "arguments"} and (raw["server"], raw["tool"]) == (SERVER, tool):
+            return tool
+    return ""
+
+
+def _tool_names(meta: Any) -> list[object]:
+    """Return the names that agents give the tool of a call, beside the call itself."""
+    if not isinstance(meta, dict):
+        return []
+    inner = [value for value in meta.values() if isinstance(value, dict)]
+    return [one.get("toolName") for one in (meta, *inner)]
 
 
 def text_of(content: Any) -> str:
@@ -57,6 +79,9 @@ def output_of(content: Any) -> str:
         return content or ""
     if not isinstance(content, list):
         output = content.get("output") or content.get("stdout") if isinstance(content, dict) else None
+        result = content.get("result") if isinstance(content, dict) else None
+        if isinstance(result, dict) and isinstance(result.get("content"), list):  # of a tool of an MCP server
+            return "\n".join(filter(None, (text_of(piece) for piece in result["content"])))
         return output if isinstance(output, str) else in_words(content)
     parts = []
     for piece in content:

@@ -29,12 +29,10 @@ from holdfast.domain.events.session import (
 from holdfast.domain.next_step import wait_id
 from holdfast.domain.session import Session, Turn
 from holdfast.runtime.acp.content import (
-    TOOLS,
     arguments_of,
     exit_code_of,
     files_of,
     in_words,
-    is_given_tool,
     merge,
     output_of,
     shown_argument,
@@ -156,9 +154,11 @@ class LineReader:
         call = call_id(turn, update.tool_call_id)
         opened = turn.open_calls.get(call)
         events: list[AnyEvent] = []
+        tool = "other" if opened is None else opened.call.tool
         if opened is None:
             announced = self.steps.announced.setdefault(call, AnnouncedCall(call))
-            merge(announced, update)
+            merge(announced, update, self._given_tools)
+            tool = announced.tool
             if announced.is_ready:
                 events = self._collected(turn, now)
         if update.content:
@@ -166,7 +166,6 @@ class LineReader:
         if update.status not in ("completed", "failed") or (opened is None and not events):
             return events
         started = now if opened is None or opened.started is None else opened.started
-        tool = opened.call.tool if opened is not None else TOOLS.get(update.kind or "", update.kind or "other")
         if not events:
             events = self._collected(turn, now)
         outcome: CallOutcome = "done" if update.status == "completed" else "failed"
@@ -211,14 +210,14 @@ class LineReader:
         opened = turn.open_calls.get(call)
         if opened is None:
             announced = self.steps.announced.setdefault(call, AnnouncedCall(call))
-            merge(announced, asked.tool_call)
+            merge(announced, asked.tool_call, self._given_tools)
             announced.begun = False
         else:
             announced = AnnouncedCall(call, opened.call.tool, raw_input=arguments_of(opened.call))
-            merge(announced, asked.tool_call)
+            merge(announced, asked.tool_call, self._given_tools)
         name = announced.title or announced.tool
         offered = Offered.of(asked.options, self._mask)
-        policy = "allow" if is_given_tool(announced, self._given_tools) else self._policy(announced.tool)
+        policy = "allow" if announced.tool in self._given_tools else self._policy(announced.tool)
         decided = {"allow": offered.allowing, "deny": "deny"}.get(policy, "")
         reason = f"allow {bounded(name, TITLE_SHOWN)}?"
         owed = OwedRequest(

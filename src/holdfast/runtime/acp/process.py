@@ -6,6 +6,7 @@ twice and nothing is forgotten: a request is looked up there by its id before it
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -36,6 +37,7 @@ from holdfast.runtime.worker_access import ToolServer
 
 LIST_PAGES, MORE_LISTED = 10, 200
 """How many pages of a list of sessions are read, and the ids of the requests for further ones."""
+QUIET_SECONDS = 1.0
 T = TypeVar("T")
 
 
@@ -88,7 +90,8 @@ class AcpProcess(ExternalProcess):
         known = await talk.answer(INITIALIZE, Initialized)
         can = known.agent_capabilities.session_capabilities
         info = known.agent_info
-        if server is not None and not known.agent_capabilities.mcp_capabilities.get("http"):
+        takes_tools = agent.takes_tools or bool(known.agent_capabilities.mcp_capabilities.get("http"))
+        if server is not None and not takes_tools:
             message = "it takes no tools over HTTP (mcpCapabilities.http), so it cannot report on its card"
             raise AgentNotReady(RpcError(code=NO_TOOLS, message=message))
         place = {"cwd": cwd, "mcpServers": [] if server is None else [mcp_server(server)]}
@@ -105,6 +108,8 @@ class AcpProcess(ExternalProcess):
                 talk.replayed = 0
                 await self.send(request(number, f"session/{how}", {"sessionId": before.remote, **place}))
                 opened = await talk.answer(number, OpenedSession)
+                if how == "load":
+                    await talk.settle()
                 remote = before.remote
                 reason = _doubt(before.remote, opened, listed=listed, replayed=talk.replayed)
                 context = "unproven" if reason else "proven"
@@ -195,9 +200,24 @@ class _Opening:
                 await self._process.send(refusal(message.json_id, message.method))
             elif message.is_answer and message.id == id:
                 return _result(message, type)
-            elif message.method == "session/update" and b'"user_message_chunk"' in bytes(message.params):
-                self.replayed += 1
+            else:
+                self._count(message)
         raise AgentNotReady(RpcError(message=f"it ended before it was ready. {self._process.last_words()}".strip()))
+
+    async def settle(self) -> None:
+        """Skip what the agent says until it is quiet: some repeat the conversation after they have loaded it."""
+        size = -1
+        while size != self._process.size:
+            size = self._process.size
+            await asyncio.sleep(QUIET_SECONDS)
+        while self.offset < size:
+            line, self.offset = await anext(self._lines)
+            if (message := parse(line)) is not None:
+                self._count(message)
+
+    def _count(self, message: AcpMessage) -> None:
+        if message.method == "session/update" and b'"user_message_chunk"' in bytes(message.params):
+            self.replayed += 1
 
 
 def _result(message: AcpMessage, type: type[T]) -> T:

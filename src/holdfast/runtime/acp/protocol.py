@@ -145,6 +145,7 @@ class SessionUpdate(msgspec.Struct, frozen=True, rename="camel"):
     entries: list[PlanItem] = []
     used: int = 0
     """Of the model's window, in tokens."""
+    meta: Any = msgspec.field(name="_meta", default=None)
 
 
 class Updated(msgspec.Struct, frozen=True):

@@ -163,7 +163,10 @@ class AcpDriver(ExternalDriver):
         process, server = self._process(task), self._access.server(session)
         try:
             async with asyncio.timeout(self._writer.timings.agent_ready):
-                ready = await process.make_ready(external, before, cwd=row.cwd, server=server)
+                with self._access.listing(session) as listed:
+                    ready = await process.make_ready(external, before, cwd=row.cwd, server=server)
+                    if server is not None and external.tools_late:
+                        await listed.wait()
         except (AgentNotReady, TimeoutError, NotFound) as error:
             await self._end_process(task, "it could not be made ready")
             if isinstance(error, AgentNotReady):

@@ -90,9 +90,8 @@ class ExternalDriver(ABC):
             by=AgentActor(session=session.id, call=AGENT_CALL),
             session="",  # its end is no news for the session, and it ends by rules of its own
         )
-        needs = AgentProcess(
-            session=session.id, env=dict(external.env), variables=list(external.variables), piped=external.piped
-        )
+        env = dict(external.env) | (dict(external.env_on_card) if session.run else {})
+        needs = AgentProcess(session=session.id, env=env, variables=list(external.variables), piped=external.piped)
         started = msgspec.structs.replace(started, agent=needs)
         if context.sandbox.mode != "on" and context.sandbox.network:  # of its profile and of those that created it
             return msgspec.structs.replace(started, no_sandbox="its profile does not ask for one")
