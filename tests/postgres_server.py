@@ -75,7 +75,8 @@ class PostgresServer:
         return self.directory / "log"
 
     def url(self, database: str = "postgres", user: str = "postgres", **parameters: str) -> str:
-        more = "".join(f"&{name}={value}" for name, value in parameters.items())
+        given = parameters | ({"port": self.settings["port"]} if "port" in self.settings else {})
+        more = "".join(f"&{name}={value}" for name, value in given.items())
         return f"postgresql://{user}@/{database}?host={self.directory}{more}"
 
     def start(self) -> None:

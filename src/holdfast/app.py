@@ -25,7 +25,7 @@ import uvloop
 from holdfast import __version__
 from holdfast.assembly import Machine, assemble
 from holdfast.clock import SystemClock, wait_for_event
-from holdfast.config import ConfigError, Home, own_environment
+from holdfast.config import ConfigError, Home, environment, own_environment
 from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent
 from holdfast.domain.events.system import GatewayStarted, GatewayStopped
@@ -38,9 +38,9 @@ from holdfast.lifecycle.run_files import RunFiles
 from holdfast.models.registry import ModelRegistry
 from holdfast.processes.open_files import raise_limit, restore_limit
 from holdfast.profiles import Profiles
-from holdfast.read_settings import load_settings
+from holdfast.read_settings import has_password, load_settings
 from holdfast.runtime.work_time import HeartbeatFile, boot_id
-from holdfast.settings import Settings
+from holdfast.settings import Settings, StoreSettings
 from holdfast.store.contract import Append, Store, Write
 from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite.connections import no_space
@@ -63,10 +63,13 @@ def serve(
     background: bool,
     browser: bool = False,
     default_port: int = DEFAULT_PORT,
-    open_store: OpenStore = open_sqlite,
+    store: str = "",
+    open_store: OpenStore | None = None,
     timings: Timings = USUAL,
 ) -> int:
     """Run a gateway until it is shut down. Returns the exit code of the process.
+
+    `store` is the address of a PostgreSQL database, instead of the one in config.toml.
 
     A restart replaces the program in the same process: the parent process keeps its child, and a gateway
     that an agent restarts does not become part of the agent's command.
@@ -74,6 +77,7 @@ def serve(
     try:
         umask = home.prepare()
         settings = load_settings(home.config)
+        open_store = open_store or _store_opener(settings.store, store)
         lock = HomeLock(home.lock)
     except ConfigError as error:
         return _explain(str(error), "", 2)
@@ -97,14 +101,33 @@ def serve(
     if again.wanted:
         os.umask(umask)
         restore_limit()
-        _restart_program(home, port=used, background=background, environment=again.environment)
+        _restart_program(home, port=used, background=background, store=store, environment=again.environment)
     return 0
 
 
-def _restart_program(home: Home, *, port: int, background: bool, environment: dict[str, str]) -> NoReturn:
+def _store_opener(settings: StoreSettings, asked: str) -> OpenStore:
+    """What opens the store: SQLite in the home, unless a database was asked for."""
+    if has_password(asked):
+        what = "The address holds a password, which everybody on this machine could see."
+        raise ConfigError(f"{what} Put the address into a variable and name that as url_env in [store] of config.toml.")
+    address = asked or settings.url
+    if not address and settings.url_env:
+        address = environment(settings.url_env) or ""
+        if not address:
+            raise ConfigError(f"{settings.url_env} is not set, but url_env in [store] of config.toml names it.")
+    if not address:
+        return open_sqlite
+    try:
+        from holdfast.store.postgres.store import open_address
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"PostgreSQL needs {error.name}: install holdfast[postgres].") from error
+    return lambda path, timings: open_address(address, path.with_name("tasks"), timings)
+
+
+def _restart_program(home: Home, *, port: int, background: bool, store: str, environment: dict[str, str]) -> NoReturn:
     """Replace the program of this process. Its parent, its terminal and the running commands stay."""
     command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home.path), "serve", "--port", str(port)]
-    arguments = [*command, *(["--background"] if background else [])]
+    arguments = [*command, *(["--store", store] if store else []), *(["--background"] if background else [])]
     os.execve(sys.executable, arguments, own_environment() | environment)  # noqa: S606
 
 
@@ -147,7 +170,11 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(name, shutdown.set)
     bound = _bind(host, port)
-    store = await open_store(home.database, host.timings.store)
+    try:
+        store = await open_store(home.database, host.timings.store)
+    except BaseException:
+        bound.close()
+        raise
     async with AsyncExitStack() as closing:
         closing.callback(log.info, "gateway ended")
         closing.push_async_callback(store.close)

@@ -159,6 +159,7 @@ def _check_names(file: _ConfigText, settings: Settings) -> None:
     _check_urls(file, settings.gateway.public_urls)
     _check_variables(file, settings)
     _check_notify(file, settings)
+    _check_store(file, settings)
     for where, rules in [
         (["session_reset"], settings.session_reset),
         *((["profiles", name, "session_reset"], one.session_reset) for name, one in settings.profiles.items()),
@@ -199,6 +200,7 @@ def _check_variables(file: _ConfigText, settings: Settings) -> None:
     for key in ("secret_env", "url_env"):
         named += [(["notify", "webhooks", name, key], [getattr(one, key)]) for name, one in webhooks]
     named.append((["telegram", "token_env"], [settings.telegram.token_env]))
+    named.append((["store", "url_env"], [settings.store.url_env]))
     named += [(["notify", "apprise", name, "url_env"], [one.url_env]) for name, one in settings.notify.apprise.items()]
     named += [(["mcp", name, "env"], one.env) for name, one in settings.mcp.items()]
     named += [(["profiles", name, "env"], one.env) for name, one in settings.profiles.items()]
@@ -254,6 +256,25 @@ def _is_origin(url: str) -> bool:
         except ValueError:
             return False
     return len(host) <= 253 and all(len(part) <= 63 and part == part.strip("-") for part in host.split("."))
+
+
+_PASSWORD = re.compile(r"^[a-z]+://[^/@]*:[^/@]+@|\bpassword\s*=", re.IGNORECASE)
+
+
+def has_password(address: str) -> bool:
+    """Whether the address of a database holds a password."""
+    return _PASSWORD.search(address) is not None
+
+
+def _check_store(file: _ConfigText, settings: Settings) -> None:
+    if settings.store.url and settings.store.url_env:
+        raise file.wrong(["store"], "needs either a url or a url_env.")
+    if has_password(settings.store.url):
+        raise file.wrong(
+            ["store", "url"],
+            "holds a password, which has no place in this file. Use url_env, the NAME of a variable that holds the"
+            " address, or leave the password to ~/.pgpass.",
+        )
 
 
 def _check_notify(file: _ConfigText, settings: Settings) -> None:

@@ -43,6 +43,16 @@ class GatewaySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings:
+    """[store]"""
+
+    url: str = ""
+    """The address of a PostgreSQL database, without a password; by default the log is in `holdfast.db` of the home."""
+    url_env: str = ""
+    """The variable that holds the address, instead of `url`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeSettings:
     """[resume]"""
 
@@ -256,6 +266,7 @@ class Settings:
     default_profile: str = ""
     """The profile of a session that names none; by default the first that was detected, else `demo`."""
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
     resume: ResumeSettings = field(default_factory=ResumeSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     session_reset: ResetSettings = field(default_factory=ResetSettings)
@@ -276,7 +287,8 @@ class Settings:
         webhooks = self.notify.webhooks.values()
         hooks = (name for webhook in webhooks for name in (webhook.secret_env, webhook.url_env))
         services = (service.url_env for service in self.notify.apprise.values())
-        return {name for name in (*providers, *servers, *hooks, *services, self.telegram.token_env) if name}
+        others = (self.telegram.token_env, self.store.url_env)
+        return {name for name in (*providers, *servers, *hooks, *services, *others) if name} | {"PGPASSWORD"}
 
     @property
     def secret_names(self) -> set[str]:
@@ -284,6 +296,11 @@ class Settings:
         of_profiles = {name for profile in self.profiles.values() for name in profile.env}
         given = {name for server in self.mcp.values() for name in server.env} | of_profiles
         return self.key_names | {name for name in given if not ORDINARY_VARIABLE.fullmatch(name)}
+
+    @property
+    def hidden_names(self) -> set[str]:
+        """Those, and what would lead a command to the database of the gateway: no command inherits them."""
+        return self.secret_names | {"PGPASSFILE", "PGSERVICE", "PGSERVICEFILE"}
 
 
 BUILT_IN_PROVIDERS = {

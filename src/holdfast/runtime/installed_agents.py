@@ -25,7 +25,7 @@ VERSION = re.compile(r"\d{1,6}(?:\.\d{1,9}){1,3}(?:[-+.][0-9A-Za-z.-]{1,30})?")
 
 async def list_agents(settings: Settings, *, versions: bool, seconds: float = VERSION_SECONDS) -> AgentList:
     """Return all that the catalogue has; with `versions`, the programs are asked for theirs."""
-    secrets = settings.secret_names | {name for agent in CATALOGUE.values() for name in agent.variables}
+    secrets = settings.hidden_names | {name for agent in CATALOGUE.values() for name in agent.variables}
     env = command_environment(secrets)
     path = env.get("PATH")
     programs = {agent.name: shutil.which(agent.acp[0], path=path) or "" for agent in CATALOGUE.values()}

@@ -38,7 +38,7 @@ class CommandDefaults:
             id=started.task,
             run=tuple(started.argv) or started.command,
             cwd=Path(started.cwd),
-            env=command_environment(self.profiles.settings.secret_names) if env is None else env,
+            env=command_environment(self.profiles.settings.hidden_names) if env is None else env,
             umask=self.umask,
             stdin="pipe" if started.stdin else "nothing",
             head=HEAD_BYTES if started.head is None else started.head,
@@ -50,7 +50,7 @@ class CommandDefaults:
         """Return the process of an external agent: what it is told stays in a file, and none of its output is dropped
         before it was read.
         """
-        secrets = self.profiles.settings.secret_names - {*agent.variables}
+        secrets = self.profiles.settings.hidden_names - {*agent.variables}
         return CommandSpec(
             id=started.task,
             run=tuple(started.argv),

@@ -62,11 +62,17 @@ INSTALL = {
     metavar="N",
     help="The port on 127.0.0.1; 0 takes any free port. By default as set in config.toml.",
 )
+@click.option(
+    "--store",
+    default="",
+    metavar="ADDRESS",
+    help="Keep the log in PostgreSQL: postgresql://user@host/database, without a password (docs/cluster.md).",
+)
 @click.option("--open", "browser", is_flag=True, help="Open the dashboard in a browser, if there is a screen.")
 @click.option("--background", is_flag=True, hidden=True, help="Print nothing: another command started it.")
 @home_option
 @pass_cli
-def serve(cli: Cli, port: int | None, browser: bool, background: bool) -> int:
+def serve(cli: Cli, port: int | None, store: str, browser: bool, background: bool) -> int:
     """Run the gateway in this terminal. Ctrl-C ends it: turns resume at the next start, commands keep running."""
     with suppress(OSError, ConfigError):  # whatever is wrong is said below
         umask = cli.home.prepare()
@@ -74,7 +80,7 @@ def serve(cli: Cli, port: int | None, browser: bool, background: bool) -> int:
         os.umask(umask)
     from holdfast.app import serve
 
-    return serve(cli.home, port=port, background=background, browser=browser)
+    return serve(cli.home, port=port, background=background, browser=browser, store=store)
 
 
 @verb()

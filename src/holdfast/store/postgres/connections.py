@@ -158,13 +158,13 @@ _MEANINGS: tuple[tuple[str, type[HoldfastError], str, str], ...] = (
         "Turn on `ssl` in postgresql.conf, or use sslmode=prefer if the way to the server is safe.",
     ),
     (
-        r"no pg_hba\.conf entry.*(no encryption|SSL off)",
+        r"pg_hba\.conf (entry|rejects).*(no encryption|SSL off)",
         Rejected,
         "{database} does not let us in without TLS.",
         "Add sslmode=verify-full to the address, or allow this host in pg_hba.conf.",
     ),
     (
-        r"no pg_hba\.conf entry",
+        r"pg_hba\.conf",
         Rejected,
         "{database} does not let us in from this host.",
         "Allow it in pg_hba.conf of the server.",

@@ -55,6 +55,11 @@ async def open_store(
     return store
 
 
+async def open_address(address: str, outputs: Path, timings: StoreTimings) -> PostgresStore:
+    """The same for the address of a database, in the usual schema."""
+    return await open_store(Database(address), outputs, timings)
+
+
 class PostgresStore(Store):
     """The store in one schema of a PostgreSQL database, which is prepared. Made on a running loop, by `open_store`."""
 

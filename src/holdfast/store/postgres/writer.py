@@ -27,7 +27,7 @@ import holdfast
 from holdfast.domain.errors import Corrupt, Fenced, HoldfastError, NotReady, Unavailable
 from holdfast.store.contract import StoreHealth
 from holdfast.store.decisions import NewEvent
-from holdfast.store.postgres.connections import PRESENCE, TURN, WRITER, Database, Settings, connect, explain
+from holdfast.store.postgres.connections import PRESENCE, TURN, WRITER, Database, connect, explain
 from holdfast.store.postgres.facts import Known, Needs
 from holdfast.store.postgres.facts import MissingFacts as Missing
 from holdfast.store.postgres.queries import statement
@@ -127,7 +127,7 @@ class Writer:
         """Say on the server that this node has the store open. Unavailable when another process says so."""
         deadline = time.monotonic() + self._timings.lock
         self._announced = True
-        wire = await connect(self._database, self._settings)
+        wire = await self._connect()
         while not await self._announce(wire):  # a process that has just ended may still be known to the server
             if time.monotonic() > deadline:
                 wire.close()
@@ -143,9 +143,11 @@ class Writer:
         (answer,) = await wire.run([statement("announce_presence", name)], within=self._timings.answer)
         return bool(answer.rows[0][0])
 
-    @property
-    def _settings(self) -> Settings:
-        return WRITER | {"lock_timeout": max(1, int(self._timings.lock * 1000))}
+    async def _connect(self) -> Wire:
+        settings = WRITER | {"lock_timeout": max(1, int(self._timings.lock * 1000))}
+        wire = await connect(self._database, settings)
+        await wire.run([statement("wait_for_disk")], within=self._timings.answer)
+        return wire
 
     @property
     def _presence(self) -> str:
@@ -329,7 +331,7 @@ class Writer:
     async def _connected(self) -> Wire:
         if self._wire is None or self._wire.lost:
             self._saved.clear()  # a crash of the server has emptied the table
-            self._wire = await connect(self._database, self._settings)
+            self._wire = await self._connect()
             if self._announced:
                 await self._announce(self._wire)
         return self._wire

@@ -8,6 +8,10 @@ SELECT pg_advisory_xact_lock(:key::INTEGER, hashtext(:schema));
 -- Say that this node has the store open, as long as this connection lasts; false if another process says so.
 SELECT pg_try_advisory_lock(:key::INTEGER, hashtext(:node));
 
+-- name: wait_for_disk
+-- A commit that is acknowledged is on the disk, also where the server is set up to be quicker than that.
+SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') = 'off';
+
 -- name: log_state
 -- Where the log ends, the last fencing token, whether our life goes on, and whether there are other nodes.
 SELECT (SELECT COALESCE(MAX(seq), 0) FROM events), (SELECT value FROM counters WHERE name = 'fence'),
