@@ -30,6 +30,8 @@ CI = "ci"
 QUIET = {"NO_PROXY": "127.0.0.1,localhost", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_COLOR": "1", "CI": "1"}
 """No agent reports to its makers or updates itself: there is no way out but loopback."""
 KEY = "not-a-key"
+GIVEN = ("OPENCODE_PERMISSION", "HOLDFAST_MCP_TOKEN")
+"""Variables that they get from Holdfast."""
 Settings = Callable[[str], dict[str, object]]
 
 
@@ -44,6 +46,13 @@ class RealAgent:
     python: str = "3.11"
     """The oldest Python that it runs with, if it is written in it."""
     arguments: tuple[str, ...] = ()
+    """Those of the protocol."""
+    cli_package: str = ""
+    cli_program: str = ""
+    cli_arguments: tuple[str, ...] = ()
+    """As a command: its package and program, if those are others; the arguments that come before ours."""
+    is_cli: bool = False
+    """Whether it can be run as a command."""
     env: Settings = lambda _: {}
     files: Settings = lambda _: {}
     """Its settings, by their path in the home directory; what is no text is JSON."""
@@ -71,6 +80,9 @@ AGENTS = {
             name="claude",
             package="@agentclientprotocol/claude-agent-acp@0.99.1",
             program="claude-agent-acp",
+            cli_package="@anthropic-ai/claude-code@2.1.326",
+            cli_program="claude",
+            is_cli=True,
             env=lambda url: {
                 "ANTHROPIC_API_KEY": KEY,
                 "ANTHROPIC_BASE_URL": url,
@@ -81,6 +93,9 @@ AGENTS = {
             name="codex",
             package="@agentclientprotocol/codex-acp@2.6.0",
             program="codex-acp",
+            cli_package="@openai/codex@0.169.0",
+            cli_program="codex",
+            is_cli=True,
             env=lambda _: {"LOOPBACK_KEY": KEY, "OPENAI_API_KEY": KEY},
             files=lambda url: {
                 ".codex/config.toml": 'model = "loopback"\nmodel_provider = "loopback"\n'
@@ -93,6 +108,8 @@ AGENTS = {
             package="@qwen-code/qwen-code@0.24.4",
             program="qwen",
             arguments=("--acp", "--auth-type", "openai"),
+            cli_arguments=("--auth-type", "openai"),
+            is_cli=True,
             env=lambda url: {
                 "OPENAI_API_KEY": KEY,
                 "OPENAI_BASE_URL": f"{url}/v1",
@@ -109,6 +126,7 @@ AGENTS = {
             name="opencode",
             package="opencode-ai@1.18.33",
             program="opencode",
+            is_cli=True,
             arguments=("acp",),
             env=lambda _: {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
             files=_opencode,
@@ -117,6 +135,7 @@ AGENTS = {
             name="gemini",
             package="@google/gemini-cli@0.61.0",
             program="gemini",
+            is_cli=True,
             arguments=("--acp",),
             env=lambda url: {
                 "GEMINI_API_KEY": KEY,
@@ -212,21 +231,22 @@ def run(command: list[str], *, cwd: Path, env: dict[str, str] | None = None) -> 
         raise NotInstalled(f"`{shlex.join(command[-4:])}` failed:\n" + "\n".join(said))
 
 
-def program_of(agent: RealAgent, *, place: str = CI) -> Path:
+def program_of(agent: RealAgent, *, place: str = CI, driver: str = "acp") -> Path:
     """Return the program of an agent, in the directory of those that CI runs or in one of its own."""
-    return TOOLS / place / ("bin" if "==" in agent.package else "node_modules/.bin") / agent.program
+    program = (agent.cli_program if driver == "command" else "") or agent.program
+    return TOOLS / place / ("bin" if "==" in agent.package else "node_modules/.bin") / program
 
 
-def installed_for_tests(name: str) -> Path:
+def installed_for_tests(name: str, *, driver: str = "acp") -> Path:
     """Return the program of an agent that CI runs; install it where that is demanded, else skip the test."""
-    program, mark, lock = program_of(AGENTS[name]), TOOLS / CI / "installed", HERE / "package-lock.json"
+    program, mark, lock = program_of(AGENTS[name], driver=driver), TOOLS / CI / "installed", HERE / "package-lock.json"
     TOOLS.mkdir(parents=True, exist_ok=True)
     with (TOOLS / "lock").open("w") as only_one:
         fcntl.flock(only_one, fcntl.LOCK_EX)
         if mark.is_file() and mark.read_text() == lock.read_text():
             return program
         if not MUST:
-            pytest.skip(f"{name} is not installed; HOLDFAST_AGENTS=must installs it (150 MB)")
+            pytest.skip(f"{name} is not installed; HOLDFAST_AGENTS=must installs it (550 MB)")
         mark.parent.mkdir(exist_ok=True)
         for file in ("package.json", "package-lock.json"):
             shutil.copy(HERE / file, mark.parent)
@@ -239,20 +259,22 @@ def installed_for_tests(name: str) -> Path:
 # --- running --------------------------------------------------------------------------------------
 
 
-def starter(agent: RealAgent, program: Path, directory: Path, url: str) -> Path:
+def starter(agent: RealAgent, program: Path, directory: Path, url: str, *, driver: str = "acp") -> Path:
     """Return a script that starts an agent with a home of its own and the model at `url`, and nothing else."""
     home = directory / f"home-of-{agent.name}"
     for name, content in agent.files(url).items():
         file = home / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content if isinstance(content, str) else json.dumps(content))
-    home.mkdir(exist_ok=True)
+    (home / "tmp").mkdir(parents=True, exist_ok=True)  # codex keeps no programs below the usual one
     path = f"{program.parent}:{node() / 'bin'}:/usr/local/bin:/usr/bin:/bin"
-    env = QUIET | agent.env(url) | {"HOME": str(home), "PATH": path}
+    env = QUIET | agent.env(url) | {"HOME": str(home), "TMPDIR": str(home / "tmp"), "PATH": path}
     words = [f"{name}={value}" for name, value in env.items()]
+    names = (*GIVEN, *(name for name, _ in CATALOGUE[agent.name].env_on_card))
+    given = " ".join(f'${{{name}:+{name}="${name}"}}' for name in names)
+    arguments = agent.cli_arguments if driver == "command" else agent.arguments
     script = directory / agent.name
-    on_card = " ".join(f'"{name}=${name}"' for name, _ in CATALOGUE[agent.name].env_on_card)
-    called = shlex.join([str(program), *agent.arguments])
-    script.write_text(f'#!/bin/sh\nexec env -i {on_card} {shlex.join(words)} {called} "$@"\n')
+    command = shlex.join([*words, str(program), *arguments])
+    script.write_text(f'#!/bin/sh\nexec env -i {given} {command} "$@"\n')
     script.chmod(0o700)
     return script

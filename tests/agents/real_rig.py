@@ -42,14 +42,15 @@ class RealRig:
 
 
 @contextmanager
-def real_rig(agent: RealAgent, program: Path, directory: Path) -> Iterator[RealRig]:
+def real_rig(agent: RealAgent, program: Path, directory: Path, *, driver: str = "acp") -> Iterator[RealRig]:
     """Start a gateway; at the end nothing is left running."""
     work, home = directory / "work", directory / "home"
     work.mkdir()
     home.mkdir(mode=0o700)
     with LoopbackModel() as model, GatewayProcess(home, timings={"runtime.agent_ready": PATIENCE}) as gateway:
-        script = starter(agent, program, directory, model.url)
-        (home / "config.toml").write_text(f'[profiles.{agent.name}]\nagent = "{agent.name}"\nargv = ["{script}"]\n')
+        script = starter(agent, program, directory, model.url, driver=driver)
+        profile = f'driver = "{driver}"\nagent = "{agent.name}"\nargv = ["{script}"]'
+        (home / "config.toml").write_text(f"[profiles.{agent.name}]\n{profile}\n")
         rig = RealRig(agent, gateway.start(), model, work)
         try:
             yield rig

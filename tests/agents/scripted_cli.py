@@ -12,7 +12,7 @@ prompt is the standard input. A line of the prompt that begins with `!` is done,
 
 Flags: no-login (until there is a file `logged-in`), crash-at-start, killed-at-start, amnesia (a resume opens another
 session), forgetful (a resume fails), silent (plain text without a word).
-What it was asked is in `<session>.jsonl` of `$SCRIPTED_HOME`. Only the standard library.
+What it was asked is in `<session>.jsonl` of `memory=DIR` or `$SCRIPTED_HOME`. Only the standard library.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 
 FORMAT, *ARGUMENTS = sys.argv[1:]
 FLAGS = {*ARGUMENTS} & {"no-login", "crash-at-start", "killed-at-start", "amnesia", "forgetful", "silent"}
-HOME = Path(os.environ["SCRIPTED_HOME"])
+HOME = Path(next((word[7:] for word in ARGUMENTS if word.startswith("memory=")), os.environ.get("SCRIPTED_HOME", ".")))
 numbers = iter(range(1, 10**6))
 calls: dict[str, str] = {}
 said: list[str] = []

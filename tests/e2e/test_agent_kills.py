@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.agents.life import AGENT
+from tests.agents.life import AGENT, command_config
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind
 from tests.eventually import PATIENCE
 from tests.seed import new_seed
@@ -28,17 +28,31 @@ ASK_EVERY = 3
 PAUSE = "!pause 0.05"
 
 
+PROTOCOL = "acp"
+"""Any other agent of these tests is a command, by the format of its output."""
+
+
 @pytest.mark.parametrize(
-    ("turns", "agents_die"),
-    [(6, False), pytest.param(1000, False, marks=pytest.mark.proof), pytest.param(100, True, marks=pytest.mark.proof)],
+    ("agent", "turns", "agents_die"),
+    [
+        (PROTOCOL, 6, False),
+        ("codex", 4, False),
+        pytest.param(PROTOCOL, 1000, False, marks=pytest.mark.proof),
+        pytest.param(PROTOCOL, 100, True, marks=pytest.mark.proof),
+        *(pytest.param(format, 150, False, marks=pytest.mark.proof) for format in ("claude", "codex", "text")),
+        *(pytest.param(format, 100, True, marks=pytest.mark.proof) for format in ("claude", "codex")),
+    ],
 )
-def test_promise_3_no_word_is_lost_or_doubled_by_kill_9(tmp_path: Path, turns: int, agents_die: bool) -> None:
+def test_promise_3_no_word_is_lost_or_doubled_by_kill_9(
+    tmp_path: Path, agent: str, turns: int, agents_die: bool
+) -> None:
     rng = random.Random(new_seed())
     memory, home = tmp_path / "memory", tmp_path / "home"
     memory.mkdir()
     home.mkdir(mode=0o700)
     argv = [sys.executable, "-I", "-S", str(AGENT), f"memory={memory}"]
-    (home / "config.toml").write_text(f"[profiles.scripted]\nargv = {argv!r}\n".replace("'", '"'))
+    protocol = f"[profiles.scripted]\nargv = {argv!r}\n".replace("'", '"')
+    (home / "config.toml").write_text(protocol if agent == PROTOCOL else command_config(agent, f"memory={memory}"))
     (home / "config.toml").chmod(0o600)
     timings = {"runtime.agent_ready": PATIENCE, "runtime.agent_output": 0.005}
     kills = 0
@@ -47,7 +61,7 @@ def test_promise_3_no_word_is_lost_or_doubled_by_kill_9(tmp_path: Path, turns: i
         body = {"profile": "scripted", "cwd": str(tmp_path)}
         session = str(gateway.command("POST", "/v1/sessions", body)["session"])
         for turn in range(1, turns + 1):
-            gateway.send(session, "\n".join(script(tmp_path, turn)), key=f"message-{turn}")
+            gateway.send(session, "\n".join(script(tmp_path, turn, asks=agent == PROTOCOL)), key=f"message-{turn}")
             kills += work(gateway, session, turn, port, rng, agents_die=agents_die)
         records = gateway.events(session)
         for row in gateway.get("/v1/tasks", state="running")["tasks"]:
@@ -57,14 +71,14 @@ def test_promise_3_no_word_is_lost_or_doubled_by_kill_9(tmp_path: Path, turns: i
     print(f"\n{turns} turns, {kills} kills of the gateway, {len(of_kind(records, 'TurnResumed'))} agents resumed")
 
 
-def script(directory: Path, turn: int) -> list[str]:
+def script(directory: Path, turn: int, *, asks: bool) -> list[str]:
     lines = [
         f"!touch {directory / f'{turn}.ran'}",
         f"!say {words(turn, 0)}",
         "!call a read x",
         f"!say {words(turn, 1)}",
     ]
-    if turn % ASK_EVERY == 0:
+    if asks and turn % ASK_EVERY == 0:
         lines.append("!ask b rm x")
     return [*lines, f"!say {words(turn, 2)}"]
 
@@ -126,7 +140,7 @@ def check(directory: Path, records: list[Json], turns: int, *, agents_die: bool)
     assert [end["outcome"] for end in ends] == ["done"] * turns
     for turn in range(1, turns + 1):
         own = [event for event in of_kind(records, "ModelResponded") if event["turn"] == turn]
-        said = " ".join("".join(event["text"] for event in own).split())
+        said = " ".join(" ".join(event["text"] for event in own).split())
         cut = [event for event in of_kind(records, "ModelInterrupted") if event["turn"] == turn]
         file = directory / f"{turn}.ran"
         ran = file.read_text().count("x") if file.exists() else 0

@@ -233,7 +233,8 @@ def _answer(cli: Cli, session: str, wait: WaitOpened, file: Path, seen: AgentTes
 
 def _after_its_end(cli: Cli, session: str, file: Path, seen: AgentTest) -> bool:
     """End its process, and ask for the word; return whether it knows it."""
-    _end_process(cli, seen)
+    with suppress(ClientError):  # as a command it ends with each turn
+        _end_process(cli, seen)
     seen.text = ""
     accepted = cli.client.sessions.send(session, SECOND_PROMPT)
     end = _one_turn(cli, session, file, seen, after=accepted.version - 1)
@@ -264,7 +265,9 @@ def _report(
     remembers: bool | None,
     seconds: float,
 ) -> int:
-    resumed = seen.attached[1][0] if len(seen.attached) > 1 else "new"
+    resumed = "new" if remembers is None else "resume"  # as a command, it is said only if something is new
+    if len(seen.attached) > 1:
+        resumed = seen.attached[-1][0]
     ok = end.outcome == "done" and written and bool(remembers)
     if cli.json:
         problem = "" if end.problem is None else end.problem.code
