@@ -18,6 +18,7 @@ import pytest
 
 from holdfast.board import workspace
 from holdfast.board.changes import changes_of
+from holdfast.changed_files import changes_since_commit
 from holdfast.domain.card import Card
 from holdfast.domain.errors import Rejected
 from holdfast.git import GitFailed, find_repository, status
@@ -183,7 +184,12 @@ async def use_holdfast(context: Path, root: Path) -> None:
     """All that Holdfast does with git in a directory of an agent."""
     changes = GitSnapshots(root)
     await changes.take("c0ffee", context)
-    await changes.changes_since("c0ffee", context)
+    seen = await changes.changes_since("c0ffee", context)
+    if (repository := find_repository(context)) is not None:
+        with suppress(GitFailed):
+            await asyncio.to_thread(
+                changes_since_commit, repository, seen.base_commit if seen is not None else "", ["a.txt"]
+            )
     for kind in ("dir", "worktree"):
         card = Card(id="c0ffee00", workspace=f"{kind}:{context}")
         steps: tuple[Callable[[], object], ...] = (

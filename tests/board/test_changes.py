@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from holdfast.board.changes import USUAL, ChangeLimits, Changes, changes_of
+from holdfast.board.changes import changes_of
+from holdfast.changed_files import USUAL, ChangeLimits, Changes
 from holdfast.domain.commands import ArchiveCard
 from tests.board.rig import BoardRig
 from tests.board.test_workspace import CARD, block, git, run_once

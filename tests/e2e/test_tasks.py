@@ -256,8 +256,8 @@ def test_what_is_typed_reaches_a_command_that_waits_for_it(gateway: GatewayProce
 def test_files_that_a_command_changed_are_known_where_there_is_git(gateway: GatewayProcess, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    id = start(gateway, "echo", cwd=work)
-    assert until_over(gateway, id)["files"] is None, "not known, and not none"
+    plain = start(gateway, "echo", cwd=work)
+    assert until_over(gateway, plain)["files"] is None, "not known, and not none"
     prepare = (
         "git init -q . && echo a > a && echo b > b && git add . && git -c user.name=x -c user.email=x commit -qm one"
     )
@@ -265,6 +265,15 @@ def test_files_that_a_command_changed_are_known_where_there_is_git(gateway: Gate
     (work / "dirty").write_text("before")
     id = start(gateway, "echo more >> a; echo new > c; rm b", cwd=work)
     assert until_over(gateway, id)["files"] == ["a", "b", "c"]
+
+    until_over(gateway, start(gateway, "git add . && git -c user.name=x -c user.email=x commit -qm two", cwd=work))
+    found = gateway.get(f"/v1/tasks/{id}/diff")
+    changes = [(file["path"], file["change"], file["added"], file["removed"]) for file in found["files"]]
+    assert changes == [("a", "changed", 1, 0), ("b", "deleted", 0, 1), ("c", "added", 1, 0)], "also after a commit"
+    assert "+more\n" in found["diff"] and "dirty" not in found["diff"]
+    assert "at which it began" in found["compared_with"]
+    unknown = gateway.get(f"/v1/tasks/{plain}/diff")
+    assert (unknown["files"], unknown["compared_with"]) == ([], "which files it changed is not known")
 
 
 # --- lifetimes --------------------------------------------------------------------------------------

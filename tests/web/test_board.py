@@ -217,6 +217,9 @@ def test_what_a_card_asks_made_and_did(visitor: Seat) -> None:
     expect(log).to_contain_text(f"Run 1 of card {label(gateway, id)} works here")
     expect(log).to_contain_text("kanban_block")
     assert "needs_input" not in page.locator("body").inner_text()
+    visitor.open("/tasks")
+    row = page.get_by_role("row", name=re.compile(f"{label(gateway, id)} Paint it"))
+    expect(row).to_contain_text("board Made")
     faults = faults_at_widths(visitor, f"/board/{board}/{label(gateway, id)}", ready="aside h2")
     page.set_viewport_size({"width": 1024, "height": 768})
     expect(page.locator("[data-selected]")).to_be_in_viewport(ratio=1)  # the drawer does not hide it

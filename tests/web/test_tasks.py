@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.gateway import GatewayProcess, until
-from tests.web.checks import check_axe, check_keyboard, layout_faults
+from tests.web.checks import check_axe, check_keyboard, check_layout, layout_faults
 from tests.web.seat import Seat
 
 LONG_NAME = "git bisect run bench/checkout.sh --profile release --case 4711"
@@ -177,3 +177,19 @@ def test_an_agents_page_has_one_bar_and_a_way_to_its_chat(guest: Seat) -> None:
     expect(page.get_by_role("button", name=re.compile("^Background tasks"))).to_have_count(1)
     page.get_by_role("link", name="Open its chat").click()
     page.wait_for_url(f"**/s/{started['session']}")
+
+
+def test_what_a_task_changed_is_shown_line_by_line(guest: Seat, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    commit = "git init -q . && git add . && git -c user.name=x -c user.email=x commit -qm one"
+    run(guest.gateway, commit, cwd=str(tmp_path))
+    page, task = guest.page, run(guest.gateway, "echo two > a.txt; echo new > b.txt", cwd=str(tmp_path))
+    guest.open(f"/tasks/{task}")
+    page.get_by_role("button", name="Show the changes").click()
+    changed = page.get_by_role("group", name="Changes in a.txt")
+    expect(changed).to_contain_text("-one")
+    expect(changed).to_contain_text("+two")
+    expect(page.get_by_role("list", name="Changed files").get_by_role("listitem")).to_have_count(2)
+    assert check_layout(page) + check_axe(page) == []
+    page.get_by_role("tab", name="Output").click()
+    expect(page.get_by_label("Search the output")).to_be_visible()

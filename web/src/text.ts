@@ -39,6 +39,12 @@ export function moment(at: number, now: number = theirNow()): string {
   return `${time.getDate()} ${MONTHS[time.getMonth()] ?? ""}`;
 }
 
+/** From one moment to another; one of them if nobody can tell them apart. */
+export function span(from: number, until: number): string {
+  const [first, last] = [moment(from), moment(until)];
+  return first === last ? first : `${first} – ${last}`;
+}
+
 export function day(at: number, now: number = theirNow()): string {
   const start = midnight(now);
   if (at >= start) return "Today";
@@ -76,6 +82,13 @@ export function dollars(cost: number): string {
 
 /** How people name a card (`HF-118`); by its id where an event of an earlier version does not know its number. */
 export const cardLabel = (number: number | undefined, id: string): string => (number ? `HF-${number}` : id);
+
+/** A task by its title; the run of a card by the number of the card too. */
+export const taskName = (task: {
+  readonly title: string;
+  readonly card?: string;
+  readonly card_number?: number;
+}): string => (task.card ? `${cardLabel(task.card_number, task.card)} ${task.title}` : task.title);
 
 /** What needs somebody, by its title; a card by its number too. */
 export const entryTitle = ({ number = 0, title }: { readonly number?: number; readonly title: string }): string =>

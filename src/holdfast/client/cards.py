@@ -11,10 +11,10 @@ from holdfast.schemas.cards import (
     CardAccepted,
     CardContext,
     CardDetail,
-    CardDiff,
     CardPage,
     CardReleased,
 )
+from holdfast.schemas.changes import FileChanges
 
 if TYPE_CHECKING:
     from holdfast.domain.events.card import BlockKind, CardStatus, ResumePolicy
@@ -166,9 +166,9 @@ class CardApi:
         """What its next worker would be given."""
         return self._client.read(CardContext, f"{_path(card)}/context")
 
-    def diff(self, card: str) -> CardDiff:
+    def diff(self, card: str) -> FileChanges:
         """The changes in its workspace, according to git."""
-        return self._client.read(CardDiff, f"{_path(card)}/diff")
+        return self._client.read(FileChanges, f"{_path(card)}/diff")
 
 
 def _path(card: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.client.http import HttpClient, quote
 from holdfast.client.lenient import decode
 from holdfast.client.output import OutputItem, OutputPiece, follow_output, stored_output
+from holdfast.schemas.changes import FileChanges
 from holdfast.schemas.tasks import (
     OutputHits,
     OutputMatches,
@@ -132,6 +133,10 @@ class TaskApi:
         return self._client.read(
             OutputMatches, f"{_path(id)}/output/search", q=text, offset=offset, limit=limit, context=context
         )
+
+    def diff(self, id: str) -> FileChanges:
+        """How the files that it changed differ from the commit at which it began, as they are now."""
+        return self._client.read(FileChanges, f"{_path(id)}/diff")
 
     def wait(self, id: str, *, seconds: float = math.inf) -> TaskView:
         """The task when it has ended, or as it is after this many seconds; waits for a gateway that restarts."""

@@ -153,7 +153,7 @@ def _settings(policy: ResetPolicy) -> str:
     """The settings that a person chose for one session, as config.toml has them."""
     chosen = msgspec.to_builtins(policy)
     shown = {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}
-    return ", ".join(f"{name} = {value}" for name, value in shown.items()) or "as its profile says"
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items()) or "as its profile says"
 
 
 FORMATS: dict[str, Callable[[Any], str]] = {

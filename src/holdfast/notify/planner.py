@@ -171,7 +171,7 @@ class Planner:
     async def _session(self, id: str) -> Subject:
         """A session. What was chosen for its card or its task holds for its questions, too."""
         session = await self._store.session(id)
-        of_card = bool(await self._store.sessions_of_runs([id]))
+        of_card = bool(await self._store.cards_of_sessions([id]))
         tell = session.tell
         if tell == "default" and session.task:
             with suppress(NotFound, Gone):  # it was pruned, and its session continues

@@ -165,28 +165,6 @@ class CardContext(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class FileChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that differs from what a workspace began with."""
-
-    path: str
-    change: str
-    """added, changed or deleted."""
-    added: int | None
-    removed: int | None
-    """Lines; null if it is no text or too large."""
-
-
-class CardDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """What a card made: how its workspace differs from what it began with."""
-
-    compared_with: str
-    """In words: the commit, the empty scratch directory, or why there is nothing to compare with."""
-    files: list[FileChange]
-    diff: str
-    left_out: str
-    """In words: what is missing here because there is too much of it; empty when nothing is."""
-
-
 class CardReleased(msgspec.Struct, frozen=True):
     """Whether the workspace of an archived card was removed."""
 

@@ -115,6 +115,8 @@ class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
     """The variable of the gateway's environment that holds the key of its model; empty if it needs none."""
     key_set: bool = True
     """Whether that variable is set."""
+    agent: str = ""
+    """The external agent that does the work, and then there is no `model`; empty for the built-in one."""
 
 
 class NewProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from holdfast.domain.card_number import card_label
+
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """A task. What is not known is null."""
@@ -47,6 +49,11 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """The TCP ports that it listens on."""
     blocked: bool
     """Whether it is the run of a card that ended by blocking the card."""
+    card: str = ""
+    """The card whose run it is."""
+    card_number: int = 0
+    board: str = ""
+    """The board of that card, as people call it."""
     activity: str
     activity_detail: str
     activity_evidence: str
@@ -58,6 +65,11 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """Share of one core since the last sample; null when it was not measured."""
     memory: int | None
     """Resident bytes of all its processes."""
+
+    @property
+    def name(self) -> str:
+        """What people call it: its title, after the number of its card."""
+        return f"{card_label(self.card_number, self.card)} {self.title}" if self.card else self.title
 
 
 class TaskAccepted(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from holdfast.domain.card_number import card_label, parse_card_number
 from holdfast.domain.errors import Conflict, Gone, NotFound
 from holdfast.schemas.gateway import Spend, TaskCount, WorkSlot
 from holdfast.store.rows import (
+    CardOfSession,
     CardRow,
     EndedTask,
     FailedTurn,
@@ -176,10 +177,6 @@ class ProjectionReads:
             limit=limit,
         )
 
-    async def sessions_of_runs(self, sessions: list[str]) -> set[str]:
-        """Those of these sessions in which a worker of a card works or worked."""
-        return {id for (id,) in await self._fetch.values("sessions_of_runs", sessions=sessions)}
-
     async def sessions_in(self, cwd: str, *, limit: int) -> list[SessionRow]:
         """The sessions of a directory without those of cards, newest first."""
         return await self._fetch.rows("sessions_in", SessionRow, cwd=cwd, limit=limit)
@@ -189,9 +186,7 @@ class ProjectionReads:
         return await self._fetch.rows("unfinished_sessions", SessionRow)
 
     async def resettable_sessions(self, *, own_policy: bool) -> list[ResettableSession]:
-        """Every session that a reset could be about: not archived, with something in its chapter. With `own_policy`
-        only those that have a reset policy of their own.
-        """
+        """Every session that a reset could be about; with `own_policy` only those that have a reset policy of their own."""
         query = "resettable_sessions_with_policy" if own_policy else "resettable_sessions"
         return await self._fetch.rows(query, ResettableSession)
 
@@ -252,6 +247,11 @@ class ProjectionReads:
     async def tasks_of_workers(self, sessions: list[str]) -> dict[str, str]:
         """The newest task of each of these sessions in which an agent works."""
         return dict(await self._fetch.values("tasks_of_workers", workers=sessions))
+
+    async def cards_of_sessions(self, sessions: list[str]) -> dict[str, CardOfSession]:
+        """The cards that these sessions work or worked on, by session."""
+        rows = await self._fetch.rows("cards_of_sessions", CardOfSession, sessions=sessions)
+        return {row.session: row for row in rows}
 
     async def running_tasks(self) -> list[TaskRow]:
         """Everything that runs, oldest first, also what a turn waits for."""

@@ -115,6 +115,16 @@ class WaitRow(msgspec.Struct, frozen=True, gc=False):
     """Every argument of a call that waits for an approval."""
 
 
+class CardOfSession(msgspec.Struct, frozen=True, gc=False):
+    """The card that a session works on."""
+
+    session: str
+    card: str
+    number: int
+    board: str
+    """The title of its board, or its name."""
+
+
 class TaskRow(msgspec.Struct, frozen=True, gc=False):
     """A task. What cannot be known is None."""
 

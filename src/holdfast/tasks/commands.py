@@ -325,12 +325,10 @@ class CommandTasks:
             await asyncio.wait({kill})  # a forced kill may have replaced it
         left = await self.supervisor.left_behind(task)
         row = await self._store.task(task)
-        output, mask, files = self.supervisor.output(task), self.task_log.profiles.mask, None
+        output, mask, seen = self.supervisor.output(task), self.task_log.profiles.mask, None
         if not (row.foreground or row.left_by):
-            files = await self.task_log.changes.changes_since(task, Path(row.cwd))
-        finished = await asyncio.to_thread(
-            process_finished, row, found, output=output, left=left, files=files, mask=mask
-        )
+            seen = await self.task_log.changes.changes_since(task, Path(row.cwd))
+        finished = await asyncio.to_thread(process_finished, row, found, output=output, left=left, seen=seen, mask=mask)
         rest = left_behind(row, left, by=(await self.task_log.started(task)).by) if left else ()
         await self._finish(finished, *rest, began=began)
         if rest:

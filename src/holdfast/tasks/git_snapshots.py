@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from holdfast.git import GitFailed, Repository, as_text, find_repository, read_git, status
 from holdfast.network_mounts import NetworkMounts
@@ -19,6 +19,13 @@ BEFORE = ".before-"
 log = logging.getLogger(__name__)
 State = dict[str, list[object]]
 T = TypeVar("T")
+
+
+class SeenChanges(NamedTuple):
+    """The files that changed while a task ran, and the commit that was checked out when it began."""
+
+    files: list[str]
+    base_commit: str
 
 
 class GitSnapshots:
@@ -38,7 +45,7 @@ class GitSnapshots:
                 log.warning("the files that task %s changes will not be known: %s", task, error)
                 self.forget(task)  # an incomplete snapshot is useless
 
-    async def changes_since(self, task: str, cwd: Path) -> list[str] | None:
+    async def changes_since(self, task: str, cwd: Path) -> SeenChanges | None:
         """Return the files that changed since `take`, by whatever program; None if that is not known."""
         return await self._look(lambda: self._compare(task, cwd), cwd)
 
@@ -50,7 +57,7 @@ class GitSnapshots:
             log.warning("%s did not answer within %.0f s: its changed files are not known", cwd, LOOK_SECONDS)
             return None
 
-    def _compare(self, task: str, cwd: Path) -> list[str] | None:
+    def _compare(self, task: str, cwd: Path) -> SeenChanges | None:
         try:
             before: State = json.loads(self._file(task).read_text())
         except (OSError, ValueError):
@@ -59,9 +66,10 @@ class GitSnapshots:
         if after is None:
             return None
         changed = {name for name in {*before, *after} if name and before.get(name) != after.get(name)}
+        commit = str(before[""][0])
         if before.get("") != after.get(""):
-            changed |= _changed_between(cwd, str(before[""][0]), str(after[""][0]))
-        return [as_text(name) for name in sorted(changed)[:MANY]]
+            changed |= _changed_between(cwd, commit, str(after[""][0]))
+        return SeenChanges([as_text(name) for name in sorted(changed)[:MANY]], commit)
 
     def forget(self, task: str) -> None:
         """Delete the snapshot of a task that ended."""

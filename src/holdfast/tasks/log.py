@@ -52,7 +52,7 @@ from holdfast.profiles import Profiles
 from holdfast.secrets import Mask
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 from holdfast.store.rows import EndedTask, SessionRow, TaskRow
-from holdfast.tasks.git_snapshots import GitSnapshots
+from holdfast.tasks.git_snapshots import GitSnapshots, SeenChanges
 from holdfast.tasks.results import command_result, summarise_output
 
 
@@ -158,6 +158,7 @@ class TaskLog:
         if turn is None or row is None:  # no task, or it was pruned
             return []
         said = self.profiles.mask(turn.said)
+        seen = await self.changes.changes_since(turn.task, Path(session.cwd))
         finished = TaskFinished(
             task=turn.task,
             outcome=finish.outcome,
@@ -165,17 +166,10 @@ class TaskLog:
             end=TurnEnded(session=session.id, turn=turn.number),
             preview=" ".join(said.split())[:PREVIEW],
             summary=said,
-            files=await self._files(session, turn, watched),
+            files=_changed_files(session, turn, seen, watched),
+            base_commit="" if seen is None else seen.base_commit,
         )
         return [*await self._ending(finished, row)]
-
-    async def _files(self, session: Session, turn: Turn, watched: Collection[str]) -> list[str] | None:
-        """Return the changed files according to tools and git; None if a tool ran whose changes are not known."""
-        seen = await self.changes.changes_since(turn.task, Path(session.cwd))
-        used = {m.tool for m in session.messages if isinstance(m, ToolResult) and m.turn == turn.number}
-        if seen is None and not turn.files and not used <= {*watched}:
-            return None
-        return sorted({*turn.files, *(seen or ())})
 
     async def _ending(
         self, finished: TaskFinished, row: TaskRow, began: Sequence[ProcessStarted] = ()
@@ -335,13 +329,23 @@ def pruned(row: EndedTask, *, bytes: int, by: Actor) -> TaskPruned:
 # --- ends -----------------------------------------------------------------------------------------
 
 
+def _changed_files(
+    session: Session, turn: Turn, seen: SeenChanges | None, watched: Collection[str]
+) -> list[str] | None:
+    """Return the changed files according to tools and git; None if a tool ran whose changes are not known."""
+    used = {m.tool for m in session.messages if isinstance(m, ToolResult) and m.turn == turn.number}
+    if seen is None and not turn.files and not used <= {*watched}:
+        return None
+    return sorted({*turn.files, *(seen.files if seen is not None else ())})
+
+
 def process_finished(
     row: TaskRow,
     end: CommandOutcome,
     *,
     output: OutputFile,
     left: tuple[Member, ...],
-    files: list[str] | None,
+    seen: SeenChanges | None,
     mask: Mask,
 ) -> TaskFinished:
     """Return the end of a command. `left` are its processes that still run. Blocks: it reads its output."""
@@ -358,7 +362,8 @@ def process_finished(
         output_bytes=summary.size,
         dropped_bytes=summary.dropped,
         preview=summary.preview,
-        files=files,
+        files=None if seen is None else seen.files,
+        base_commit="" if seen is None else seen.base_commit,
         survivors=[f"{one.pid} {one.name}" for one in left],
     )
 

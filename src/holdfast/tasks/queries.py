@@ -101,12 +101,15 @@ class TaskQueries:
         activities = await self._activities() if alive else {}
         sizes = await asyncio.to_thread(self._sizes, rows) if alive else {}
         now = self._clock.now()
+        workers = [row.worker for row in rows if row.kind == "card"]
+        cards = await self._store.cards_of_sessions(workers) if workers else {}
         shown = []
         for row in rows:
             task, running = row.id, row.state == "running"
             owner = await self._owner(row.session) if running and row.session else None
             activity = activities.get(task) if running else None
-            shown.append(view(row, now=now, output_bytes=sizes.get(task), activity=activity, owner=owner))
+            card = cards.get(row.worker) if row.kind == "card" else None
+            shown.append(view(row, now=now, output_bytes=sizes.get(task), activity=activity, owner=owner, card=card))
         return shown
 
     async def _owner(self, session: str) -> Owner:

@@ -10,7 +10,7 @@ from holdfast.domain.task import Owner, stale
 from holdfast.domain.text import duration, size
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.schemas.tasks import TaskView
-from holdfast.store.rows import TaskRow
+from holdfast.store.rows import CardOfSession, TaskRow
 
 BLOCKED = "blocked ("
 """How the reason of a run starts that ended by blocking its card."""
@@ -19,7 +19,13 @@ STARTING = ("starting", "", "it is about to start, or has just started")
 
 
 def view(
-    row: TaskRow, *, now: int, output_bytes: int | None, activity: Activity | NotYet | None, owner: Owner | None = None
+    row: TaskRow,
+    *,
+    now: int,
+    output_bytes: int | None,
+    activity: Activity | NotYet | None,
+    owner: Owner | None = None,
+    card: CardOfSession | None = None,
 ) -> TaskView:
     """Return a task with its current activity."""
     age_ms = (now if row.finished_at is None else row.finished_at) - row.started_at
@@ -30,6 +36,9 @@ def view(
     pid_is_gone = row.left_by and processes and row.pid not in processes
     shown = msgspec.structs.asdict(row) | {
         "blocked": row.kind == "card" and row.reason.startswith(BLOCKED),
+        "card": "" if card is None else card.card,
+        "card_number": 0 if card is None else card.number,
+        "board": "" if card is None else card.board,
         "duration_ms": max(0, age_ms),
         "ended_by": stopper(row),
         "activity": word,
@@ -65,7 +74,7 @@ def _activity(activity: Activity | NotYet | None, *, starting: bool) -> tuple[st
         case Activity(word="idle", quiet_seconds=seconds):
             return "idle", "", f"no output, CPU or network for {duration(int(seconds * 1000))}"
         case Activity(word=word, detail=detail, evidence=found):
-            parts = [f"cpu {found.cpu:.0%}", f"io {size(int(found.io))}/s", f"output {size(found.output)}"]
+            parts = [f"CPU {100 * found.cpu:.0f} %", f"I/O {size(int(found.io))}/s", f"output {size(found.output)}"]
             return word, detail or "", f"{', '.join(parts)} in {duration(int(found.seconds * 1000))}"
 
 

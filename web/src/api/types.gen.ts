@@ -259,13 +259,6 @@ export interface CardDetail {
   readonly limits: string[];
 }
 
-export interface CardDiff {
-  readonly compared_with: string;
-  readonly files: FileChange[];
-  readonly diff: string;
-  readonly left_out: string;
-}
-
 export interface CardEdited {
   readonly kind: "CardEdited";
   readonly card: string;
@@ -648,6 +641,13 @@ export interface FileChange {
   readonly change: string;
   readonly added: number | null;
   readonly removed: number | null;
+}
+
+export interface FileChanges {
+  readonly compared_with: string;
+  readonly files: FileChange[];
+  readonly diff: string;
+  readonly left_out: string;
 }
 
 export interface Findings {
@@ -1055,6 +1055,7 @@ export interface ProfileView {
   readonly sandbox: string;
   readonly key_name?: string;
   readonly key_set?: boolean;
+  readonly agent?: string;
 }
 
 export interface PruneResult {
@@ -1788,6 +1789,7 @@ export interface TaskFinished {
   readonly output?: string | null;
   readonly summary?: string;
   readonly files?: string[] | null;
+  readonly base_commit?: string;
   readonly survivors?: string[];
 }
 
@@ -1904,6 +1906,9 @@ export interface TaskView {
   readonly left_by: string;
   readonly ports: number[];
   readonly blocked: boolean;
+  readonly card?: string;
+  readonly card_number?: number;
+  readonly board?: string;
   readonly activity: string;
   readonly activity_detail: string;
   readonly activity_evidence: string;
@@ -2235,7 +2240,7 @@ export interface Routes {
   readonly "POST /v1/cards/{id}/comments": { readonly takes: CommentCard; readonly gives: CardAccepted };
   readonly "POST /v1/cards/{id}/complete": { readonly takes: CompleteCard; readonly gives: CardAccepted };
   readonly "GET /v1/cards/{id}/context": { readonly takes: undefined; readonly gives: CardContext };
-  readonly "GET /v1/cards/{id}/diff": { readonly takes: undefined; readonly gives: CardDiff };
+  readonly "GET /v1/cards/{id}/diff": { readonly takes: undefined; readonly gives: FileChanges };
   readonly "POST /v1/cards/{id}/follow": { readonly takes: FollowCard; readonly gives: CardAccepted };
   readonly "POST /v1/cards/{id}/links": { readonly takes: LinkCard; readonly gives: CardAccepted };
   readonly "POST /v1/cards/{id}/move": { readonly takes: MoveCard; readonly gives: CardAccepted };
@@ -2315,6 +2320,7 @@ export interface Routes {
   readonly "GET /v1/tasks/search": { readonly takes: undefined; readonly gives: OutputHits };
   readonly "GET /v1/tasks/stale": { readonly takes: undefined; readonly gives: TaskPage };
   readonly "GET /v1/tasks/{id}": { readonly takes: undefined; readonly gives: TaskView };
+  readonly "GET /v1/tasks/{id}/diff": { readonly takes: undefined; readonly gives: FileChanges };
   readonly "GET /v1/tasks/{id}/events": { readonly takes: undefined; readonly gives: EventPage };
   readonly "GET /v1/tasks/{id}/output": { readonly takes: undefined; readonly gives: OutputPage };
   readonly "GET /v1/tasks/{id}/output/search": { readonly takes: undefined; readonly gives: OutputMatches };

@@ -1,108 +1,22 @@
 /** What a card made: the files that differ from what its workspace began with, and their lines. */
-import { type ReactNode, useMemo } from "react";
+import type { ReactNode } from "react";
 import { call } from "../api/http";
 import { useKnown } from "../api/known";
-import type { CardDiff, CardView, FileChange } from "../api/types.gen";
-import { plural } from "../text";
+import type { CardView, FileChanges } from "../api/types.gen";
+import { ChangedFiles } from "../ui/FileChanges";
 import { AsOf, Show } from "../ui/Known";
-import shared from "../ui/shared.module.css";
-import styles from "./CardChanges.module.css";
 
-/** More files than these begin folded. */
-const OPEN = 12;
-const LINES = 2_000;
-const MARKS: Readonly<Record<string, string>> = { added: "A", changed: "M", deleted: "D" };
-
-export function CardChanges({ card }: { readonly card: CardView }): ReactNode {
+export function CardChanges({ card }: { readonly card: Pick<CardView, "id" | "version" | "status"> }): ReactNode {
   const known = useKnown({
     queryKey: ["card-diff", card.id, card.version],
     queryFn: () => call("GET /v1/cards/{id}/diff", { path: { id: card.id } }),
-    placeholderData: (before: CardDiff | undefined) => before,
+    placeholderData: (before: FileChanges | undefined) => before,
     refetchInterval: card.status === "running" ? 10_000 : false,
   });
   return (
     <>
       <AsOf known={known} />
-      <Show known={known}>{(found) => <Files found={found} />}</Show>
+      <Show known={known}>{(found) => <ChangedFiles found={found} />}</Show>
     </>
   );
-}
-
-function Files({ found }: { readonly found: CardDiff }): ReactNode {
-  const parts = useMemo(() => byFile(found.diff), [found.diff]);
-  if (found.files.length === 0) return <p className={shared.muted}>No changes. Compared with {found.compared_with}.</p>;
-  const sum = (of: "added" | "removed"): number => found.files.reduce((all, file) => all + (file[of] ?? 0), 0);
-  return (
-    <>
-      <p className={shared.muted}>
-        {plural(found.files.length, "file")}, +{sum("added").toLocaleString("en")} −
-        {sum("removed").toLocaleString("en")} lines, compared with {found.compared_with}.
-      </p>
-      {found.left_out && <p className={styles.leftOut}>{found.left_out}</p>}
-      <ul className={styles.files} aria-label="Changed files">
-        {found.files.map((file) => (
-          <li key={file.path}>
-            <OneFile file={file} text={parts.get(file.path) ?? ""} open={found.files.length <= OPEN} />
-          </li>
-        ))}
-      </ul>
-    </>
-  );
-}
-
-function OneFile({
-  file,
-  text,
-  open,
-}: {
-  readonly file: FileChange;
-  readonly text: string;
-  readonly open: boolean;
-}): ReactNode {
-  const lines = text.split("\n");
-  return (
-    <details open={open}>
-      <summary className={styles.file}>
-        <span className={styles[file.change] ?? ""} title={file.change}>
-          {MARKS[file.change] ?? "?"}
-          <span className={shared.srOnly}> {file.change}</span>
-        </span>
-        <span className={styles.path} title={file.path}>
-          {file.path}
-        </span>
-        <span className={styles.counts}>
-          {file.added === null ? "no text, or large" : `+${file.added} −${file.removed ?? 0}`}
-        </span>
-      </summary>
-      {text && file.added !== null && (
-        <pre className={styles.lines} tabIndex={0} role="group" aria-label={`Changes in ${file.path}`}>
-          {lines.slice(0, LINES).map((line, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text that does not change
-            <span key={index} className={styles[lookOf(line)] ?? ""}>
-              {line || " "}
-            </span>
-          ))}
-          {lines.length > LINES && <span>… {(lines.length - LINES).toLocaleString("en")} more lines</span>}
-        </pre>
-      )}
-    </details>
-  );
-}
-
-/** The lines of each file, from the first `@@` on; without one what git says instead. */
-export function byFile(diff: string): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
-  for (const part of diff.split(/^(?=diff --git )/m)) {
-    const name = /^\+\+\+ b\/(.*)$/m.exec(part)?.[1] ?? /^--- a\/(.*)$/m.exec(part)?.[1];
-    const path = name ?? /^diff --git a\/(.*) b\/\1$/m.exec(part)?.[1];
-    if (path === undefined) continue;
-    const start = part.search(/^@@/m);
-    const rest = start >= 0 ? part.slice(start) : part.split("\n").slice(1).join("\n");
-    found.set(path.replace(/\t$/, ""), rest.replace(/\n$/, ""));
-  }
-  return found;
-}
-
-function lookOf(line: string): string {
-  return line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : line.startsWith("@@") ? "place" : "";
 }

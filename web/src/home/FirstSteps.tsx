@@ -75,12 +75,13 @@ export function Welcome(): ReactNode {
       </header>
       <div className={styles.body}>
         <p>
-          <strong>{isDemo ? "A script answers, no AI." : `${agent.model} answers.`}</strong> {reason(agent, detected)}
+          <strong>{isDemo ? "A script answers, no AI." : `${agent.agent || agent.model} answers.`}</strong>{" "}
+          {reason(agent, detected)}
         </p>
         {isDemo && <Connect />}
         <p className={shared.muted}>
-          The profile is {agent.name}. It works in <code>{agent.cwd || cwd}</code>. Sandbox for its commands:{" "}
-          {agent.sandbox}.
+          The profile is {agent.name}. It works in <code>{agent.cwd || cwd}</code>.
+          {agent.agent ? "" : ` Sandbox for its commands: ${agent.sandbox}.`}
         </p>
         <ul className={styles.ideas}>
           {(isDemo ? DEMO : MODEL).map((idea) => (

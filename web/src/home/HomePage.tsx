@@ -9,6 +9,9 @@ import { overlay } from "../shell/overlay";
 import { useInbox } from "../shell/queries";
 import { DrawerButton } from "../shell/TasksDrawer";
 import { useRunning } from "../tasks/queries";
+import { StartedBy } from "../tasks/StartedBy";
+import { agentSession } from "../tasks/taskWords";
+import { taskName } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
@@ -42,6 +45,8 @@ function useRunningNow(): Known<Running> {
 /** Its task stands for it. */
 export const isWorker = (row: SessionView, tasks: readonly TaskView[]): boolean =>
   row.task !== "" || tasks.some((task) => task.worker === row.id);
+
+const KINDS: Readonly<Record<string, string>> = { process: "command", agent: "agent", card: "card" };
 
 const total = ({ tasks, sessions }: Running): number => tasks.length + sessions.length;
 
@@ -97,7 +102,7 @@ function factsOf(known: Known<readonly [number, number]>): string {
 
 function RunningNow({ running }: { readonly running: Known<Running> }): ReactNode {
   return (
-    <section className={shared.panel} aria-label="Running now">
+    <section className={`${shared.panel} ${styles.running}`} aria-label="Running now">
       <header>
         <h2>Running now</h2>
         <span className={shared.faint}>{(running.state === "known" && total(running.value)) || ""}</span>
@@ -130,12 +135,15 @@ function RunningNow({ running }: { readonly running: Known<Running> }): ReactNod
                     className={`${shared.cut} ${task.kind === "process" ? shared.mono : ""}`}
                     href={`/tasks/${task.id}`}
                   >
-                    {task.title}
+                    {taskName(task)}
                   </Link>
                   <span className={shared.faint}>
                     <Since at={task.started_at} />
                   </span>
-                  <span className={styles.sub}>{task.activity_detail || task.kind}</span>
+                  <span className={styles.sub}>
+                    {task.activity_detail || (agentSession(task) ? "process" : KINDS[task.kind])} ·{" "}
+                    <StartedBy task={task} />
+                  </span>
                 </div>
               ))}
             </>

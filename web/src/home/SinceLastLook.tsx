@@ -12,7 +12,7 @@ import type { SessionView, TaskView } from "../api/types.gen";
 import { useSessions } from "../chat/queries";
 import { howItEnded } from "../shell/TasksDrawer";
 import { useEnded, useTasks } from "../tasks/queries";
-import { moment } from "../text";
+import { moment, taskName } from "../text";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { Empty } from "../ui/Empty";
@@ -137,7 +137,7 @@ function Row({ one, fresh }: { readonly one: Ended; readonly fresh: boolean }): 
           className={`${shared.cut} ${"task" in one && one.task.kind === "process" ? shared.mono : ""}`}
           href={"task" in one ? `/tasks/${one.task.id}` : `/s/${one.row.id}`}
         >
-          {"task" in one ? one.task.title : one.row.title || "New session"}
+          {"task" in one ? taskName(one.task) : one.row.title || "New session"}
         </Link>
         {state.word !== "Done" && <Why of={of} id={idOf(one)} />}
       </span>

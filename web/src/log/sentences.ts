@@ -64,5 +64,5 @@ export function policyWords(policy: ResetPolicy): string {
   const given = Object.entries(policy).filter(([, value]) => value !== null && value !== undefined);
   return given.length === 0
     ? "as its profile says"
-    : given.map(([name, value]) => `${name} = ${String(value)}`).join(", ");
+    : given.map(([name, value]) => `${name.replaceAll("_", " ")} ${String(value)}`).join(", ");
 }

@@ -8,7 +8,7 @@ import { useCardSearch } from "../board/queries";
 import { newSession } from "../chat/newSession";
 import { useSearch, useSessions } from "../chat/queries";
 import { useTasks } from "../tasks/queries";
-import { cardLabel, cardPath } from "../text";
+import { cardLabel, cardPath, taskName } from "../text";
 import { useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import shared from "../ui/shared.module.css";
@@ -26,7 +26,7 @@ interface Offer {
   readonly act: () => void;
 }
 
-const MOST = 12;
+const MOST = 13;
 
 function nothingWords(asked: readonly Known<unknown>[]): string {
   if (asked.some((one) => one.state === "unknown" || (one.state === "known" && !one.current)))
@@ -47,10 +47,11 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
   const offers: readonly Offer[] = [
     { key: "new", icon: "plus", word: "New session", hint: "n", act: () => newSession(go) },
     { key: "home", icon: "home", word: "Go to Home", hint: "g h", act: () => go("/home") },
+    { key: "chats", icon: "chat", word: "Go to Chats", hint: "g c", act: () => go("/s") },
     { key: "tasks", icon: "tasks", word: "Go to Tasks", hint: "g t", act: () => go("/tasks") },
     { key: "board", icon: "board", word: "Go to Board", hint: "g b", act: () => go("/board") },
-    { key: "drawer", icon: "tasks", word: "Background tasks drawer", hint: "t", act: () => toggleDrawer() },
     { key: "settings", icon: "settings", word: "Go to Settings", hint: "g s", act: () => go("/settings") },
+    { key: "drawer", icon: "tasks", word: "Background tasks", hint: "t", act: () => toggleDrawer() },
     { key: "theme", icon: "theme", word: "Switch the theme", hint: "", act: switchTheme },
     { key: "theme-system", icon: "theme", word: "Theme as the system", hint: "", act: () => setTheme("system") },
     { key: "keys", icon: "more", word: "All keys", hint: "?", act: () => overlay.set("keys") },
@@ -71,7 +72,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
     ...tasks.map((task) => ({
       key: `task/${task.id}`,
       icon: taskIcon(task),
-      word: task.title,
+      word: taskName(task),
       hint: `${task.kind === "process" ? "command" : task.kind}, ${task.state}`,
       act: () => go(`/tasks/${task.id}`),
     })),

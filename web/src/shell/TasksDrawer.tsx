@@ -7,8 +7,8 @@ import { load, save } from "../api/storage";
 import { Store, useStore } from "../api/store";
 import type { Inbox, TaskCount, TaskView } from "../api/types.gen";
 import { useEnded, useRunning, useTasks } from "../tasks/queries";
-import { stoppedBy } from "../tasks/taskWords";
-import { entryTitle, moment, plural, size } from "../text";
+import { endWords, stoppedBy } from "../tasks/taskWords";
+import { entryTitle, moment, plural, size, taskName } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
@@ -210,7 +210,7 @@ function Row({ task, current }: { readonly task: TaskView; readonly current: boo
       data-why={`task/${task.id}`}
       href={`/tasks/${task.id}`}
     >
-      <span className={`${styles.name} ${task.kind === "process" ? "" : styles.said}`}>{task.title}</span>
+      <span className={`${styles.name} ${task.kind === "process" ? "" : styles.said}`}>{taskName(task)}</span>
       <span className={shared.row}>
         {task.stale && <Chip state={STALE} />}
         <Chip state={taskState(task)} />
@@ -242,7 +242,7 @@ export function howItEnded(task: TaskView, when = true): string {
   const parts = when ? [moment(task.finished_at ?? task.started_at)] : [];
   if (task.state === "stopped" && task.ended_by) parts.push(stoppedBy(task));
   else if (task.exit_code !== null) parts.push(`exit ${task.exit_code}`);
-  else if (task.reason) parts.push(task.reason);
+  else if (task.reason) parts.push(endWords(task));
   if (task.output_bytes > 0) parts.push(size(task.output_bytes));
   return parts.join(" · ");
 }

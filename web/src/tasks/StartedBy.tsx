@@ -4,18 +4,19 @@ import { Link } from "wouter";
 import { call, Refused } from "../api/http";
 import type { TaskView } from "../api/types.gen";
 import { byWhom } from "../text";
-import { starter } from "./taskWords";
+import { agentSession, starter } from "./taskWords";
 
 /** Who started a task, and for which session. */
 export function StartedBy({ task }: { readonly task: TaskView }): ReactNode {
-  const session = task.session && <SessionLink id={task.session} />;
+  const id = task.session || agentSession(task);
+  const session = id && <SessionLink id={id} />;
   switch (starter(task)) {
     case "you":
       return session ? <>you, for {session}</> : "you";
     case "agent":
       return session ? <>agent of {session}</> : byWhom(task.started_by);
     case "board":
-      return "the board";
+      return task.board ? `board ${task.board}` : "the board";
     default:
       return session ? (
         <>

@@ -7,7 +7,7 @@ import type { TaskView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { Conversation } from "../chat/Conversation";
 import { DrawerButton } from "../shell/TasksDrawer";
-import { size } from "../text";
+import { size, taskName } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button, buttonClass } from "../ui/Button";
 import { Chip } from "../ui/Chip";
@@ -18,13 +18,14 @@ import { AsOf, Show } from "../ui/Known";
 import { Menu } from "../ui/Menu";
 import shared from "../ui/shared.module.css";
 import { STALE, taskState } from "../ui/states";
-import { Tabs } from "../ui/Tabs";
+import { type TabEntry, Tabs } from "../ui/Tabs";
 import { Why } from "../ui/Why";
 import { History } from "./History";
 import { OutputView } from "./OutputView";
 import { useTask } from "./queries";
 import { Sparks } from "./Sparks";
 import { StartedBy } from "./StartedBy";
+import { TaskChanges } from "./TaskChanges";
 import styles from "./TaskPage.module.css";
 import { canKill, canRerun, canStop, endWords, exitWords, hasOutput } from "./taskWords";
 import { useTaskActions } from "./useTaskActions";
@@ -59,6 +60,10 @@ export default function TaskPage({ id }: { readonly id: string }): ReactNode {
   );
 }
 
+type Tab = "transcript" | "output" | "changes";
+
+const hasChanges = (task: TaskView): boolean => task.finished_at !== null && (task.files?.length ?? 0) > 0;
+
 const Back = (): ReactNode => (
   <Link className={buttonClass({ quiet: true, icon: true })} href="/tasks" aria-label="Back to tasks">
     <Icon name="left" />
@@ -74,26 +79,27 @@ function Detail({
   readonly task: TaskView;
   readonly at: number;
 }): ReactNode {
-  const [tab, setTab] = useState<"transcript" | "output">(task.worker ? "transcript" : "output");
+  const [tab, setTab] = useState<Tab>(task.kind === "process" ? "output" : "transcript");
+  const tabs: readonly TabEntry<Tab>[] = [
+    ...(task.kind === "process"
+      ? []
+      : [{ id: "transcript", word: "Transcript", panel: () => <Conversation id={task.worker} bare /> } as const]),
+    { id: "output", word: "Output", panel: () => <OutputView task={task} /> },
+    ...(hasChanges(task)
+      ? [{ id: "changes", word: `Changes ${task.files?.length}`, panel: () => <TaskChanges task={task} /> } as const]
+      : []),
+  ];
   return (
     <div className={shared.page}>
       <TaskBar known={known} task={task} />
-      {(task.kind === "process" || tab === "output") && <Banners /> /* a transcript has its own */}
+      {tab !== "transcript" && <Banners /> /* a transcript has its own */}
       <div className={styles.split}>
-        {task.kind === "process" ? (
+        {tabs.length === 1 ? (
           <OutputView task={task} />
         ) : (
-          <Tabs
-            name="What it did"
-            chosen={tab}
-            onChoose={setTab}
-            tabs={[
-              { id: "transcript", word: "Transcript", panel: () => <Conversation id={task.worker} bare /> },
-              { id: "output", word: "Output", panel: () => <OutputView task={task} /> },
-            ]}
-          />
+          <Tabs name="What it did" chosen={tab} onChoose={setTab} tabs={tabs} />
         )}
-        <About task={task} at={at} />
+        <About task={task} at={at} onChanges={() => setTab("changes")} />
       </div>
     </div>
   );
@@ -111,7 +117,7 @@ function TaskBar({ known, task }: { readonly known: Known<TaskView>; readonly ta
         className={`${shared.cut} ${styles.title} ${task.kind === "process" ? styles.commandTitle : ""}`}
         title={task.command}
       >
-        {task.title}
+        {taskName(task)}
       </h1>
       <Chip state={taskState(task)} />
       {task.stale && <Chip state={STALE} />}
@@ -172,7 +178,15 @@ function TaskBar({ known, task }: { readonly known: Known<TaskView>; readonly ta
   );
 }
 
-function About({ task, at }: { readonly task: TaskView; readonly at: number }): ReactNode {
+function About({
+  task,
+  at,
+  onChanges,
+}: {
+  readonly task: TaskView;
+  readonly at: number;
+  readonly onChanges: () => void;
+}): ReactNode {
   const ended = task.finished_at !== null;
   const doing = `${taskState(task).word}${task.activity_evidence ? `: ${task.activity_evidence}` : ""}`;
   return (
@@ -192,16 +206,30 @@ function About({ task, at }: { readonly task: TaskView; readonly at: number }): 
       </section>
       {!ended && <Sparks task={task} at={at} />}
       <History task={task} />
-      <Changes files={task.files} ended={ended} />
+      <Changes files={task.files} ended={ended} onOpen={onChanges} />
       <Facts task={task} />
     </aside>
   );
 }
 
+const LIFETIMES: Readonly<Record<string, string>> = {
+  session: "as long as its session",
+  chapter: "until its session is reset",
+  persist: "until it ends",
+  until: "until a fixed time",
+};
 const FEW = 12;
 
 /** The files that it changed, where that is known: in a git repository, by its status before and after. */
-function Changes({ files, ended }: { readonly files: readonly string[] | null; readonly ended: boolean }): ReactNode {
+function Changes({
+  files,
+  ended,
+  onOpen,
+}: {
+  readonly files: readonly string[] | null;
+  readonly ended: boolean;
+  readonly onOpen: () => void;
+}): ReactNode {
   const [all, setAll] = useState(false);
   if (!ended) return null;
   const shown = all ? (files ?? []) : (files ?? []).slice(0, FEW);
@@ -222,6 +250,13 @@ function Changes({ files, ended }: { readonly files: readonly string[] | null; r
         <button type="button" className={shared.link} onClick={() => setAll(true)}>
           {rest} more
         </button>
+      )}
+      {shown.length > 0 && (
+        <p>
+          <button type="button" className={shared.link} onClick={onOpen}>
+            Show the changes
+          </button>
+        </p>
       )}
     </section>
   );
@@ -254,7 +289,7 @@ function Facts({ task }: { readonly task: TaskView }): ReactNode {
         </Fact>
         {!agent && <Fact name="Process">{task.pid ?? "unknown"}</Fact>}
         {task.ports.length > 0 && <Fact name="Ports">{task.ports.join(", ")}</Fact>}
-        {!agent && <Fact name="Lifetime">{task.lifetime}</Fact>}
+        {!agent && <Fact name="Lifetime">{LIFETIMES[task.lifetime] ?? task.lifetime}</Fact>}
         {!agent && <Fact name="Exit code">{exitWords(task)}</Fact>}
         {task.summary && <Fact name="Summary">{task.summary}</Fact>}
         {task.survivors.length > 0 && <Fact name="Left behind">{task.survivors.join(", ")}</Fact>}

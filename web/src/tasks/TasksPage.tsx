@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef, useState } from "react";
+import { Link } from "wouter";
 import { call } from "../api/http";
 import { type Known, knownValue } from "../api/known";
 import type { OutputHit, Overview, TaskView } from "../api/types.gen";
@@ -8,7 +9,7 @@ import { useOverview } from "../shell/queries";
 import { archiveWords, DrawerButton } from "../shell/TasksDrawer";
 import { plural } from "../text";
 import { Bar } from "../ui/Bar";
-import { Button } from "../ui/Button";
+import { Button, buttonClass } from "../ui/Button";
 import { Empty, Loading } from "../ui/Empty";
 import { useSettled, useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
@@ -160,7 +161,14 @@ function Nothing({
     );
   if (filtered) return <Empty title="Nothing fits">Choose another state or kind.</Empty>;
   return (
-    <Empty title={current ? "No task yet" : "There was no task when the gateway was last heard"}>
+    <Empty
+      title={current ? "No task yet" : "There was no task when the gateway was last heard"}
+      action={
+        <Link className={buttonClass()} href="/new">
+          New session
+        </Link>
+      }
+    >
       Background work is listed here with its output until it is pruned. “Run in background” next to Send starts a task.
     </Empty>
   );

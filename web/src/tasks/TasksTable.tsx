@@ -4,7 +4,7 @@ import { Link, useLocation } from "wouter";
 import { knownValue } from "../api/known";
 import type { List } from "../api/pagedList";
 import type { OutputHit, TaskView } from "../api/types.gen";
-import { day, size } from "../text";
+import { day, size, taskName } from "../text";
 import { Chip } from "../ui/Chip";
 import { Menu } from "../ui/Menu";
 import shared from "../ui/shared.module.css";
@@ -205,7 +205,7 @@ function TaskRow({
           href={`/tasks/${task.id}`}
           title={task.stale ? `${task.command}\nStale: ${task.stale}` : task.command}
         >
-          {task.title}
+          {taskName(task)}
         </Link>
         <span className={styles.facts}>
           <StartedBy task={task} /> · <Time at={task.started_at} /> ·{" "}

@@ -11,7 +11,7 @@ export function stoppedBy(task: Pick<TaskView, "ended_by">): string {
 
 /** How it ended, in the words of whoever reads it: nobody is called "web". */
 export function endWords(task: Pick<TaskView, "state" | "reason" | "exit_code" | "ended_by">): string {
-  const reason = asYou(task.reason);
+  const reason = asYou(task.reason).replace(/^blocked \([\w ]+\): /, ""); // the chip says the rest
   if (reason) return reason;
   const stopped = stoppedBy(task);
   if (stopped) return stopped;
@@ -34,6 +34,10 @@ export function starter(task: Pick<TaskView, "started_by" | "kind">): Starter {
   if (/^(the agent of session|run \d+ of card)/.test(task.started_by)) return "agent";
   return "other";
 }
+
+/** The session in which an external agent works by this process; empty for every other task. */
+export const agentSession = (task: Pick<TaskView, "call" | "started_by" | "kind">): string =>
+  (task.kind === "process" && task.call === "agent" && /^the agent of session (\w+)/.exec(task.started_by)?.[1]) || "";
 
 export const canStop = (task: TaskView): boolean => task.state === "running";
 export const canKill = (task: TaskView): boolean => canStop(task) && task.kind === "process";

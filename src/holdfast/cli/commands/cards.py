@@ -29,7 +29,8 @@ from holdfast.cli.screen import clean, format_datetime
 from holdfast.cli.values import BOARD, CARD, SESSION, START, TEXT, UNTIL, patience_option
 from holdfast.client.http import Json, quote
 from holdfast.client.lenient import convert
-from holdfast.schemas.cards import CardAccepted, CardContext, CardDetail, CardDiff, CardPage
+from holdfast.schemas.cards import CardAccepted, CardContext, CardDetail, CardPage
+from holdfast.schemas.changes import FileChanges
 from holdfast.schemas.gateway import Why
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def context(cli: Cli, id: str) -> None:
 @card_argument
 def diff(cli: Cli, id: str) -> None:
     """Show what CARD changed in its workspace."""
-    cli.show(cli.client.get(f"{_path(id)}/diff"), CardDiff, render_diff)
+    cli.show(cli.client.get(f"{_path(id)}/diff"), FileChanges, render_diff)
 
 
 # --- write ----------------------------------------------------------------------------------------

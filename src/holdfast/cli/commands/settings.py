@@ -220,8 +220,13 @@ def list_profiles(cli: Cli) -> None:
         cli.note(f"config.toml has an error, so the previous settings are still in force: {clean(problem)}")
 
 
+def _worker(profile: ProfileView) -> str:
+    """Return what does the work: a model, or an external agent."""
+    return f"agent {profile.agent}" if profile.agent else profile.model
+
+
 def _profiles_table(known: ProfileList) -> str:
-    rows = [[one.name, one.model, one.origin, "default" if one.default else ""] for one in known.profiles]
+    rows = [[one.name, _worker(one), one.origin, "default" if one.default else ""] for one in known.profiles]
     return table(PROFILES, rows)
 
 
@@ -245,7 +250,7 @@ def _profile_details(profile: ProfileView) -> str:
     limits += [f"{profile.max_tokens} tokens"] if profile.max_tokens else []
     limits += [f"{profile.max_minutes} minutes"] if profile.max_minutes else []
     rows = [
-        ("model", profile.model),
+        ("agent", profile.agent) if profile.agent else ("model", profile.model),
         ("from", profile.origin),
         ("directory", profile.cwd or "the one in which the session is started"),
         ("tools", tools or "reading is allowed; for everything else the agent asks"),

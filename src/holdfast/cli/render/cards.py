@@ -28,7 +28,8 @@ from holdfast.cli.screen import (
 )
 from holdfast.client.client import Client
 from holdfast.client.http import Json
-from holdfast.schemas.cards import CardContext, CardDetail, CardDiff, CardPage, CardView, FileChange, RunView
+from holdfast.schemas.cards import CardContext, CardDetail, CardPage, CardView, RunView
+from holdfast.schemas.changes import FileChange, FileChanges
 
 STATUSES = ("triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done")
 """The columns of a board, from left to right."""
@@ -250,8 +251,8 @@ def render_context(found: CardContext) -> str:
     return "\n\n".join([*blocks, f"{dim('its first message')}\n{_wrapped(found.text)}"])
 
 
-def render_diff(found: CardDiff) -> str:
-    """The files that a card made, then their lines."""
+def render_diff(found: FileChanges) -> str:
+    """The changed files, then their lines."""
     heading = dim(f"compared with {found.compared_with}")
     if not found.files:
         return f"No changes; compared with {found.compared_with}." if found.compared_with else "No changes."

@@ -41,7 +41,7 @@ def running_table(tasks: list[TaskView]) -> str:
     """What each task is doing, and for how long."""
     length = unique_length([task.id for task in tasks])
     doing = activity if terminal_width() >= WIDE else _activity_word
-    rows = [[*_common(task, length), doing(task), age(task.duration_ms), _printed(task), task.title] for task in tasks]
+    rows = [[*_common(task, length), doing(task), age(task.duration_ms), _printed(task), task.name] for task in tasks]
     return table(RUNNING, rows)
 
 
@@ -49,7 +49,7 @@ def ended_table(tasks: list[TaskView]) -> str:
     """How each task ended."""
     length = unique_length([task.id for task in tasks])
     rows = [
-        [*_common(task, length), _exit(task), ago(task.started_at), _took(task), _printed(task), task.title]
+        [*_common(task, length), _exit(task), ago(task.started_at), _took(task), _printed(task), task.name]
         for task in tasks
     ]
     return table(ENDED, rows)

@@ -203,6 +203,8 @@ class TaskFinished(Event, frozen=True):
     summary: str = ""
     files: list[str] | None = None
     """The files that it changed; null is not known."""
+    base_commit: str = ""
+    """The commit of its git repository when it began; empty if that is not known."""
     survivors: list[str] = msgspec.field(default_factory=list)
     """Its processes that still run: daemons that it left behind, or processes that could not be killed."""
 

@@ -148,7 +148,7 @@ def profile_list(profiles: Profiles, sandbox: SandboxBuilder) -> ProfileList:
     shown = [
         ProfileView(
             name=name,
-            model=profile.model,
+            model=profile.model if profile.driver_name == "builtin" else "",
             cwd=profile.cwd,
             instructions=profile.instructions,
             tools=dict(profile.tools),
@@ -161,6 +161,7 @@ def profile_list(profiles: Profiles, sandbox: SandboxBuilder) -> ProfileList:
             sandbox=sandbox.in_words(profile.sandbox, network=profile.network),
             key_name=provider.api_key_env if (provider := providers[name]) else "",
             key_set=provider is None or provider.key() is not None,
+            agent="" if profile.driver_name == "builtin" else profile.agent or name,
         )
         for name, profile in sorted(settings.profiles.items())
     ]

@@ -50,12 +50,12 @@ from holdfast.schemas.cards import (
     CardComment,
     CardContext,
     CardDetail,
-    CardDiff,
     CardPage,
     CardReleased,
     CardView,
     RunView,
 )
+from holdfast.schemas.changes import FileChanges
 from holdfast.schemas.gateway import Statement, Why
 from holdfast.store.reads import CardFilter
 from holdfast.store.rows import CardRow
@@ -243,7 +243,7 @@ async def card_context(request: Request) -> Response:
     return json_response(shape)
 
 
-@routes.get("/v1/cards/{id}/diff", CardDiff)
+@routes.get("/v1/cards/{id}/diff", FileChanges)
 async def card_diff(request: Request) -> Response:
     """Show what the card made: the files in its workspace that differ from what it began with."""
     gateway = gateway_of(request)
@@ -253,7 +253,7 @@ async def card_diff(request: Request) -> Response:
         found = await gateway.cards.mounts.run_within(None, lambda: changes_of(card, gateway.cards.root))
     except (Unusable, OSError) as error:
         raise Conflict(f"The workspace cannot be read: {error}.") from error
-    return json_response(msgspec.convert(found, CardDiff, from_attributes=True))
+    return json_response(msgspec.convert(found, FileChanges, from_attributes=True))
 
 
 def _card_command(command: type[CardCommand]) -> Handler:

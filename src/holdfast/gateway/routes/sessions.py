@@ -80,7 +80,7 @@ async def shown(gateway: Gateway, rows: list[SessionRow], request: Request) -> l
     device = device_of(request)
     ids = [row.id for row in rows]
     unread = await gateway.store.devices.unread(device, ids) if device else {}
-    workers = await gateway.store.sessions_of_runs(ids)
+    workers = await gateway.store.cards_of_sessions(ids)
 
     def shape(row: SessionRow) -> SessionView:
         kind: SessionKind = "worker" if row.id in workers else "background" if row.task else "mine"

@@ -7,6 +7,7 @@ import secrets
 from contextlib import suppress
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,6 +15,7 @@ from starlette.responses import Response
 from holdfast.domain.commands import DetachTurn
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events import task_stream
+from holdfast.domain.events.task import TaskFinished
 from holdfast.domain.rights import NO_LIMITS
 from holdfast.domain.task_commands import (
     PinTask,
@@ -40,6 +42,7 @@ from holdfast.gateway.requests import (
 from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.routes.sessions import CURSOR, PageLimit, SearchQuery
 from holdfast.gateway.state import Gateway, gateway_of
+from holdfast.schemas.changes import FileChanges
 from holdfast.schemas.gateway import Statement, Why
 from holdfast.schemas.tasks import (
     OutputGap,
@@ -54,6 +57,7 @@ from holdfast.schemas.tasks import (
     WriteResult,
 )
 from holdfast.store.reads import SessionCursor, TaskFilter
+from holdfast.tasks.changes import task_changes
 from holdfast.tasks.log import agent_started, command_started
 from holdfast.tasks.output_search import OutputSearch
 from holdfast.tasks.plain_text import coloured, whole
@@ -210,6 +214,17 @@ async def task_statements(gateway: Gateway, view: TaskView) -> list[Statement]:
     activity = f"{word} ({view.activity_evidence})" if word and view.activity != "unknown" else ""
     sentences = why_task(await gateway.store.load(stream, after=0), now=gateway.clock.now(), activity=activity)
     return [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
+
+
+@routes.get("/v1/tasks/{id:task}/diff", FileChanges)
+async def task_diff(request: Request) -> Response:
+    """Show how the files that a task changed differ from the commit at which it began, as they are now."""
+    gateway = gateway_of(request)
+    row = await task_of(request)
+    events = [record.event for record in await gateway.store.load(task_stream(row.id), after=0)]
+    base = next((event.base_commit for event in reversed(events) if isinstance(event, TaskFinished)), "")
+    found = await gateway.cards.mounts.run_within(None, lambda: task_changes(row, base_commit=base))
+    return json_response(msgspec.convert(found, FileChanges, from_attributes=True))
 
 
 class WaitQuery(QueryShape, frozen=True):

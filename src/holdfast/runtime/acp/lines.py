@@ -219,7 +219,7 @@ class LineReader:
         offered = Offered.of(asked.options, self._mask)
         policy = "allow" if announced.tool in self._given_tools else self._policy(announced.tool)
         decided = {"allow": offered.allowing, "deny": "deny"}.get(policy, "")
-        reason = f"allow {bounded(name, TITLE_SHOWN)}?"
+        reason = f"Allow {bounded(name, TITLE_SHOWN)}?"
         owed = OwedRequest(
             id=message.json_id, call=call, reason=reason, options=offered.ids, refusals=offered.refusals, answer=decided
         )

@@ -61,6 +61,11 @@ SELECT r.*, c.board FROM runs r JOIN cards c ON c.id = r.card WHERE r.finished_a
 -- The open run that works in a session.
 SELECT * FROM runs WHERE session = :session AND finished_at IS NULL;
 
+-- name: cards_of_sessions
+-- The cards that these sessions work or worked on.
+SELECT DISTINCT r.session, c.id AS card, c.number, COALESCE(NULLIF(b.title, ''), c.board) AS board
+FROM runs r JOIN cards c ON c.id = r.card LEFT JOIN boards b ON b.id = c.board WHERE r.session IN :sessions;
+
 -- name: list_runs
 -- The runs of a card, in order, with what they cost.
 SELECT r.*, COALESCE(SUM(t.input_tokens), 0) AS input_tokens, COALESCE(SUM(t.output_tokens), 0) AS output_tokens,

@@ -6,10 +6,6 @@ SELECT * FROM sessions WHERE archived = FALSE AND cwd = :cwd
     AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id)
 ORDER BY updated_at DESC, id LIMIT :limit;
 
--- name: sessions_of_runs
--- Those of these sessions in which a worker of a card works or worked.
-SELECT DISTINCT session FROM runs WHERE session IN :sessions;
-
 -- name: get_session
 -- One session.
 SELECT * FROM sessions WHERE id = :id;

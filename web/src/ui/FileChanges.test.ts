@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { byFile } from "./CardChanges";
+import { byFile } from "./FileChanges";
 
 const DIFF = `diff --git a/a b.txt b/a b.txt
 index 5626abf..814f4a4 100644
