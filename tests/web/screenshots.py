@@ -1,6 +1,7 @@
 """Pictures of the main pages at three widths in two themes, from a gateway with a little story in it.
 
-python -m tests.web.screenshots [DIRECTORY]     all of them, by default into .screenshots; the README's into docs too
+python -m tests.web.screenshots [DIRECTORY [PAGE …]]    all of them, or only these pages; by default into .screenshots.
+                                                        With all of them the README's are renewed in docs, too.
 """
 
 from __future__ import annotations
@@ -40,6 +41,18 @@ printf '\033[1;33mwarning\033[0m\033[1m: unused variable: `promo`\033[0m\n  \033
 seq 1 400 | sed 's/^/test case /'
 printf '\033[1;31merror\033[0m: linking failed, out of memory\n'; exit 137"""
 
+OUTSIDERS = """
+[profiles.outsider]
+argv = ["{python}", "{agent}", "memory={memory}"]
+
+[profiles.forgetful]
+argv = ["{python}", "{agent}", "memory={memory}", "amnesia"]
+
+[notify.webhooks.team]
+url = "https://hooks.example.com/team"
+on = ["approval", "blocked"]
+"""
+AGENT = Path(__file__).parents[1] / "agents" / "scripted_agent.py"
 BUSY = """n=0; while [ $n -lt 900 ]; do n=$((n+1)); echo "tests/importer/test_golden.py::test_case_$n PASSED"
 i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.3; done"""
 
@@ -58,7 +71,7 @@ def story(gateway: GatewayProcess) -> dict[str, str]:
         )
 
     for title in ("Why does the cache miss?", "Upgrade to Python 3.13", "Explain the tax rounding rules"):
-        rest(session(title, "say Done. The notes are in `docs/notes.md`."))
+        rest(session(title, "say The notes are in `docs/notes.md`."))
     failed = session("Nightly build on arm64", "sh exit 3\nfail")
     rest(failed)
     build = client.post("/v1/tasks", json={"shell": BUILD, "name": "make image ARCH=arm64", "session": failed}).json()[
@@ -83,6 +96,53 @@ def story(gateway: GatewayProcess) -> dict[str, str]:
     client.post(f"/v1/sessions/{main}/pin", json={"pinned": True})
     time.sleep(2)
     return {"main": main, "build": build, "port": port_session, "busy": busy, "agent": agent}
+
+
+def outsider(gateway: GatewayProcess, place: Path) -> dict[str, str]:
+    """Sessions of an external agent: one works by a plan and asks for a permission, one forgot what was said."""
+
+    def session(title: str, text: str, profile: str) -> str:
+        body = {"title": title, "text": text, "profile": profile, "cwd": str(place)}
+        return str(gateway.client.post("/v1/sessions", json=body).json()["session"])
+
+    def stands(id: str, state: str) -> None:
+        until(lambda: gateway.client.get(f"/v1/sessions/{id}").json()["session"]["state"] == state, state, seconds=30)
+
+    asks = session(
+        "Make the retry budget configurable",
+        "Make the retry budget configurable, and test it.\n!think The budget is read in three places.\n"
+        "!plan Read the budget from the settings;Use it in all three places;Test the limits\n"
+        "!call c1 read src/payments/retry.py\n!call c2 execute grep -rn RETRY_BUDGET src\n"
+        "!say The budget is a constant in three files. I change the first one now.\n"
+        "!ask c3 sed -i s/RETRY_BUDGET/settings.retry_budget/ src/payments/retry.py",
+        "outsider",
+    )
+    stands(asks, "waiting")
+    forgets = session("Name the release", "Remember the word kelp.\n!say Done.", "forgetful")
+    stands(forgets, "idle")
+    gateway.client.post(
+        f"/v1/sessions/{forgets}/messages", json={"text": f"!once {place.parent / 'died'} die 3\n!say Here I am again."}
+    )
+    stands(forgets, "idle")
+    gateway.client.post(f"/v1/sessions/{forgets}/messages", json={"text": "!remember"})
+    stands(forgets, "idle")
+    return {"outsider": asks, "forgetful": forgets}
+
+
+def changed(gateway: GatewayProcess, place: Path) -> dict[str, str]:
+    """A command that changed files in a repository."""
+    (place / "retry.py").write_text("BUDGET = 3\n\n\ndef may_retry(count: int) -> bool:\n    return count < BUDGET\n")
+    commit = "git init -q . && git add . && git -c user.name=x -c user.email=x commit -qm one"
+    change = "sed -i 's/BUDGET = 3/BUDGET = 5/' retry.py && echo '# Retries' > RETRIES.md && echo done"
+
+    def run(shell: str, name: str) -> str:
+        body = {"shell": shell, "name": name, "cwd": str(place)}
+        task = str(gateway.client.post("/v1/tasks", json=body).json()["task"])
+        gateway.client.get(f"/v1/tasks/{task}/wait", params={"seconds": 20})
+        return task
+
+    run(commit, "git commit")
+    return {"changed": run(change, "make retry-budget")}
 
 
 QUESTION = "The new cookie cannot be read by 4.11. Log everybody out once, or accept both cookies for 30 days?"
@@ -186,7 +246,7 @@ def take_empty(browser: Browser, gateway: GatewayProcess, to: Path) -> None:
                 seat.page.screenshot(path=to / f"empty-{title}-{name}.png")
 
 
-def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Path) -> None:
+def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Path, only: list[str]) -> None:
     for name, size, theme in LOOKS:
         with Seat(browser, gateway, viewport=size, color_scheme=theme) as seat:
             seat.session = ids["main"]
@@ -194,6 +254,8 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
             def shot(
                 page: str, path: str, *, drawer: bool = False, wait: int = 900, seat: Seat = seat, name: str = name
             ) -> None:
+                if only and page not in only:
+                    return
                 seat.open(path)
                 seat.page.locator("main h1:visible").first.wait_for()
                 expect(seat.page.locator("[data-loading]")).to_have_count(0)  # nothing is still on its way
@@ -206,7 +268,7 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
                     seat.page.get_by_role("button", name="Close the panel").click()
 
             shot("home", "/home")
-            if size is DESK:
+            if size is DESK and not only:
                 seat.page.keyboard.press("Control+k")
                 seat.page.wait_for_timeout(400)
                 seat.page.screenshot(path=to / f"palette-{name}.png")
@@ -215,7 +277,8 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
                 seat.page.wait_for_timeout(400)
                 seat.page.screenshot(path=to / f"keys-{name}.png")
             shot("chat", f"/s/{ids['main']}", drawer=size is DESK)
-            away(seat, to / f"away-{name}.png")
+            if not only or "away" in only:
+                away(seat, to / f"away-{name}.png")
             shot("working", f"/s/{ids['port']}")
             shot("chapter", f"/s/{ids['chapter']}")
             shot("board", "/board/platform")
@@ -224,6 +287,13 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
             shot("task", f"/tasks/{ids['build']}")
             shot("busy", f"/tasks/{ids['busy']}", wait=11_000 if name == "light" else 900)  # some measurements
             shot("agent", f"/tasks/{ids['agent']}")
+            shot("outsider", f"/s/{ids['outsider']}")
+            shot("forgetful", f"/s/{ids['forgetful']}")
+            if not only or "changes" in only:
+                seat.open(f"/tasks/{ids['changed']}")
+                seat.page.get_by_role("tab", name="Changes").click()
+                seat.page.get_by_role("group", name="Changes in retry.py").wait_for()
+                seat.page.screenshot(path=to / f"changes-{name}.png")
             for section in SECTIONS:
                 shot(f"settings-{section}", f"/settings/{section}")
             shot("chats", "/s")
@@ -265,27 +335,33 @@ def main() -> int:
     if reason := why_not():
         sys.stderr.write(reason + "\n")
         return 1
-    to = Path(sys.argv[1] if len(sys.argv) > 1 else ".screenshots")
+    to, only = Path(sys.argv[1] if len(sys.argv) > 1 else ".screenshots"), sys.argv[2:]
     to.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         home = Path(place) / "home"
         home.mkdir(mode=0o700)
         (home / "config.toml").write_text(
-            SETTINGS + "\n[retention]\ntasks_days = 30\nsessions_archive_days = 90\n\n[board]\nmax_running = 2\n"
+            SETTINGS
+            + OUTSIDERS.format(python=sys.executable, agent=AGENT, memory=place)
+            + "\n[retention]\ntasks_days = 30\nsessions_archive_days = 90\n\n[board]\nmax_running = 2\n"
         )
         (home / "config.toml").chmod(0o600)
         with GatewayProcess(home) as gateway:
             gateway.start()
             try:
                 browser = playwright.chromium.launch(executable_path=str(CHROMIUM))
-                take_empty(browser, gateway, to)
-                ids = story(gateway) | chapters(gateway) | board(gateway)
-                take(browser, gateway, ids, to)
+                if not only:
+                    take_empty(browser, gateway, to)
+                work = Path(place) / "shop"
+                work.mkdir()
+                ids = story(gateway) | chapters(gateway) | board(gateway) | changed(gateway, work)
+                ids |= outsider(gateway, work)
+                take(browser, gateway, ids, to, only)
                 browser.close()
             finally:
                 stop_commands(gateway)
     DOCS.mkdir(exist_ok=True)
-    for name in SHOWN:
+    for name in SHOWN if not only else ():
         shutil.copy(to / f"{name}.png", DOCS)
     return 0
 

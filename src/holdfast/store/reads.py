@@ -186,7 +186,7 @@ class ProjectionReads:
         return await self._fetch.rows("unfinished_sessions", SessionRow)
 
     async def resettable_sessions(self, *, own_policy: bool) -> list[ResettableSession]:
-        """Every session that a reset could be about; with `own_policy` only those that have a reset policy of their own."""
+        """Every session that a reset could be about; with `own_policy` only those with a reset policy of their own."""
         query = "resettable_sessions_with_policy" if own_policy else "resettable_sessions"
         return await self._fetch.rows(query, ResettableSession)
 

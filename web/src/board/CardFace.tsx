@@ -89,7 +89,7 @@ export const CardFace = memo(function CardFace({
         {(card.status === "ready" || card.status === "todo") && !cooling && <NotStarted card={card} board={board} />}
         {cooling && <span>{age((card.again_at ?? now) - now)} left</span>}
         {!cooling && <span title="In this column for">{age(now - card.moved_at)}</span>}
-        {card.run > 0 && <span>run {card.run}</span>}
+        {(card.run > 1 || card.status === "running") && <span>run {card.run}</span>}
       </span>
     </div>
   );
@@ -122,7 +122,7 @@ function NotStarted({ card, board }: { readonly card: CardView; readonly board: 
   const words =
     simple ||
     asYou(asked?.why ?? "")
-      .replace(/ \(`[^)]*\)/, "")
+      .replace(/ \((?:`|max_)[^)]*\)/, "")
       .replace(/\.$/, "");
   return words ? (
     <>

@@ -12,7 +12,7 @@ import { AsOf, Show } from "../ui/Known";
 import shared from "../ui/shared.module.css";
 import styles from "./AgentDialog.module.css";
 import type { Agent } from "./AgentFacts";
-import { ModelField } from "./agentFields";
+import { ModelField, profileTitle } from "./agentFields";
 import { permissionWords } from "./permissions";
 
 export default function AgentDialog({
@@ -64,7 +64,7 @@ export default function AgentDialog({
                 ...(all.some((one) => one.name === agent.profile)
                   ? []
                   : [[agent.profile, `${agent.profile}, which no longer exists`] as const]),
-                ...all.map((one) => [one.name, `${one.name} (${one.model})`] as const),
+                ...all.map((one) => [one.name, profileTitle(one)] as const),
               ]}
               onChange={(chosen) => {
                 setName(chosen);
@@ -72,7 +72,7 @@ export default function AgentDialog({
                 setProblem("");
               }}
             />
-            {usual && (
+            {usual && !usual.agent && (
               <ModelField
                 profile={usual}
                 value={typed ?? own}

@@ -9,8 +9,9 @@ import { useLooking } from "../api/looking";
 import { useStore } from "../api/store";
 import type { TaskView } from "../api/types.gen";
 import { placeOf, type SessionView, stateOf } from "../log/model";
+import { useIsExternal } from "../settings/queries";
 import { DrawerButton } from "../shell/TasksDrawer";
-import { moment } from "../text";
+import { span } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button, buttonClass } from "../ui/Button";
 import { visible } from "../ui/blocks";
@@ -35,6 +36,7 @@ import { FindBar } from "./FindBar";
 import { Flow, type FlowHandle } from "./Flow";
 import flowStyles from "./Flow.module.css";
 import { InContext } from "./InContext";
+import { asTheyHappened } from "./itemOrder";
 import { NextReset, ResetNotice } from "./NextReset";
 import pane from "./pane.module.css";
 import { useSessionTasks } from "./queries";
@@ -316,9 +318,7 @@ function Splice({ missed }: { readonly missed: Missed }): ReactNode {
       <span className={styles.spliceKnot}>
         <Icon name="splice" />
       </span>
-      <div>
-        Received while away · {moment(missed.from)} – {moment(missed.until)}
-      </div>
+      <div>Received while away · {span(missed.from, missed.until)}</div>
     </article>
   );
 }
@@ -334,11 +334,12 @@ function useWithTasks(view: SessionView): {
     [tasks],
   );
   const items = useMemo(() => {
-    if (tasks === undefined || tasks.length === 0) return view.items;
+    const shown = asTheyHappened(view);
+    if (tasks === undefined || tasks.length === 0) return shown;
     const byId = new Map(tasks.map((task) => [task.id, task]));
     // The last note of each task.
     const noted = new Map(view.items.map((item) => [item.kind === "note" ? item.task : "", item.key]));
-    const found: FlowItem[] = view.items.map((item) => {
+    const found: FlowItem[] = shown.map((item) => {
       const task = item.kind === "note" && noted.get(item.task) === item.key ? byId.get(item.task) : undefined;
       return task ? { kind: "background", key: item.key, version: item.version, at: item.at, task } : item;
     });
@@ -351,7 +352,7 @@ function useWithTasks(view: SessionView): {
       found.splice(after < 0 ? found.length : after, 0, trace);
     }
     return found;
-  }, [view.items, view.session, tasks]);
+  }, [view, tasks]);
   return { items, calls };
 }
 
@@ -361,7 +362,9 @@ function useRepeatable(view: SessionView): (item: FlowItem) => boolean {
     () => new Set(view.items.flatMap((item) => (item.kind === "end" && item.undone ? [item.turn] : []))),
     [view.items],
   );
-  const rests = view.turn === null && view.queue.length === 0 && view.run === 0 && !view.compaction.trying;
+  const isExternal = useIsExternal(view.profile);
+  const rests =
+    !isExternal && view.turn === null && view.queue.length === 0 && view.run === 0 && !view.compaction.trying;
   const since = view.resets.at(-1) ?? 0;
   return (item) => {
     if (!rests || item.version < since) return false;

@@ -1,6 +1,6 @@
 import { memo, type ReactNode, useState } from "react";
 import { Link } from "wouter";
-import type { TaskView } from "../api/types.gen";
+import type { NoticeItem, TaskView } from "../api/types.gen";
 import type { EndItem, Item, PersonItem, StepItem } from "../log/model";
 import { noticeText } from "../log/sentences";
 import { byWhom, count, dollars, duration, stoppedBy } from "../text";
@@ -19,6 +19,7 @@ import { Why } from "../ui/Why";
 import type { Agent } from "./AgentFacts";
 import { ChapterDivider, SummaryLine } from "./Chapter";
 import styles from "./Entry.module.css";
+import { Plan } from "./Plan";
 import { Calls } from "./ToolCard";
 import { WaitCard } from "./WaitCard";
 
@@ -111,8 +112,14 @@ function Body(props: EntryProps): ReactNode {
         <>
           <span className={`${line.knot} ${styles.smallKnot}`} />
           <p className={styles.meta}>
-            <span>{visible(noticeText(item.event))}</span>
-            <Time at={item.at} />
+            {item.event.kind === "AgentPlanned" ? (
+              <Plan entries={item.event.entries} at={item.at} />
+            ) : (
+              <>
+                <span className={isDoubtful(item.event) ? styles.doubtful : ""}>{visible(noticeText(item.event))}</span>
+                <Time at={item.at} />
+              </>
+            )}
             {item.tone !== "plain" && <Why of="session" id={session} />}
             {item.onward && <Link href={item.onward.to}>{item.onward.word}</Link>}
           </p>
@@ -128,6 +135,10 @@ function Body(props: EntryProps): ReactNode {
       return <End {...props} item={item} />;
   }
 }
+
+/** An agent may not know what was said before: somebody should look. */
+const isDoubtful = (event: NoticeItem["event"]): boolean =>
+  event.kind === "AgentAttached" && event.context === "unproven";
 
 function Person({ item, session, repeatable, acts }: EntryProps & { readonly item: PersonItem }): ReactNode {
   const [editing, setEditing] = useState(false);

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { call } from "../api/http";
 import type { SessionView } from "../log/model";
+import { useIsExternal } from "../settings/queries";
 import { count } from "../text";
 import styles from "./InContext.module.css";
 
@@ -11,7 +12,8 @@ const SessionDialog = lazy(() => import("./SessionDialogs"));
 export function InContext({ view }: { readonly view: SessionView }): ReactNode {
   const { session: id, context: tokens, model, resets, items } = view;
   const [open, setOpen] = useState(false);
-  const begun = items.length > 0;
+  const isExternal = useIsExternal(view.profile); // then its context is its own
+  const begun = items.length > 0 && !isExternal;
   const found = useQuery({
     queryKey: ["context", id, model, tokens, resets.length],
     enabled: begun,

@@ -14,7 +14,7 @@ import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { Show } from "../ui/Known";
 import shared from "../ui/shared.module.css";
-import { ModelField } from "./agentFields";
+import { ModelField, profileTitle } from "./agentFields";
 import { Banners } from "./Banner";
 import composer from "./Composer.module.css";
 import styles from "./NewSession.module.css";
@@ -96,7 +96,7 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
     const body = {
       text,
       profile: profile.name,
-      ...(choice.model.trim() ? { model: choice.model.trim() } : {}),
+      ...(choice.model.trim() && !profile.agent ? { model: choice.model.trim() } : {}),
       ...(choice.cwd.trim() ? { cwd: choice.cwd.trim() } : {}),
     };
     try {
@@ -124,13 +124,12 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
           <SelectField
             label="Profile"
             value={profile.name}
-            options={profiles.map((one) => [
-              one.name,
-              `${one.name} (${one.model})${one.default ? ", the default" : ""}`,
-            ])}
+            options={profiles.map((one) => [one.name, `${profileTitle(one)}${one.default ? ", the default" : ""}`])}
             onChange={(name) => change({ profile: name, model: "" })}
           />
-          <ModelField profile={profile} value={choice.model} onChange={(model) => change({ model })} />
+          {!profile.agent && (
+            <ModelField profile={profile} value={choice.model} onChange={(model) => change({ model })} />
+          )}
           <Directory profile={profile} home={home} value={choice.cwd} onChange={(cwd) => change({ cwd })} />
         </div>
         <p className={shared.faint}>{permissionWords(profile)}</p>
@@ -170,6 +169,13 @@ const DEMOS = ["say hello", "sh git --version", "slow 10 one two three four five
 
 /** Who answers: a model, or the script of the demo. */
 function Who({ profile }: { readonly profile: ProfileView }): ReactNode {
+  if (profile.agent)
+    return (
+      <Empty title={`${profile.name} answers`}>
+        An external agent with tools and rules of its own. It keeps working when you close this tab, and what it asks
+        waits for you.
+      </Empty>
+    );
   if (profile.model !== DEMO)
     return (
       <Empty title={`${profile.name} answers`}>
@@ -177,7 +183,7 @@ function Who({ profile }: { readonly profile: ProfileView }): ReactNode {
       </Empty>
     );
   return (
-    <Empty title="A script answers here, not an AI">
+    <Empty title="A script answers, no AI">
       The profile {profile.name} uses the demo agent, which follows simple commands, such as{" "}
       {DEMOS.map((one, index) => (
         <span key={one}>

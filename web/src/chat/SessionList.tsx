@@ -3,6 +3,7 @@ import { Link, useLocation } from "wouter";
 import { knownValue } from "../api/known";
 import { load, save } from "../api/storage";
 import type { SearchHit, SessionView } from "../api/types.gen";
+import { useInbox } from "../shell/queries";
 import { DrawerButton } from "../shell/TasksDrawer";
 import { day } from "../text";
 import { Bar } from "../ui/Bar";
@@ -63,6 +64,11 @@ export function SessionList({
   const [, go] = useLocation();
   const sessions = useSessions(archived, wanted, kind);
   const found = knownValue(useSearch(wanted))?.hits;
+  const inbox = knownValue(useInbox());
+  const needs = useMemo(
+    () => new Map(inbox?.entries.map((entry) => [entry.session, entry.what.replace(/^Turn \d+ failed: /, "")])),
+    [inbox],
+  );
   const box = useRef<HTMLElement>(null);
   const { rows, more, loadMore, known } = sessions;
   const lines = useMemo(
@@ -148,6 +154,7 @@ export function SessionList({
                     <Row
                       row={line.row}
                       current={line.row.id === current}
+                      asks={needs.get(line.row.id) ?? ""}
                       chosen={selected === null ? null : selected.has(line.row.id)}
                       onChoose={select}
                     />
@@ -226,7 +233,7 @@ function Nothing({
     return <Empty title="Nothing is archived">An archived session is hidden from the list. Nothing is deleted.</Empty>;
   const [title, text] = EMPTY[kind];
   const begin = (
-    <Button className={shared.phoneOnly} onClick={() => newSession(go)}>
+    <Button primary className={shared.phoneOnly} onClick={() => newSession(go)}>
       New session
     </Button>
   );
@@ -253,18 +260,21 @@ function inOrder(rows: readonly SessionView[], hits: readonly SearchHit[]): read
 const Row = memo(function Row({
   row,
   current,
+  asks,
   chosen,
   onChoose,
 }: {
   readonly row: SessionView;
   readonly current: boolean;
+  /** What it wants of a person, or why its turn failed. */
+  readonly asks: string;
   /** Null while nothing is selected. */
   readonly chosen: boolean | null;
   readonly onChoose: (id: string, on: boolean) => void;
 }): ReactNode {
   const state = rowState(row);
   const unread = current ? 0 : (row.unread ?? 0);
-  const preview = row.preview.replaceAll(/\s+/g, " ");
+  const preview = (asks || row.preview).replaceAll(/\s+/g, " ");
   const title = row.title || "New session";
   const body = (
     <>
@@ -277,7 +287,7 @@ const Row = memo(function Row({
       </span>
       <span className={`${styles.sub} ${shared.cut}`} dir="auto">
         {state.word}
-        {preview ? `${row.state === "idle" ? " · " : ": "}${preview}` : ""}
+        {preview ? `${row.state === "idle" && !asks ? " · " : ": "}${preview}` : ""}
       </span>
       {unread > 0 && (
         <span className={styles.unread}>

@@ -3,6 +3,7 @@ import { useLocation } from "wouter";
 import { pinSession } from "../api/endpoints";
 import { call, Refused } from "../api/http";
 import type { SessionView } from "../log/model";
+import { useIsExternal } from "../settings/queries";
 import { tellEntries } from "../tell";
 import { Confirm } from "../ui/Confirm";
 import { Menu, type MenuEntry } from "../ui/Menu";
@@ -16,6 +17,7 @@ const SessionDialog = lazy(() => import("./SessionDialogs"));
 export interface Named {
   readonly id: string;
   readonly title: string;
+  readonly profile: string;
   readonly archived: boolean;
   readonly pinned: boolean;
   readonly tell?: string;
@@ -41,6 +43,7 @@ export function SessionActions({
   const [asking, setAsking] = useState<"rename" | Asked | null>(null);
   const [title, setTitle] = useState(session.title);
   const [, go] = useLocation();
+  const isExternal = useIsExternal(session.profile);
   const path = { id: session.id };
   const close = (): void => setAsking(null);
   const entries: MenuEntry[] = [
@@ -63,7 +66,7 @@ export function SessionActions({
     ),
     { word: "Reset…", icon: "refresh", act: () => setAsking("reset") },
     { word: "When it is reset…", icon: "clock", act: () => setAsking("policy") },
-    { word: "Compact now…", icon: "partial", act: () => setAsking("compact") },
+    ...(isExternal ? [] : [{ word: "Compact now…", icon: "partial", act: () => setAsking("compact") }]),
     session.archived
       ? {
           word: "Restore",
@@ -114,11 +117,19 @@ export function SessionActions({
 export function SessionMenu({ view }: { readonly view: SessionView }): ReactNode {
   const [, go] = useLocation();
   const [choosing, setChoosing] = useState(false);
+  const isExternal = useIsExternal(view.profile);
   const path = { id: view.session };
   return (
     <>
       <SessionActions
-        session={{ id: view.session, title: view.title, archived: view.archived, pinned: view.pinned, tell: view.tell }}
+        session={{
+          id: view.session,
+          title: view.title,
+          profile: view.profile,
+          archived: view.archived,
+          pinned: view.pinned,
+          tell: view.tell,
+        }}
         extra={[
           { word: "Agent…", icon: "agent", act: () => setChoosing(true) },
           {
@@ -127,11 +138,15 @@ export function SessionMenu({ view }: { readonly view: SessionView }): ReactNode
             act: () =>
               void call("POST /v1/sessions/{id}/fork", { path }).then(({ session }) => go(`/s/${session}`), toastError),
           },
-          {
-            word: "Undo the last turn",
-            icon: "undo",
-            act: () => void call("POST /v1/sessions/{id}/undo", { path }).catch(toastError),
-          },
+          ...(isExternal
+            ? []
+            : [
+                {
+                  word: "Undo the last turn",
+                  icon: "undo",
+                  act: () => void call("POST /v1/sessions/{id}/undo", { path }).catch(toastError),
+                },
+              ]),
         ]}
       />
       {choosing && <AgentDialog session={view.session} agent={view} onClose={() => setChoosing(false)} />}

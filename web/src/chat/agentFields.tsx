@@ -7,6 +7,12 @@ import { useModels } from "./queries";
 
 const nameOf = (found: DetectedModel, model: string): string => `${found.provider}:${model}`;
 
+/** A profile with what answers in it. */
+export const profileTitle = ({ name, model, agent }: ProfileView): string => {
+  const what = agent ? `agent ${agent}` : model;
+  return what && what !== name ? `${name} (${what})` : name;
+};
+
 /** A model by its name; empty is the one of the profile. */
 export function ModelField({
   profile,

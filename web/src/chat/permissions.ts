@@ -2,6 +2,7 @@ import type { ProfileView } from "../api/types.gen";
 
 /** What it may do without asking, as far as the profile says. */
 export function permissionWords(profile: ProfileView): string {
+  if (profile.agent) return externalWords(profile);
   const of = (policy: string): string =>
     Object.entries(profile.tools)
       .filter(([, value]) => value === policy)
@@ -13,7 +14,18 @@ export function permissionWords(profile: ProfileView): string {
   return [asks, allowed, refused].filter(Boolean).join(" ") || "It asks before commands and changes.";
 }
 
+/** An external agent has rules of its own; the profile can answer for a whole tool. */
+function externalWords({ tools }: ProfileView): string {
+  const answered = Object.entries(tools)
+    .filter(([, policy]) => policy !== "ask")
+    .map(([name, policy]) => `, but ${name} is ${policy === "allow" ? "allowed" : "refused"}`);
+  return `It has rules of its own; what it asks waits for you${answered.join("")}.`;
+}
+
 /** The same in two words. */
-export function permissionWord({ tools }: ProfileView): string {
-  return tools["*"] === "allow" && !Object.values(tools).includes("ask") ? "asks nothing" : "asks first";
+export function permissionWord({ tools, agent }: ProfileView): string {
+  if (agent) return "its own rules";
+  const policies = Object.values(tools);
+  if (tools["*"] === "allow" && !policies.includes("ask")) return "asks nothing";
+  return policies.includes("allow") ? "asks sometimes" : "asks first";
 }

@@ -57,10 +57,11 @@ export function Destinations(): ReactNode {
               {others.map((one) => (
                 <Destination key={one.name} one={one} />
               ))}
-              {others.length === 0 && <p className={shared.muted}>Nothing else is told.</p>}
+              {others.length === 0 && <p className={shared.muted}>No other device or destination is told.</p>}
               <p className={shared.faint}>
-                Another device: turn notifications on in its own settings. A webhook, ntfy, Slack or Discord: add{" "}
-                <code>[notify.webhooks.NAME]</code> to config.toml.
+                To add a device, turn notifications on in its own settings. To add a webhook, ntfy, Slack, Discord,
+                Telegram or Apprise, write it into <code>config.toml</code>: docs/notifications.md has an example of
+                each.
               </p>
             </>
           );

@@ -113,19 +113,19 @@ function Choice({
           <b>{profile.name}</b>
           <span className={shared.muted}>
             {" "}
-            · {profile.model === "demo" ? "demo, a script" : profile.model} · {originWords(profile.origin)}
+            · {whoWords(profile)} · {originWords(profile.origin)}
           </span>
           <span className={styles.detail}>{permissionWords(profile)}</span>
           <span className={styles.detail}>
-            {profile.cwd ? `Works in ${profile.cwd}.` : "Works where each session is started."} {keyWords(profile)}{" "}
-            Sandbox for its commands: {profile.sandbox}.
+            {profile.cwd ? `Works in ${profile.cwd}.` : "Works where each session is started."}{" "}
+            {profile.agent ? "" : `${keyWords(profile)} Sandbox for its commands: ${profile.sandbox}.`}
           </span>
         </span>
       </label>
       <Menu
         name={`Menu of the profile ${profile.name}`}
         entries={[
-          { word: "Edit…", icon: "edit", act: onEdit },
+          ...(profile.agent ? [] : [{ word: "Edit…", icon: "edit", act: onEdit }]), // what it has stands in config.toml
           {
             word: "Delete…",
             icon: "close",
@@ -151,6 +151,9 @@ function Choice({
     </div>
   );
 }
+
+const whoWords = ({ agent, model }: ProfileView): string =>
+  agent ? "external agent" : model === "demo" ? "demo, a script" : model;
 
 const originWords = (origin: string): string =>
   origin === "config" ? "from config.toml" : origin === "detected" ? "found on this machine" : "built in";

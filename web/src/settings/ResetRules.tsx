@@ -10,7 +10,7 @@ import { Saved, useSaved } from "./Saved";
 import styles from "./settings.module.css";
 
 const MODES: readonly (readonly [ResetChoice["mode"], string])[] = [
-  ["none", "Never by itself"],
+  ["none", "Only when somebody asks"],
   ["idle", "After a time without activity"],
   ["daily", "Once a day"],
   ["both", "Whichever comes first"],

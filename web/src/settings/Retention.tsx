@@ -16,11 +16,11 @@ import { Saved, useSaved } from "./Saved";
 import common from "./settings.module.css";
 
 const FIELDS: readonly (readonly [keyof RetentionChoice, string, string])[] = [
-  ["tasks_days", "Delete ended tasks after days", "0 keeps them."],
+  ["tasks_days", "Delete ended tasks after this many days", "0 keeps them."],
   ["tasks_count", "Keep at most this many ended tasks", "The oldest go first; 0 is no limit."],
   ["tasks_megabytes", "Keep at most this much output, in MiB", "The oldest go first; 0 is no limit."],
-  ["sessions_archive_days", "Archive sessions after days without use", "0 never does."],
-  ["sessions_delete_days", "Delete archived sessions after days", "0 keeps them."],
+  ["sessions_archive_days", "Archive sessions after this many days without use", "0 archives none."],
+  ["sessions_delete_days", "Delete archived sessions after this many days", "0 keeps them."],
 ];
 const MOST = 36_500;
 
@@ -96,7 +96,7 @@ function Effect(): ReactNode {
   return (
     <section className={shared.panel} aria-label="Apply the rules">
       <header>
-        <h2>What the rules take now</h2>
+        <h2>What the rules would delete now</h2>
         <AsOf known={known} />
       </header>
       <Show known={known}>

@@ -90,12 +90,12 @@ function About(): ReactNode {
       <dl className={shared.pairs}>
         <dt>Version</dt>
         <dd>{status?.version ?? "unknown"}</dd>
-        <dt>Dashboard</dt>
+        <dt>Dashboard build</dt>
         <dd className={shared.mono}>
           {known.data?.build || "unknown"}
           {newer && <span className={shared.muted}> · this page is {thisBuild}, of an older build</span>}
         </dd>
-        <dt>Process</dt>
+        <dt>Gateway process</dt>
         <dd>{status?.pid ?? "unknown"}</dd>
       </dl>
     </section>

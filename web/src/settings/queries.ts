@@ -1,6 +1,6 @@
 import { devices } from "../api/endpoints";
 import { call } from "../api/http";
-import { type Known, useKnown } from "../api/known";
+import { type Known, knownValue, useKnown } from "../api/known";
 import { queryClient } from "../api/queryClient";
 import type {
   AgentList,
@@ -17,6 +17,9 @@ import type {
 
 export const useProfiles = (): Known<ProfileList> =>
   useKnown({ queryKey: ["profiles"], queryFn: () => call("GET /v1/profiles") });
+/** Whether an external agent works with this profile: its context is its own, and its turns cannot be repeated. */
+export const useIsExternal = (profile: string): boolean =>
+  (knownValue(useProfiles())?.profiles.find((one) => one.name === profile)?.agent ?? "") !== "";
 export const useModels = (): Known<ModelList> =>
   useKnown({ queryKey: ["models"], queryFn: () => call("GET /v1/models") });
 export const useAgents = (): Known<AgentList> =>
