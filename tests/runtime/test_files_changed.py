@@ -15,15 +15,12 @@ from holdfast.domain.history import History, ToolResult
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.session import Session, Turn
 from holdfast.models.registry import UnavailableModel
-from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.tools import file_tools
 from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.tools.tool import AnyTool
-from holdfast.store.sqlite.store import SqliteStore
-from holdfast.tasks.git_snapshots import GitSnapshots
-from holdfast.tasks.log import TaskLog
+from holdfast.tasks.log import changed_files
 
 
 @pytest.mark.parametrize(
@@ -36,14 +33,12 @@ from holdfast.tasks.log import TaskLog
         (["github__search"], [], None),
     ],
 )
-async def test_what_tools_report_is_listed(
+def test_what_tools_report_is_listed(
     tmp_path: Path, tools: list[str], reported: list[str], files: list[str] | None
 ) -> None:
-    store = SqliteStore(tmp_path / "holdfast.db")
     messages = History(ToolResult(1, f"c{n}", tool, "done", "") for n, tool in enumerate(tools))
     session = Session("ab12", cwd=str(tmp_path), messages=messages)
     turn = Turn(1, EventRef(1, 0), EventRef(1, 0), "TurnStarted", task="t1", files=tuple(reported))
-    task_log = TaskLog(store, SystemClock(), GitSnapshots(tmp_path), Profiles(tmp_path / "config.toml"))
     none: Any = None  # they are only looked at
     own: list[AnyTool] = [*file_tools(), *command_tools(none, none, SystemClock()), Recall(none).tool]
     own += [
@@ -51,5 +46,4 @@ async def test_what_tools_report_is_listed(
         InboxReader(none, cards=none, startable=none, profiles=none, clock=none).tool,
     ]
     watched = Agent(UnavailableModel("unknown_model", ""), TurnLimits(), own_tools=own).watched_tools
-    assert await task_log._files(session, turn, watched) == files
-    await store.close()
+    assert changed_files(session, turn, None, watched) == files, "there is no git"

@@ -166,7 +166,7 @@ class TaskLog:
             end=TurnEnded(session=session.id, turn=turn.number),
             preview=" ".join(said.split())[:PREVIEW],
             summary=said,
-            files=_changed_files(session, turn, seen, watched),
+            files=changed_files(session, turn, seen, watched),
             base_commit="" if seen is None else seen.base_commit,
         )
         return [*await self._ending(finished, row)]
@@ -329,9 +329,7 @@ def pruned(row: EndedTask, *, bytes: int, by: Actor) -> TaskPruned:
 # --- ends -----------------------------------------------------------------------------------------
 
 
-def _changed_files(
-    session: Session, turn: Turn, seen: SeenChanges | None, watched: Collection[str]
-) -> list[str] | None:
+def changed_files(session: Session, turn: Turn, seen: SeenChanges | None, watched: Collection[str]) -> list[str] | None:
     """Return the changed files according to tools and git; None if a tool ran whose changes are not known."""
     used = {m.tool for m in session.messages if isinstance(m, ToolResult) and m.turn == turn.number}
     if seen is None and not turn.files and not used <= {*watched}:
