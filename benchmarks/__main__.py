@@ -16,6 +16,7 @@ from benchmarks.report import Report
 
 AREAS = (
     "append",
+    "postgres",
     "read",
     "stream",
     "turns",

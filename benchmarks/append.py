@@ -22,7 +22,7 @@ from benchmarks.workload import Workload, fill, opened, rest
 from holdfast.clock import SystemClock
 from holdfast.domain.commands import SendMessage
 from holdfast.sessions import Caller, Sessions
-from holdfast.store.contract import CommandKey
+from holdfast.store.contract import CommandKey, Store
 from holdfast.store.sqlite.store import SqliteStore
 
 AREA = "append"
@@ -50,7 +50,7 @@ def bursts(*appends: Callable[[], Awaitable[object]]) -> Figure:
     return burst
 
 
-def saying(store: SqliteStore, work: Workload, stream: str) -> Callable[[], Awaitable[object]]:
+def saying(store: Store, work: Workload, stream: str) -> Callable[[], Awaitable[object]]:
     """One more message to this session."""
     return lambda: store.append(work.message(stream))
 

@@ -25,7 +25,7 @@ from holdfast.domain.events.session import (
     TurnFinished,
     TurnStarted,
 )
-from holdfast.store.contract import Append, CommandKey, Write
+from holdfast.store.contract import Append, CommandKey, Store, Write
 from holdfast.store.sqlite.store import SqliteStore
 
 TEXT_CHARACTERS = 370
@@ -117,7 +117,7 @@ async def opened(home: Path) -> AsyncIterator[SqliteStore]:
         await store.close()
 
 
-async def fill(store: SqliteStore, session: str, events: Iterable[AnyEvent], *, cwd: str = "/") -> str:
+async def fill(store: Store, session: str, events: Iterable[AnyEvent], *, cwd: str = "/") -> str:
     """Store a session of these events, many in one transaction; the name of its stream."""
     stream = session_stream(session)
     rest = iter((created(session, cwd), *events))

@@ -32,6 +32,7 @@ from holdfast.settings import (
     ResumeSettings,
     RetentionSettings,
     Settings,
+    StoreSettings,
 )
 
 ROOT = Path(__file__).parent.parent
@@ -64,10 +65,11 @@ def test_every_event_and_command_is_documented_with_its_fields(kind: type[msgspe
         McpSettings,
         TelegramSettings,
         ProfileSettings,
+        StoreSettings,
     ],
 )
 def test_every_setting_is_documented(table: type) -> None:
-    nested = {"gateway", "resume", "retention", "providers", "mcp", "profiles", "tools"}
+    nested = {"gateway", "store", "resume", "retention", "providers", "mcp", "profiles", "tools"}
     nested |= {"session_reset", "compaction", "board", "agents", "telegram"}
     names = [field.name for field in fields(table) if field.name not in nested]
     missing = [name for name in names if not re.search(rf"^{name} = ", page("docs/config.md"), re.MULTILINE)]

@@ -442,11 +442,11 @@ async def test_promise_1_a_commit_is_on_the_disk_although_the_server_is_set_up_o
 
 
 async def _shown(steps: object) -> list[str]:
-    from holdfast.store.postgres.wire import Statement
-    from holdfast.store.postgres.writer import Steps
+    from holdfast.store.postgres.steps import Steps
+    from holdfast.store.postgres.wire import SqlStatement
 
     assert isinstance(steps, Steps)
-    (found,) = await steps._wire.run([Statement("SHOW synchronous_commit")], within=PATIENCE)
+    (found,) = await steps._wire.run([SqlStatement("SHOW synchronous_commit")], within=PATIENCE)
     return [found.rows[0][0]]
 
 

@@ -9,13 +9,21 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import compress
 from operator import itemgetter, ne
-from typing import get_type_hints
+from typing import NamedTuple, get_type_hints
 
 import msgspec
 from msgspec.inspect import BoolType, DictType, ListType, StructType, UnionType, type_info
 
 from holdfast.domain.card import Board
 from holdfast.store.rows import AnswerRow, CardRow, R, Row, RunRow, SessionRow, TaskRow, TurnRow, WaitRow
+
+
+class Head(NamedTuple):
+    """The last version of a stream, and the span of its last event."""
+
+    version: int
+    span: int
+
 
 SPAN = 16
 """Versions of a stream in one span; the queries know it, too."""

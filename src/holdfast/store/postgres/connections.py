@@ -23,8 +23,8 @@ _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 POOLER = "A connection pooler (such as pgbouncer) stands between Holdfast and PostgreSQL."
 DIRECTLY = "Give the address of PostgreSQL itself: Holdfast keeps about 8 connections of its own open."
 ADDRESS = "It looks like this: postgresql://user@host:5432/database"
-Settings = dict[str, str | int]
-SESSION: Settings = {
+SessionSettings = dict[str, str | int]
+SESSION: SessionSettings = {
     "idle_in_transaction_session_timeout": 5_000,
     "statement_timeout": 60_000,
     "tcp_keepalives_idle": 10,
@@ -33,7 +33,7 @@ SESSION: Settings = {
     "jit": "off",
 }
 """So that a client that is frozen or cut off holds the lock for seconds, and not for hours."""
-WRITER: Settings = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+WRITER: SessionSettings = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 """What is written is found by its key, also before the server has statistics of a table that grows quickly."""
 
 
@@ -63,12 +63,12 @@ class Database:
         return f"{said.get('dbname') or 'the default database'} on {where}{port}"
 
 
-async def connect(database: Database, settings: Settings | None = None) -> Wire:
+async def connect(database: Database, settings: SessionSettings | None = None) -> Wire:
     """Connect for pipelines. Unavailable or Rejected, with what to do."""
     return Wire(await connect_plain(database, settings))
 
 
-async def connect_plain(database: Database, settings: Settings | None = None) -> psycopg.AsyncConnection[Any]:
+async def connect_plain(database: Database, settings: SessionSettings | None = None) -> psycopg.AsyncConnection[Any]:
     """Connect with psycopg, and check that it is a server that can be worked with."""
     given = database.parameters()
     chosen = SESSION | (settings or {}) | {"search_path": database.schema}

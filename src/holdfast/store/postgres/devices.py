@@ -10,7 +10,8 @@ from holdfast.domain.events import session_stream
 from holdfast.store.decisions import check_seen
 from holdfast.store.device_store import DeviceRow, DeviceStore, PushRow
 from holdfast.store.postgres.facts import Needs
-from holdfast.store.postgres.writer import Steps, Writer
+from holdfast.store.postgres.steps import Steps
+from holdfast.store.postgres.writer import PostgresWriter
 from holdfast.store.reads import Fetch
 
 GONE = "This device no longer exists."
@@ -19,7 +20,7 @@ GONE = "This device no longer exists."
 class PostgresDevices(DeviceStore):
     """The devices beside a log in PostgreSQL."""
 
-    def __init__(self, writer: Writer, fetch: Fetch) -> None:
+    def __init__(self, writer: PostgresWriter, fetch: Fetch) -> None:
         super().__init__(fetch)
         self._writer = writer
 

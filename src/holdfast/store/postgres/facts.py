@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from holdfast.domain.card import Board
 from holdfast.domain.events import AnyEvent
@@ -25,19 +24,12 @@ from holdfast.store.contract import Append
 from holdfast.store.decisions import HeldLease, StoredCommand
 from holdfast.store.postgres.projected_rows import rows_statement, table_of
 from holdfast.store.postgres.queries import statement
-from holdfast.store.postgres.wire import Answer, Statement
+from holdfast.store.postgres.wire import ResultRows, SqlStatement
 from holdfast.store.rows import CardRow, Row, RunRow, SessionRow, TaskRow, TurnRow, WaitRow
-from holdfast.store.tables import Key, decode_rows
+from holdfast.store.tables import Head, Key, decode_rows
 
 RowKeys = dict[type[Row], set[tuple[str | int, ...]]]
 _STREAM_ROWS: dict[str, type[Row]] = {"session": SessionRow, "task": TaskRow, "board": Board, "card": CardRow}
-
-
-class Head(NamedTuple):
-    """The last version of a stream, and the span of its last event."""
-
-    version: int
-    span: int
 
 
 NO_HEAD = Head(0, 0)
@@ -110,7 +102,7 @@ def _add_needs_of_event(needs: Needs, id: str, event: AnyEvent) -> None:
 
 
 @dataclass(slots=True)
-class Known:
+class KnownFacts:
     """The answers, as they are before the batch. They are true as long as the lock is held."""
 
     life: int
@@ -129,17 +121,17 @@ class Known:
     rows: dict[Key, Row | None] = field(default_factory=dict)
     open_waits: dict[str, WaitRow | None] = field(default_factory=dict)
 
-    def state_statement(self) -> Statement:
+    def state_statement(self) -> SqlStatement:
         """Return the question where the log is, and whether we may write to it."""
         return statement("log_state", {"life": self.life})
 
-    def take_state(self, answer: Answer) -> None:
+    def take_state(self, answer: ResultRows) -> None:
         """Take the answer to that."""
         ((self.last_seq, self.last_token, self.is_alive, self.has_peers),) = answer.rows
 
-    def statements(self, needs: Needs) -> list[Statement]:
+    def statements(self, needs: Needs) -> list[SqlStatement]:
         """Return the questions; what was asked before is left out."""
-        asked: list[Statement] = []
+        asked: list[SqlStatement] = []
         streams = sorted(needs.streams - self.heads.keys())
         leases = sorted(needs.leases - self.leases.keys())
         commands = sorted(needs.commands - self.commands.keys())
@@ -156,7 +148,7 @@ class Known:
             asked.append(statement("open_waits_of", {"sessions": waits}))
         return asked + [rows_statement(row_type, keys) for row_type, keys in self._new_keys(needs)]
 
-    def take(self, needs: Needs, answers: Iterator[Answer]) -> None:
+    def take(self, needs: Needs, answers: Iterator[ResultRows]) -> None:
         """Take the answers to the questions about these needs, in their order."""
         streams = needs.streams - self.heads.keys()
         leases = needs.leases - self.leases.keys()
@@ -193,5 +185,5 @@ class Known:
         return [(row_type, keys) for row_type, keys in found if keys]
 
 
-def _decoded(row_type: type[Row], answer: Answer) -> list[Row]:
+def _decoded(row_type: type[Row], answer: ResultRows) -> list[Row]:
     return list(decode_rows(row_type, answer.columns, answer.rows))

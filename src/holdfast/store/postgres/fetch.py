@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.store.postgres.readers import Readers
+from holdfast.store.postgres.readers import ReadConnections
 from holdfast.store.rows import R
 from holdfast.store.tables import decode_rows
 
@@ -12,7 +12,7 @@ from holdfast.store.tables import decode_rows
 class PostgresFetch:
     """Reads with the connections of the readers."""
 
-    def __init__(self, readers: Readers) -> None:
+    def __init__(self, readers: ReadConnections) -> None:
         self._readers = readers
 
     async def rows(self, query: str, row_type: type[R], **parameters: object) -> list[R]:

@@ -17,9 +17,9 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.store.decisions import NewEvent
 from holdfast.store.log_follower import growing_pause
 from holdfast.store.postgres.connections import Database, connect
-from holdfast.store.postgres.facts import Known
+from holdfast.store.postgres.facts import KnownFacts
 from holdfast.store.postgres.queries import statement
-from holdfast.store.postgres.wire import ConnectionLost, Statement, Wire
+from holdfast.store.postgres.wire import ConnectionEnded, SqlStatement, Wire
 from holdfast.store.subscriptions import Subscriptions
 from holdfast.timings import StoreTimings
 
@@ -28,7 +28,7 @@ PAGE = 1_000
 log = logging.getLogger(__name__)
 
 
-class Hints:
+class NodeHints:
     """Keeps the followers of this node up to date about the commits of others."""
 
     def __init__(self, database: Database, subscriptions: Subscriptions, timings: StoreTimings) -> None:
@@ -52,7 +52,7 @@ class Hints:
         if self._wire is not None:
             self._wire.close()
 
-    def committed(self, stored: list[NewEvent], known: Known) -> None:
+    def committed(self, stored: list[NewEvent], known: KnownFacts) -> None:
         """Note a commit of this node: tell the others, and notice if others committed before."""
         first, last = stored[0].record.seq, stored[-1].record.seq
         if self._seq is not None and first == self._seq + 1:
@@ -69,12 +69,12 @@ class Hints:
             try:
                 self._wire = wire = await connect(self._database)
                 wire.notified = self._look.set
-                await wire.run([Statement(f"LISTEN {self._database.schema}")], within=self._timings.answer)
+                await wire.run([SqlStatement(f"LISTEN {self._database.schema}")], within=self._timings.answer)
                 await self._read_on(wire)
                 self.listening.set()
                 failures = 0
                 await self._follow(wire)
-            except (ConnectionLost, psycopg.Error, HoldfastError) as error:
+            except (ConnectionEnded, psycopg.Error, HoldfastError) as error:
                 failures += 1
                 log.warning("hints of other nodes are not heard for a moment: %s", error)
             await asyncio.sleep(growing_pause(failures, first=0.1))

@@ -8,8 +8,8 @@ from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound
 from holdfast.domain.events import SYSTEM, Record, decode_many
 from holdfast.store.contract import PAGE_BYTES, Page
 from holdfast.store.postgres.queries import statement
-from holdfast.store.postgres.readers import Readers
-from holdfast.store.postgres.wire import Answer
+from holdfast.store.postgres.readers import ReadConnections
+from holdfast.store.postgres.wire import ResultRows
 
 LOAD_PAGE = 2_000
 
@@ -17,7 +17,7 @@ LOAD_PAGE = 2_000
 class LogReads:
     """What is read of the log itself."""
 
-    def __init__(self, readers: Readers) -> None:
+    def __init__(self, readers: ReadConnections) -> None:
         self._readers = readers
 
     async def stream(self, stream: str, *, after: int, limit: int, size: int) -> Page:
@@ -65,7 +65,7 @@ class LogReads:
         return checked(await self._readers.query(query, limit=limit, size=size, **where), limit, size)
 
 
-def checked(answer: Answer, limit: int, size: int, *, skipped: list[bytes] | None = None) -> Page:
+def checked(answer: ResultRows, limit: int, size: int, *, skipped: list[bytes] | None = None) -> Page:
     """Stored lines, each compared with its CRC. A damaged one is Corrupt; with `skipped` it goes there."""
     lines: list[bytes] = []
     for line, crc, *_ in answer.rows:

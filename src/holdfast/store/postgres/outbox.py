@@ -9,7 +9,8 @@ import msgspec
 from msgspec.structs import asdict
 
 from holdfast.store.outbox_store import ASKING, DeliveryRow, OutboxPlan, OutboxStore, SettledMatter, settled_delivery
-from holdfast.store.postgres.writer import Steps, Writer
+from holdfast.store.postgres.steps import Steps
+from holdfast.store.postgres.writer import PostgresWriter
 from holdfast.store.reads import Fetch
 from holdfast.store.tables import decode_rows
 
@@ -19,7 +20,7 @@ TOLD = frozenset({"sending", "sent", "unsure"})
 class PostgresOutbox(OutboxStore):
     """The outbox beside a log in PostgreSQL."""
 
-    def __init__(self, writer: Writer, fetch: Fetch) -> None:
+    def __init__(self, writer: PostgresWriter, fetch: Fetch) -> None:
         super().__init__(fetch)
         self._writer = writer
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, get_type_hints
 from msgspec.inspect import BoolType, FloatType, IntType, UnionType, type_info
 from msgspec.structs import astuple
 
-from holdfast.store.postgres.wire import BIGINT, BOOLEAN, DOUBLE, TEXT, TYPE_NAMES, Array, Statement
+from holdfast.store.postgres.wire import BIGINT, BOOLEAN, DOUBLE, TEXT, TYPE_NAMES, Array, SqlStatement
 from holdfast.store.rows import Row
 from holdfast.store.tables import TABLES, Key, differences, field_encoders
 
@@ -21,7 +21,7 @@ Places = tuple[int, ...]
 """The numbers of some fields of a row."""
 
 
-class Table(NamedTuple):
+class ProjectionTable(NamedTuple):
     """The table of a type of rows."""
 
     name: str
@@ -33,7 +33,7 @@ class Table(NamedTuple):
 
 
 @cache
-def table_of(row_type: type[Row]) -> Table:
+def table_of(row_type: type[Row]) -> ProjectionTable:
     """Return the table of a type of rows."""
     name, key = TABLES[row_type]
     fields = row_type.__struct_fields__
@@ -42,7 +42,7 @@ def table_of(row_type: type[Row]) -> Table:
     values = attrgetter(*key)
     key_of = (lambda row: (row_type, *values(row))) if len(key) > 1 else (lambda row: (row_type, values(row)))
     types = tuple(_column_type(hints[field]) for field in fields)
-    return Table(name, fields, types, places, key_of, field_encoders(row_type))
+    return ProjectionTable(name, fields, types, places, key_of, field_encoders(row_type))
 
 
 def _column_type(kind: type) -> int:
@@ -60,11 +60,11 @@ def _column_type(kind: type) -> int:
     return TEXT
 
 
-def rows_statement(row_type: type[Row], keys: Iterable[tuple[str | int, ...]]) -> Statement:
+def rows_statement(row_type: type[Row], keys: Iterable[tuple[str | int, ...]]) -> SqlStatement:
     """Return the query for the rows with these keys."""
     table = table_of(row_type)
     columns = zip(*keys, strict=True)
-    return Statement(
+    return SqlStatement(
         _select(row_type), [Array(table.types[place], values) for place, values in zip(table.key, columns, strict=True)]
     )
 
@@ -76,7 +76,7 @@ def _select(row_type: type[Row]) -> str:
     return f"SELECT {fields} FROM {_unnest(table, table.key)} JOIN {table.name} t ON {_same_key(table)}"  # noqa: S608  # names of ours
 
 
-def row_statements(changed: Iterable[tuple[Row | None, Row]]) -> list[Statement]:
+def row_statements(changed: Iterable[tuple[Row | None, Row]]) -> list[SqlStatement]:
     """Return what writes these rows, each given as it is stored (None: it is new) and as it is to be.
 
     Changes come first: a turn that ends makes room for the next one.
@@ -98,14 +98,14 @@ def row_statements(changed: Iterable[tuple[Row | None, Row]]) -> list[Statement]
     return written
 
 
-def _written(sql: str, row_type: type[Row], places: Places, rows: list[tuple[object, ...]]) -> Statement:
+def _written(sql: str, row_type: type[Row], places: Places, rows: list[tuple[object, ...]]) -> SqlStatement:
     table = table_of(row_type)
     columns: list[Array] = []
     for place in places:
         encode = table.encoders.get(place)
         values = [row[place] for row in rows]
         columns.append(Array(table.types[place], values if encode is None else [encode(value) for value in values]))
-    return Statement(sql, columns)
+    return SqlStatement(sql, columns)
 
 
 @cache
@@ -123,11 +123,11 @@ def _insert(row_type: type[Row]) -> str:
     return f"INSERT INTO {table.name} ({', '.join(table.fields)}) SELECT * FROM {source}"  # noqa: S608
 
 
-def _unnest(table: Table, places: Places) -> str:
+def _unnest(table: ProjectionTable, places: Places) -> str:
     """The given values as rows with the names of their columns."""
     arrays = ", ".join(f"${number}::{TYPE_NAMES[table.types[place]]}[]" for number, place in enumerate(places, 1))
     return f"unnest({arrays}) AS given({', '.join(table.fields[place] for place in places)})"
 
 
-def _same_key(table: Table) -> str:
+def _same_key(table: ProjectionTable) -> str:
     return " AND ".join(f"t.{table.fields[place]} = given.{table.fields[place]}" for place in table.key)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from holdfast.store.postgres.wire import Statement, numbered
+from holdfast.store.postgres.wire import SqlStatement, numbered
 from holdfast.store.queries import read_migrations, read_queries
 
 ENGINE = "holdfast.store.postgres"
@@ -31,11 +31,11 @@ def queries() -> dict[str, Query]:
     }
 
 
-def statement(name: str, parameters: Mapping[str, object] | None = None) -> Statement:
+def statement(name: str, parameters: Mapping[str, object] | None = None) -> SqlStatement:
     """Return a named query with its parameters."""
     query = queries()[name]
     given = parameters or {}
-    return Statement(query.sql, [given[name] for name in query.names])
+    return SqlStatement(query.sql, [given[name] for name in query.names])
 
 
 def migrations() -> list[tuple[int, str, str]]:

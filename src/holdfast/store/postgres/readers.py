@@ -11,14 +11,14 @@ import psycopg
 from holdfast.domain.errors import HoldfastError, Unavailable
 from holdfast.store.postgres.connections import Database, connect, explain
 from holdfast.store.postgres.queries import statement
-from holdfast.store.postgres.wire import Answer, ConnectionLost, Statement, Wire
+from holdfast.store.postgres.wire import ConnectionEnded, ResultRows, SqlStatement, Wire
 from holdfast.timings import StoreTimings
 
 READERS = 4
 CLOSED = "The gateway is shutting down."
 
 
-class Readers:
+class ReadConnections:
     """On a running loop. A read whose connection was lost is tried once more, on a new one."""
 
     def __init__(self, database: Database, timings: StoreTimings, stopped: Callable[[], HoldfastError | None]) -> None:
@@ -31,26 +31,26 @@ class Readers:
         self._waiting: deque[asyncio.Future[Wire | None]] = deque()
         self._closed = False
 
-    async def query(self, name: str, **parameters: object) -> Answer:
+    async def query(self, name: str, **parameters: object) -> ResultRows:
         """What a named query finds."""
         (answer,) = await self.run([statement(name, parameters)])
         return answer
 
-    async def run(self, statements: Sequence[Statement]) -> list[Answer]:
+    async def run(self, statements: Sequence[SqlStatement]) -> list[ResultRows]:
         """What statements find, in one trip."""
         try:
             try:
                 return await self._run(statements)
-            except (ConnectionLost, psycopg.errors.FeatureNotSupported):  # the latter: a newer version changed a table
+            except (ConnectionEnded, psycopg.errors.FeatureNotSupported):  # the latter: a newer version changed a table
                 return await self._run(statements)
-        except ConnectionLost as error:
+        except ConnectionEnded as error:
             raise Unavailable(
                 f"{self._database} cannot be read: {error}.", hint="It is tried again automatically."
             ) from error
         except psycopg.Error as error:
             raise explain(error, self._database) from error
 
-    async def _run(self, statements: Sequence[Statement]) -> list[Answer]:
+    async def _run(self, statements: Sequence[SqlStatement]) -> list[ResultRows]:
         wire = await self._take()
         future = wire.run(statements, within=self._timings.answer)
         future.add_done_callback(lambda done: self._give_back(wire, done))  # also if the caller is cancelled
@@ -92,7 +92,7 @@ class Readers:
         self._open.add(wire)
         return wire
 
-    def _give_back(self, wire: Wire, done: asyncio.Future[list[Answer]]) -> None:
+    def _give_back(self, wire: Wire, done: asyncio.Future[list[ResultRows]]) -> None:
         error = done.exception()  # if the caller was cancelled, nobody else asks
         if wire.lost or self._closed or isinstance(error, psycopg.errors.FeatureNotSupported):
             wire.close()

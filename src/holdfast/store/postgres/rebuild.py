@@ -6,11 +6,11 @@ from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import Record, decode, location
 from holdfast.store.contract import PAGE_BYTES, Append, Write
 from holdfast.store.postgres.connections import TURN, WRITER, Database, connect
-from holdfast.store.postgres.facts import Known, MissingFacts, Needs, needs_of_append
+from holdfast.store.postgres.facts import KnownFacts, MissingFacts, Needs, needs_of_append
 from holdfast.store.postgres.log_reads import checked
 from holdfast.store.postgres.queries import statement
-from holdfast.store.postgres.transaction import Transaction
-from holdfast.store.postgres.wire import Statement, Wire
+from holdfast.store.postgres.transaction import BatchTransaction
+from holdfast.store.postgres.wire import SqlStatement, Wire
 from holdfast.store.projection import project
 from holdfast.store.tables import PROJECTIONS
 
@@ -24,16 +24,16 @@ async def rebuild_projections(database: Database) -> tuple[int, set[str]]:
     wire = await connect(database, settings)
     try:
         turn = statement("take_turn", {"key": TURN, "schema": database.schema})
-        emptied = [Statement(f"DELETE FROM {table}") for table in PROJECTIONS]  # noqa: S608  # only names of ours
-        await _run(wire, [Statement("BEGIN"), turn, *emptied])
+        emptied = [SqlStatement(f"DELETE FROM {table}") for table in PROJECTIONS]  # noqa: S608  # only names of ours
+        await _run(wire, [SqlStatement("BEGIN"), turn, *emptied])
         made = await _replay(wire)
-        await _run(wire, [Statement("COMMIT")])
+        await _run(wire, [SqlStatement("COMMIT")])
         return made
     finally:
         wire.close()
 
 
-async def _run(wire: Wire, statements: list[Statement]) -> None:
+async def _run(wire: Wire, statements: list[SqlStatement]) -> None:
     await wire.run(statements, within=TRIP_SECONDS)
 
 
@@ -67,14 +67,14 @@ def _readable(line: bytes, stopped: set[str]) -> Record | None:
 
 async def _project(wire: Wire, records: list[Record]) -> None:
     """Write the rows of a page: what is known of them is asked first, and what was forgotten to ask, later."""
-    known, needs = Known(0), Needs()
+    known, needs = KnownFacts(0), Needs()
     for record in records:
         needs.add(needs_of_append(Append((Write(record.stream, (record.event,)),), record.at)))
     needs.streams.clear()
     needs.card_number = False
     while True:
         known.take(needs, iter(await wire.run(known.statements(needs), within=TRIP_SECONDS)))
-        tx = Transaction(known, {})
+        tx = BatchTransaction(known, {})
         try:
             for record in records:
                 project(record, tx)

@@ -27,8 +27,8 @@ from holdfast.store.contract import PAGE_BYTES, Hit, OutputFound
 from holdfast.store.postgres.connections import INDEXING, Database, connect
 from holdfast.store.postgres.log_reads import checked
 from holdfast.store.postgres.queries import statement
-from holdfast.store.postgres.readers import Readers
-from holdfast.store.postgres.wire import BIGINT, INTEGER, TEXT, Array, ConnectionLost, Statement, Wire
+from holdfast.store.postgres.readers import ReadConnections
+from holdfast.store.postgres.wire import BIGINT, INTEGER, TEXT, Array, ConnectionEnded, SqlStatement, Wire
 from holdfast.store.search_texts import SearchText, command_output, is_command_result, searchable_text, snippet
 from holdfast.store.subscriptions import LogSubscription, Subscriptions
 from holdfast.timings import StoreTimings
@@ -48,7 +48,12 @@ class Search:
     """Answers searches, and fills the table until it is closed."""
 
     def __init__(
-        self, database: Database, readers: Readers, subscriptions: Subscriptions, outputs: Path, timings: StoreTimings
+        self,
+        database: Database,
+        readers: ReadConnections,
+        subscriptions: Subscriptions,
+        outputs: Path,
+        timings: StoreTimings,
     ) -> None:
         self._database = database
         self._readers = readers
@@ -93,7 +98,7 @@ class Search:
                 wire = await connect(self._database)
                 await self._follow(wire)
             except Exception as error:
-                known = isinstance(error, ConnectionLost | psycopg.Error | HoldfastError)
+                known = isinstance(error, ConnectionEnded | psycopg.Error | HoldfastError)
                 log.warning("the search index is stuck", exc_info=None if known else error)
                 self.state.restarts += not known
                 self._note(f"it is stuck and tries again: {error}")
@@ -135,7 +140,7 @@ class Search:
         position, last = await self._run(wire, [statement("indexed"), statement("last_seq")])
         after, end = int(position.rows[0][0]), int(last.rows[0][0])
         if after > end:  # the log was restored from a backup and is shorter than before
-            await self._run(wire, [Statement("TRUNCATE texts, inputs"), statement("set_indexed", {"seq": 0})])
+            await self._run(wire, [SqlStatement("TRUNCATE texts, inputs"), statement("set_indexed", {"seq": 0})])
             return True
         if after == end:
             return False
@@ -149,17 +154,17 @@ class Search:
             log.warning("search skips an event: %s", corrupt)
         seq = int(answer.rows[-1][2])
         added = await asyncio.to_thread(self._added, records)
-        await self._run(wire, [Statement("BEGIN"), *added])
+        await self._run(wire, [SqlStatement("BEGIN"), *added])
         for record in records:
             if changes := await self._changes(wire, record):
                 await self._run(wire, changes)
-        await self._run(wire, [statement("set_indexed", {"seq": seq}), Statement("COMMIT")])
+        await self._run(wire, [statement("set_indexed", {"seq": seq}), SqlStatement("COMMIT")])
         return page.more
 
-    async def _run(self, wire: Wire, statements: Sequence[Statement]) -> list[Any]:
+    async def _run(self, wire: Wire, statements: Sequence[SqlStatement]) -> list[Any]:
         return await wire.run(statements, within=self._timings.answer)
 
-    def _added(self, records: list[Record]) -> list[Statement]:
+    def _added(self, records: list[Record]) -> list[SqlStatement]:
         """What can be found in some records."""
         texts = [text for record in records if (text := searchable_text(record)) is not None]
         results = {record.event.task: record.event.output for record in records if is_command_result(record.event)}
@@ -179,7 +184,7 @@ class Search:
             statements.append(statement("add_inputs", dict(columns)))
         return statements
 
-    async def _changes(self, wire: Wire, record: Record) -> list[Statement]:
+    async def _changes(self, wire: Wire, record: Record) -> list[SqlStatement]:
         """What a record does to the texts before it."""
         match record.event:
             case ToolCallFinished() as event if is_command_result(event):
@@ -195,7 +200,7 @@ class Search:
             case _:
                 return []
 
-    async def _replaced(self, wire: Wire, record: Record, input: str) -> list[Statement]:
+    async def _replaced(self, wire: Wire, record: Record, input: str) -> list[SqlStatement]:
         """A message was edited or withdrawn: its old text is no longer found."""
         where: dict[str, object] = {"session": record.stream.partition("/")[2], "input": input}
         (found,) = await self._run(wire, [statement("find_input", where)])
@@ -209,6 +214,6 @@ class Search:
         ]
 
 
-def _add(text: SearchText) -> Statement:
+def _add(text: SearchText) -> SqlStatement:
     folded = text.text.casefold()
     return statement("add_text", text._asdict() | {"folded": folded, "trigrams": Array(INTEGER, trigrams(folded))})

@@ -23,16 +23,16 @@ from holdfast.store.contract import (
 from holdfast.store.decisions import NewEvent, StoredCommand, accepted, encode_writes
 from holdfast.store.postgres.connections import Database
 from holdfast.store.postgres.devices import PostgresDevices
-from holdfast.store.postgres.facts import Known, Needs, needs_of_append
+from holdfast.store.postgres.facts import KnownFacts, Needs, needs_of_append
 from holdfast.store.postgres.fetch import PostgresFetch
-from holdfast.store.postgres.hints import Hints
+from holdfast.store.postgres.hints import NodeHints
 from holdfast.store.postgres.log_reads import LogReads
 from holdfast.store.postgres.migrate import prepare
 from holdfast.store.postgres.outbox import PostgresOutbox
-from holdfast.store.postgres.readers import Readers
+from holdfast.store.postgres.readers import ReadConnections
 from holdfast.store.postgres.search import Search
 from holdfast.store.postgres.transaction import do_append, do_claim, do_save_text
-from holdfast.store.postgres.writer import Writer
+from holdfast.store.postgres.writer import PostgresWriter
 from holdfast.store.rows import PartialText
 from holdfast.store.subscriptions import Subscriptions
 from holdfast.timings import USUAL, StoreTimings
@@ -67,12 +67,12 @@ class PostgresStore(Store):
         self, database: Database, outputs: Path, timings: StoreTimings = USUAL.store, node: str = NODE
     ) -> None:
         self._subscriptions = Subscriptions(sweep_seconds=timings.sweep)
-        self.writer = Writer(database, node, timings, self._committed)
-        self.readers = Readers(database, timings, lambda: self.writer.stopped)
+        self.writer = PostgresWriter(database, node, timings, self._committed)
+        self.readers = ReadConnections(database, timings, lambda: self.writer.stopped)
         fetch = PostgresFetch(self.readers)
         super().__init__(fetch)
         self._log = LogReads(self.readers)
-        self._hints = Hints(database, self._subscriptions, timings)
+        self._hints = NodeHints(database, self._subscriptions, timings)
         self.devices = PostgresDevices(self.writer, fetch)
         self.outbox = PostgresOutbox(self.writer, fetch)
         self._index = Search(database, self.readers, self._subscriptions, outputs, timings)
@@ -81,7 +81,7 @@ class PostgresStore(Store):
         """Say on the server that this process has the store open. Unavailable when another gateway says so."""
         await self.writer.announce()
 
-    def _committed(self, stored: list[NewEvent], known: Known) -> None:
+    def _committed(self, stored: list[NewEvent], known: KnownFacts) -> None:
         self._subscriptions.committed(stored)
         self._hints.committed(stored, known)
 

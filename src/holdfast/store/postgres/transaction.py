@@ -21,13 +21,13 @@ from holdfast.store.decisions import (
     decide_append,
     decide_claim,
 )
-from holdfast.store.postgres.facts import NO_HEAD, Head, Known, MissingFacts, Needs
+from holdfast.store.postgres.facts import NO_HEAD, KnownFacts, MissingFacts, Needs
 from holdfast.store.postgres.projected_rows import row_statements, table_of
 from holdfast.store.postgres.queries import statement
-from holdfast.store.postgres.wire import BIGINT, BYTES, TEXT, Array, Statement
+from holdfast.store.postgres.wire import BIGINT, BYTES, TEXT, Array, SqlStatement
 from holdfast.store.projection import project
 from holdfast.store.rows import AnswerRow, PartialText, R, Row, SessionRow, TaskRow, TurnRow, WaitRow
-from holdfast.store.tables import DELETE_SESSION, DELETE_TASK, SPAN, Key
+from holdfast.store.tables import DELETE_SESSION, DELETE_TASK, SPAN, Head, Key
 
 EVENT_COLUMNS = (
     ("seqs", BIGINT),
@@ -63,10 +63,10 @@ class SavedText:
 
 
 @dataclass(slots=True)
-class Transaction:
+class BatchTransaction:
     """What is known, what is decided, and what is to be written."""
 
-    known: Known
+    known: KnownFacts
     saved: dict[str, SavedText]
     """The texts so far, by stream; changed here only when it is committed."""
     stored: list[NewEvent] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Transaction:
     _new_spans: list[tuple[object, ...]] = field(default_factory=list)
     _new_commands: list[tuple[object, ...]] = field(default_factory=list)
     _ended_steps: list[StepRef] = field(default_factory=list)
-    _statements: list[Statement] = field(default_factory=list)
+    _statements: list[SqlStatement] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._last_seq, self._last_token = self.known.last_seq, self.known.last_token
@@ -194,7 +194,7 @@ class Transaction:
         """Write something that means nothing, to find out whether the server takes writes."""
         self._last_token += 1
 
-    def statements(self) -> list[Statement]:
+    def statements(self) -> list[SqlStatement]:
         """Return all that is to be written, in order."""
         self._flush()
         if self._last_token != self.known.last_token:
@@ -319,7 +319,7 @@ def _continues(before: PartialText, now: PartialText) -> bool:
     return now.text.startswith(before.text) and now.thinking.startswith(before.thinking)
 
 
-def _columns(query: str, columns: Columns, rows: list[tuple[object, ...]]) -> Statement:
+def _columns(query: str, columns: Columns, rows: list[tuple[object, ...]]) -> SqlStatement:
     values = zip(*rows, strict=True)
     arrays = {name: Array(kind, column) for (name, kind), column in zip(columns, values, strict=True)}
     return statement(query, cast(dict[str, object], arrays))
@@ -328,7 +328,7 @@ def _columns(query: str, columns: Columns, rows: list[tuple[object, ...]]) -> St
 # --- operations -------------------------------------------------------------------------------------
 
 
-def do_append(tx: Transaction, append: Append, encoded: list[list[bytes]]) -> Appended:
+def do_append(tx: BatchTransaction, append: Append, encoded: list[list[bytes]]) -> Appended:
     """Write events, their projections and the command that caused them."""
     decision = decide_append(tx, append, encoded)
     if not decision.appended.duplicate:
@@ -336,14 +336,14 @@ def do_append(tx: Transaction, append: Append, encoded: list[list[bytes]]) -> Ap
     return decision.appended
 
 
-def do_claim(tx: Transaction, stream: str, holder: str) -> Lease:
+def do_claim(tx: BatchTransaction, stream: str, holder: str) -> Lease:
     """Grant a lease with the next token."""
     lease = decide_claim(tx, stream)
     tx.grant(lease, holder)
     return lease
 
 
-def do_save_text(tx: Transaction, lease: Lease, partial: PartialText) -> None:
+def do_save_text(tx: BatchTransaction, lease: Lease, partial: PartialText) -> None:
     """Save the text so far; fenced like any other work."""
     check_lease(tx, lease)
     tx.save_text(lease.stream, partial)

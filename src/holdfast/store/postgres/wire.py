@@ -36,7 +36,7 @@ _NULL = b"\xff\xff\xff\xff"
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
 
 
-class ConnectionLost(Exception):  # it is caught, and never shown
+class ConnectionEnded(Exception):  # it is caught, and never shown
     """The connection ended. What was sent in the last trip may have happened, and may not."""
 
 
@@ -48,14 +48,14 @@ class Array:
     values: Sequence[Any]
 
 
-class Statement(NamedTuple):
+class SqlStatement(NamedTuple):
     """SQL with `$1`, `$2`, …, and their values."""
 
     sql: str
     values: Sequence[object] = ()
 
 
-class Answer(NamedTuple):
+class ResultRows(NamedTuple):
     """The rows of a statement, and the names of their columns."""
 
     rows: list[tuple[Any, ...]]
@@ -136,7 +136,7 @@ class _Prepared:
 
 @dataclass(slots=True)
 class _Trip:
-    future: asyncio.Future[list[Answer]]
+    future: asyncio.Future[list[ResultRows]]
     expected: list[_Prepared | None]
     """Of each result that comes: its statement; None for a PREPARE."""
     new: dict[tuple[str, tuple[int, ...]], _Prepared]
@@ -165,15 +165,15 @@ class Wire:
         self._socket = self._pg.socket
         self._loop.add_reader(self._socket, self._readable)
 
-    def run(self, statements: Sequence[Statement], *, within: float) -> asyncio.Future[list[Answer]]:
+    def run(self, statements: Sequence[SqlStatement], *, within: float) -> asyncio.Future[list[ResultRows]]:
         """Send statements and return a future with their answers in order.
 
-        It raises what the server says about the first one that it refuses; those after it were not run. ConnectionLost
+        It raises what the server says about the first one that it refuses; those after it were not run. ConnectionEnded
         also when the answers take longer than `within` seconds.
         """
         if self._trip is not None:
             raise RuntimeError("a trip is under way")
-        future: asyncio.Future[list[Answer]] = self._loop.create_future()
+        future: asyncio.Future[list[ResultRows]] = self._loop.create_future()
         timer = self._loop.call_later(within, self.close, f"no answer within {within:g} s")
         self._trip = trip = _Trip(future, [], {}, [], timer)
         if self.lost:
@@ -199,9 +199,9 @@ class Wire:
         if trip is not None:
             trip.timer.cancel()
             if not trip.future.done():
-                trip.future.set_exception(ConnectionLost(self.lost))
+                trip.future.set_exception(ConnectionEnded(self.lost))
 
-    def _send(self, statement: Statement, trip: _Trip) -> None:
+    def _send(self, statement: SqlStatement, trip: _Trip) -> None:
         packed = [_packed(value) for value in statement.values]
         types = tuple(kind for _, kind, _ in packed)
         key = (statement.sql, types)
@@ -269,14 +269,14 @@ class Wire:
         else:
             trip.future.set_result(answers)
 
-    def _answer(self, prepared: _Prepared, result: pq.abc.PGresult) -> Answer:
+    def _answer(self, prepared: _Prepared, result: pq.abc.PGresult) -> ResultRows:
         if prepared.columns is None:
             names = [result.fname(number) or b"" for number in range(result.nfields)]
             prepared.columns = tuple(name.decode() for name in names)
         if result.status != pq.ExecStatus.TUPLES_OK:
-            return Answer([], prepared.columns)
+            return ResultRows([], prepared.columns)
         self._transformer.set_pgresult(result)
-        return Answer(self._transformer.load_rows(0, result.ntuples, tuple), prepared.columns)
+        return ResultRows(self._transformer.load_rows(0, result.ntuples, tuple), prepared.columns)
 
 
 def _reason(error: psycopg.Error) -> str:

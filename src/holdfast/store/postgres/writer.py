@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -24,54 +24,38 @@ from typing import Any, TypeVar
 import psycopg
 
 import holdfast
-from holdfast.domain.errors import Corrupt, Fenced, HoldfastError, NotReady, Unavailable
+from holdfast.domain.errors import Corrupt, Fenced, HoldfastError, Unavailable
 from holdfast.store.contract import StoreHealth
 from holdfast.store.decisions import NewEvent
-from holdfast.store.postgres.connections import PRESENCE, TURN, WRITER, Database, connect, explain
-from holdfast.store.postgres.facts import Known, Needs
+from holdfast.store.postgres.connections import PRESENCE, TURN, WRITER, Database, connect
+from holdfast.store.postgres.facts import KnownFacts, Needs
 from holdfast.store.postgres.facts import MissingFacts as Missing
 from holdfast.store.postgres.queries import statement
-from holdfast.store.postgres.transaction import SavedText, Transaction
-from holdfast.store.postgres.wire import Answer, ConnectionLost, Statement, Wire
+from holdfast.store.postgres.steps import Steps
+from holdfast.store.postgres.transaction import BatchTransaction, SavedText
+from holdfast.store.postgres.troubles import (
+    in_doubt_after,
+    in_use,
+    is_trouble,
+    locked,
+    lost,
+    refusal,
+    shorter_log,
+    taken_over,
+)
+from holdfast.store.postgres.wire import ConnectionEnded, SqlStatement, Wire
 from holdfast.store.tables import KEPT_LIVES, REPLACED
 from holdfast.timings import StoreTimings
 
 BATCH = 512
 KNOWN_TEXTS = 10_000
-BEGIN, COMMIT, ROLLBACK = Statement("BEGIN"), Statement("COMMIT"), Statement("ROLLBACK")
+BEGIN, COMMIT, ROLLBACK = SqlStatement("BEGIN"), SqlStatement("COMMIT"), SqlStatement("ROLLBACK")
 CLOSED = "The gateway is shutting down."
 RETRY_PAUSE_SECONDS = 0.05
-OPERATION_STATES = ("21", "22", "23", "42")
-"""Classes of SQLSTATE: something is wrong with a statement or its values, so that trying again is in vain."""
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-Operation = Callable[[Transaction], T]
+BatchOperation = Callable[[BatchTransaction], T]
 """Something to do in the next transaction: it checks, then writes; to refuse, it raises a HoldfastError first."""
-
-
-class Steps:
-    """An open transaction for an operation that asks and writes in turn; it has the lock."""
-
-    def __init__(self, wire: Wire, known: Known, within: float) -> None:
-        self._wire = wire
-        self._known = known
-        self._within = within
-
-    @property
-    def last_seq(self) -> int:
-        """The seq of the last event."""
-        return self._known.last_seq
-
-    async def run(self, query: str, parameters: Mapping[str, object] | None = None) -> Answer:
-        """Run a named query."""
-        (answer,) = await self._wire.run([statement(query, parameters)], within=self._within)
-        return answer
-
-    async def facts(self, needs: Needs) -> Transaction:
-        """What is known of these, for the functions of `decisions.py`."""
-        answers = await self._wire.run(self._known.statements(needs), within=self._within)
-        self._known.take(needs, iter(answers))
-        return Transaction(self._known, {})
 
 
 Work = Callable[[Steps], Awaitable[T]]
@@ -80,7 +64,7 @@ Work = Callable[[Steps], Awaitable[T]]
 @dataclass(slots=True)
 class _Request:
     future: asyncio.Future[Any]
-    operation: Operation[Any] | None = None
+    operation: BatchOperation[Any] | None = None
     work: Work[Any] | None = None
     """Instead of an operation: it has a transaction of its own."""
     needs: Needs = field(default_factory=Needs)
@@ -92,7 +76,7 @@ class _Request:
     again: bool = False
 
 
-class Writer:
+class PostgresWriter:
     """Owns the connection that writes. One transaction at a time. Made on a running loop."""
 
     def __init__(
@@ -100,7 +84,7 @@ class Writer:
         database: Database,
         node: str,
         timings: StoreTimings,
-        committed: Callable[[list[NewEvent], Known], None],
+        committed: Callable[[list[NewEvent], KnownFacts], None],
     ) -> None:
         self._database = database
         self._node = node
@@ -131,10 +115,7 @@ class Writer:
         while not await self._announce(wire):  # a process that has just ended may still be known to the server
             if time.monotonic() > deadline:
                 wire.close()
-                raise Unavailable(
-                    f"Another gateway uses {self._database} (node {self._node}).",
-                    hint="Stop it first: two gateways cannot share a database yet.",
-                )
+                raise in_use(self._database, self._node)
             await asyncio.sleep(self._timings.lock / 20)
         self._wire = wire
 
@@ -153,7 +134,7 @@ class Writer:
     def _presence(self) -> str:
         return f"{self._database.schema}/{self._node}"
 
-    async def do(self, operation: Operation[T], needs: Needs, *, repeatable: bool = False) -> T:
+    async def do(self, operation: BatchOperation[T], needs: Needs, *, repeatable: bool = False) -> T:
         """Run an operation in the next transaction; return when it is durable."""
         return await self._ask(operation=operation, needs=needs, repeatable=repeatable)  # type: ignore[no-any-return]
 
@@ -206,7 +187,7 @@ class Writer:
         return batch
 
     def _answer(self, batch: list[_Request]) -> bool:
-        """Answer the callers; return whether some operations are tried again."""
+        """ResultRows the callers; return whether some operations are tried again."""
         again = [request for request in batch if request.again]
         for request in batch:
             if request.future.done() or request.again:
@@ -221,7 +202,7 @@ class Writer:
     async def _probe(self) -> None:
         probe: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         probe.add_done_callback(asyncio.Future.exception)  # a failure is in `health`
-        batch = [_Request(probe, operation=Transaction.skip_token)]
+        batch = [_Request(probe, operation=BatchTransaction.skip_token)]
         await self._commit(batch)
         self._answer(batch)
 
@@ -236,11 +217,11 @@ class Writer:
         try:
             wire = await self._connected()
             await self._live(wire)
-            known = Known(self._life)
+            known = KnownFacts(self._life)
             await self._begin(wire, known, batch)
             if batch[0].work is not None:
                 await self._run_steps(wire, known, batch[0])
-                tx = Transaction(known, self._saved)
+                tx = BatchTransaction(known, self._saved)
             else:
                 tx = await self._decide(wire, known, batch)
             in_doubt = not wire.lost
@@ -252,7 +233,7 @@ class Writer:
         if tx.stored:
             self._committed(tx.stored, known)
 
-    def _keep(self, tx: Transaction, seconds: float) -> None:
+    def _keep(self, tx: BatchTransaction, seconds: float) -> None:
         """Remember what was committed."""
         self._acknowledged = max(self._acknowledged, tx.last_seq)
         for stream, saved in tx.new_saved.items():
@@ -266,7 +247,7 @@ class Writer:
         self.commit_seconds += seconds
         self.health = StoreHealth()
 
-    async def _begin(self, wire: Wire, known: Known, batch: list[_Request]) -> None:
+    async def _begin(self, wire: Wire, known: KnownFacts, batch: list[_Request]) -> None:
         needs = Needs()
         for request in batch:
             needs.add(request.needs)
@@ -277,20 +258,13 @@ class Writer:
         known.take_state(next(answers))
         known.take(needs, answers)
         if known.last_seq < self._acknowledged:
-            raise Corrupt(
-                f"The log ends at event {known.last_seq}, but event {self._acknowledged} was acknowledged: the server"
-                " has lost what it had confirmed.",
-                hint="This gateway has stopped writing. Restore the newest copy of the database (the old primary, if"
-                " a standby took its place), then restart the gateway.",
-            )
+            raise shorter_log(known.last_seq, self._acknowledged)
         if not known.is_alive:
-            raise Fenced(
-                f"Another gateway has taken over {self._database}; this one (node {self._node}) has stopped writing."
-            )
+            raise taken_over(self._database, self._node)
 
-    async def _decide(self, wire: Wire, known: Known, batch: list[_Request]) -> Transaction:
+    async def _decide(self, wire: Wire, known: KnownFacts, batch: list[_Request]) -> BatchTransaction:
         while True:
-            tx = Transaction(known, self._saved)
+            tx = BatchTransaction(known, self._saved)
             try:
                 for request in batch:
                     request.result, request.error = None, None
@@ -304,7 +278,7 @@ class Writer:
                 answers = await wire.run(known.statements(missing.needs), within=self._timings.answer)
                 known.take(missing.needs, iter(answers))
 
-    async def _run_steps(self, wire: Wire, known: Known, request: _Request) -> None:
+    async def _run_steps(self, wire: Wire, known: KnownFacts, request: _Request) -> None:
         assert request.work is not None
         try:
             request.result = await request.work(Steps(wire, known, self._timings.answer))
@@ -344,20 +318,20 @@ class Writer:
             request.result, request.error = None, None
         await self._roll_back()
         match error:
-            case ConnectionLost():
+            case ConnectionEnded():
                 self._lost(batch, str(error), in_doubt=in_doubt)
             case Corrupt() | Fenced():
                 self._stop(batch, error)
             case HoldfastError():  # it could not be connected
                 self._retry(batch, Unavailable(error.message, hint=error.hint))
             case psycopg.errors.LockNotAvailable() | psycopg.errors.QueryCanceled():
-                self._retry(batch, _locked(self._database))
+                self._retry(batch, locked(self._database))
             case psycopg.errors.FeatureNotSupported():  # a table was changed by a newer version: prepare anew
                 self._lost(batch, str(error), in_doubt=False)
                 if self._wire is not None:
                     self._wire.close(str(error))
-            case psycopg.Error() if _is_trouble(error):
-                self._refuse(batch, _refusal(error, self._database))
+            case psycopg.Error() if is_trouble(error):
+                self._refuse(batch, refusal(error, self._database))
             case _ if len(batch) > 1:
                 for request in batch:
                     await self._commit([request])
@@ -369,17 +343,11 @@ class Writer:
             return
         try:
             await self._wire.run([ROLLBACK], within=self._timings.answer)
-        except (ConnectionLost, psycopg.Error) as worse:
+        except (ConnectionEnded, psycopg.Error) as worse:
             self._wire.close(str(worse))
 
     def _lost(self, batch: list[_Request], why: str, *, in_doubt: bool) -> None:
-        problem = Unavailable(
-            f"The connection to {self._database} was lost: {why}.", hint="It is tried again automatically."
-        )
-        doubt = Unavailable(
-            f"The connection to {self._database} was lost in the middle of a commit: {why}. It may have happened.",
-            hint="Look before you try again, or try again under the same command id.",
-        )
+        problem, doubt = lost(self._database, why), in_doubt_after(self._database, why)
         self._retry([request for request in batch if not in_doubt or request.repeatable], problem)
         for request in batch:
             if in_doubt and not request.repeatable:
@@ -408,23 +376,3 @@ class Writer:
     def _note_problem(self, problem: str) -> None:
         since = int(time.time() * 1000) if self.health.writable else self.health.since
         self.health = StoreHealth(writable=False, problem=problem, since=since)
-
-
-def _is_trouble(error: psycopg.Error) -> bool:
-    """Whether the server has a problem, and not just this operation."""
-    gone = psycopg.errors.UndefinedTable | psycopg.errors.InsufficientPrivilege
-    return isinstance(error, gone) or (error.sqlstate or "")[:2] not in OPERATION_STATES
-
-
-def _locked(database: Database) -> NotReady:
-    return NotReady(
-        f"Another program keeps the log of {database} locked, so nothing can be written.",
-        hint="Another gateway that is frozen loses the lock after some seconds; `SELECT * FROM pg_locks` on the server"
-        " shows who has it.",
-    )
-
-
-def _refusal(error: psycopg.Error, database: Database) -> HoldfastError:
-    if isinstance(error, psycopg.errors.DiskFull):
-        return Unavailable(f"The disk of {database} is full.", hint="Free some space; it recovers automatically.")
-    return explain(error, database)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import holdfast
 from holdfast.domain.events import session_stream, task_stream
@@ -29,18 +29,11 @@ from holdfast.store.projection import project
 from holdfast.store.rows import PartialText
 from holdfast.store.sqlite.projected_rows import RememberedRows, SqliteRows
 from holdfast.store.sqlite.queries import queries, statements
-from holdfast.store.tables import KEPT_LIVES, REPLACED, SPAN
+from holdfast.store.tables import KEPT_LIVES, REPLACED, SPAN, Head
 
 NODE = "local"
 """The name of the one node that an embedded store has."""
 T = TypeVar("T")
-
-
-class Head(NamedTuple):
-    """The last version of a stream, and the span of its last event."""
-
-    version: int
-    span: int
 
 
 @dataclass(slots=True)

@@ -1,0 +1,35 @@
+"""An open transaction for an operation that asks and writes in turn, such as those of devices and of the outbox."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast.store.postgres.facts import KnownFacts, Needs
+from holdfast.store.postgres.queries import statement
+from holdfast.store.postgres.transaction import BatchTransaction
+from holdfast.store.postgres.wire import ResultRows, Wire
+
+
+class Steps:
+    """An open transaction for an operation that asks and writes in turn; it has the lock."""
+
+    def __init__(self, wire: Wire, known: KnownFacts, within: float) -> None:
+        self._wire = wire
+        self._known = known
+        self._within = within
+
+    @property
+    def last_seq(self) -> int:
+        """The seq of the last event."""
+        return self._known.last_seq
+
+    async def run(self, query: str, parameters: Mapping[str, object] | None = None) -> ResultRows:
+        """Run a named query."""
+        (answer,) = await self._wire.run([statement(query, parameters)], within=self._within)
+        return answer
+
+    async def facts(self, needs: Needs) -> BatchTransaction:
+        """What is known of these, for the functions of `decisions.py`."""
+        answers = await self._wire.run(self._known.statements(needs), within=self._within)
+        self._known.take(needs, iter(answers))
+        return BatchTransaction(self._known, {})
