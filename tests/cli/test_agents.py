@@ -45,6 +45,21 @@ def test_an_agent_becomes_a_profile(alone: CommandLine) -> None:
     assert (unknown.returncode, "'claude'" in unknown.stderr) == (2, True)
 
 
+def test_a_command_line_agent_without_an_adapter_is_offered_as_a_command(alone: CommandLine, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho codex-cli 0.169.0\n")
+    program.chmod(0o700)
+    env = {"PATH": f"{program.parent}:/usr/bin:/bin"}
+    first = alone("agents", env=env).stdout.splitlines()[1]
+    assert first.split()[:3] == ["codex", "Codex", "0.169.0"] and first.endswith("agents add codex --driver command")
+    added = alone("agents", "add", "codex", "--driver", "command", env=env)
+    assert "not found" not in added.stderr
+    assert 'agent = "codex"\ndriver = "command"' in (alone.home / "config.toml").read_text()
+    refused = alone("agents", "add", "codex", "--profile", "all", "--driver", "command", "--mode", "danger-full-access")
+    assert (refused.returncode, "unrestricted = true" in refused.stderr) == (2, True)
+
+
 def test_models_offers_an_installed_agent_if_there_is_no_model(alone: CommandLine, path: str) -> None:
     found = alone("models", env={"PATH": path})
     assert "agents add qwen" in found.stdout

@@ -28,7 +28,7 @@ async def list_agents(settings: Settings, *, versions: bool, seconds: float = VE
     secrets = settings.hidden_names | {name for agent in CATALOGUE.values() for name in agent.variables}
     env = command_environment(secrets)
     path = env.get("PATH")
-    programs = {agent.name: shutil.which(agent.acp[0], path=path) or "" for agent in CATALOGUE.values()}
+    programs = {agent.name: _program(agent, path) for agent in CATALOGUE.values()}
     asked = [agent for agent in CATALOGUE.values() if versions and programs[agent.name]]
     said = await asyncio.gather(*(_version(agent, env | dict(agent.env), seconds) for agent in asked))
     found = {agent.name: version for agent, version in zip(asked, said, strict=True)}
@@ -46,6 +46,12 @@ async def list_agents(settings: Settings, *, versions: bool, seconds: float = VE
             for agent in CATALOGUE.values()
         ]
     )
+
+
+def _program(agent: ExternalAgent, path: str | None) -> str:
+    """Return the program that speaks the protocol; without one, that which can be run as a command."""
+    names = [agent.acp[0], *(agent.command.program if agent.command is not None else ())]
+    return next((found for name in names if (found := shutil.which(name, path=path)) is not None), "")
 
 
 async def _version(agent: ExternalAgent, env: dict[str, str], seconds: float) -> str:

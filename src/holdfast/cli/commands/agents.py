@@ -21,7 +21,7 @@ from holdfast.client.errors import ClientError, GatewayNotRunning
 from holdfast.client.http import Json
 from holdfast.client.lenient import convert
 from holdfast.config import ConfigError
-from holdfast.external_agents import CATALOGUE, installed_agents
+from holdfast.external_agents import CATALOGUE
 from holdfast.schemas.agents import AgentList, KnownAgent
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ def _cells(agent: KnownAgent) -> list[str]:
         version = one_line(agent.version) or "installed"
         verb = "test" if agent.profiles else "add"
         then = f"{program()} agents {verb} {agent.name}"
+        if verb == "add" and Path(agent.program).name != CATALOGUE[agent.name].acp[0]:
+            then += " --driver command"  # there is no program that speaks the protocol
     return [agent.name, agent.title, version, ", ".join(agent.profiles), then]
 
 
@@ -97,12 +99,17 @@ def _cells(agent: KnownAgent) -> list[str]:
 @click.option(
     "--mode", metavar="M", help="The agent's own mode; by default one in which it asks you, where it has one."
 )
-def add(cli: Cli, name: str, profile: str | None, mode: str | None) -> None:
+@click.option(
+    "--driver",
+    type=click.Choice(["acp", "command"]),
+    help="How it is run: by its protocol (acp), or as a command for each turn, which asks nobody.",
+)
+def add(cli: Cli, name: str, profile: str | None, mode: str | None, driver: str | None) -> None:
     """Add a profile for the agent NAME to config.toml; it can be used at once."""
     from holdfast.edit_settings import add_profile
 
     chosen = profile or name
-    values = {"agent": name} | ({"mode": mode} if mode else {})
+    values = {"agent": name} | ({"mode": mode} if mode else {}) | ({"driver": driver} if driver else {})
     try:
         cli.home.prepare()
         add_profile(cli.home.config, chosen, values)
@@ -111,7 +118,8 @@ def add(cli: Cli, name: str, profile: str | None, mode: str | None) -> None:
     done = f"added {chosen} to {cli.home.config}\ntry: {program()} agents test {chosen}"
     cli.result(done, profile=chosen, **values)
     agent = CATALOGUE[name]
-    if agent not in installed_agents():
+    program_name = agent.command.program[0] if driver == "command" and agent.command is not None else agent.acp[0]
+    if shutil.which(program_name) is None:
         cli.hint(f"{agent.title} was not found in this terminal. Install it: {agent.install}")
     elif agent.login:
         cli.hint(f"If you have not logged in to {agent.title} yet: {agent.login}")
