@@ -25,7 +25,7 @@ import uvloop
 from holdfast import __version__
 from holdfast.assembly import Machine, assemble
 from holdfast.clock import SystemClock, wait_for_event
-from holdfast.config import ConfigError, Home, environment, own_environment
+from holdfast.config import ConfigError, Home, own_environment
 from holdfast.domain.errors import Conflict, Gone, HoldfastError, NotFound, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent
 from holdfast.domain.events.system import GatewayStarted, GatewayStopped
@@ -110,13 +110,11 @@ def _store_opener(settings: StoreSettings, asked: str) -> OpenStore:
     if has_password(asked):
         what = "The address holds a password, which everybody on this machine could see."
         raise ConfigError(f"{what} Put the address into a variable and name that as url_env in [store] of config.toml.")
-    address = asked or settings.url
-    if not address and settings.url_env:
-        address = environment(settings.url_env) or ""
-        if not address:
-            raise ConfigError(f"{settings.url_env} is not set, but url_env in [store] of config.toml names it.")
-    if not address:
+    if not asked and not settings.is_server:
         return open_sqlite
+    address = asked or settings.address
+    if not address:
+        raise ConfigError(f"{settings.url_env} is not set, but url_env in [store] of config.toml names it.")
     try:
         from holdfast.store.postgres.store import open_address
     except ModuleNotFoundError as error:

@@ -51,6 +51,16 @@ class StoreSettings:
     url_env: str = ""
     """The variable that holds the address, instead of `url`."""
 
+    @property
+    def is_server(self) -> bool:
+        """Whether the log is in a database server."""
+        return bool(self.url or self.url_env)
+
+    @property
+    def address(self) -> str:
+        """The address of the database; empty if there is none, or the variable is not set."""
+        return (environment(self.url_env) or "") if self.url_env else self.url
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeSettings:

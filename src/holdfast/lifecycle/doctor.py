@@ -1,6 +1,6 @@
 """The doctor: checks a home without changing it, and rebuilds the projections on request.
 
-Checks work while a gateway is running (read-only, through SQLite). A rebuild needs the home for itself.
+Checks work while a gateway is running (read-only, through the database). A rebuild needs the home for itself.
 """
 
 from __future__ import annotations
@@ -33,8 +33,19 @@ def examine(home: Home) -> list[Finding]:
     except ConfigError as error:
         settings, hint = None, "Correct the line; `holdfast config check` checks again."
         of_settings = [Finding("config", False, str(error), hint)]
-    findings = [_home(home), *of_settings, _owner(home), _space(home), check_engine(), _sandbox(home, settings)]
-    return [*findings, *check_database(home.database)]
+    findings = [_home(home), *of_settings, _owner(home), _space(home), _sandbox(home, settings)]
+    return [*findings, *_store(home, settings)]
+
+
+def _store(home: Home, settings: Settings | None) -> list[Finding]:
+    if settings is None or not settings.store.is_server:
+        return [check_engine(), *check_database(home.database)]
+    if not settings.store.address:
+        hint = "Set it where the gateway is started, and here."
+        return [Finding("database", False, f"{settings.store.url_env} is not set, but [store] names it", hint)]
+    from holdfast.store.postgres.check import check_server
+
+    return check_server(settings.store.address)
 
 
 def rebuild(home: Home) -> str:
@@ -42,13 +53,22 @@ def rebuild(home: Home) -> str:
     home.prepare()
     lock = HomeLock(home.lock)
     try:
-        count, stopped = rebuild_database(home.database)
+        count, stopped = _rebuild(home)
     finally:
         lock.release()
     made = f"The projections were rebuilt from {count} events."
     if stopped:
         made += f" An event cannot be read, so it and later events were skipped in: {', '.join(sorted(stopped))}."
     return made
+
+
+def _rebuild(home: Home) -> tuple[int, set[str]]:
+    store = load_settings(home.config).store
+    if not store.is_server:
+        return rebuild_database(home.database)
+    from holdfast.store.postgres.check import rebuild_at
+
+    return rebuild_at(store.address)
 
 
 def _home(home: Home) -> Finding:
