@@ -85,8 +85,6 @@ class ExternalAgent:
     """It asks its model before its tools have come, and does not add them later."""
     env_on_card: tuple[tuple[str, str], ...] = ()
     """Variables that it gets while it works on a card."""
-    writes: tuple[str, ...] = ()
-    """What it writes in the home directory of its user, for a sandbox."""
 
 
 OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL")
@@ -134,7 +132,6 @@ CATALOGUE = {
                     '"headers": {{"Authorization": "Bearer ${{{token_variable}}}"}}}}}}}}',
                 ),
             ),
-            writes=(".claude", ".claude.json"),
         ),
         ExternalAgent(
             name="codex",
@@ -171,7 +168,6 @@ CATALOGUE = {
                     *("-c", 'mcp_servers.{name}.bearer_token_env_var="{token_variable}"'),
                 ),
             ),
-            writes=(".codex",),
         ),
         ExternalAgent(
             name="qwen",
@@ -207,7 +203,6 @@ CATALOGUE = {
                     '"headers": {{"Authorization": "Bearer ${{{token_variable}}}"}}}}}}}}',
                 ),
             ),
-            writes=(".qwen",),
         ),
         ExternalAgent(
             name="opencode",
@@ -231,7 +226,6 @@ CATALOGUE = {
                     CommandMode(name="auto", arguments=("--auto",), uses=("write", "terminal")),
                 ),
             ),
-            writes=(".config/opencode", ".local/share/opencode", ".cache/opencode", ".local/state/opencode"),
         ),
         ExternalAgent(
             name="gemini",
@@ -260,7 +254,6 @@ CATALOGUE = {
                 ),
             ),
             load_after_seconds=61,  # loading a session within the minute of its last write destroys it
-            writes=(".gemini",),
         ),
         ExternalAgent(
             name="copilot",
@@ -270,7 +263,6 @@ CATALOGUE = {
             login="copilot, then /login",
             version=("copilot", "--version"),
             variables=("GH_TOKEN", "GITHUB_TOKEN", "COPILOT_MODEL"),
-            writes=(".copilot", ".config/github-copilot"),
         ),
         ExternalAgent(
             name="kimi",
@@ -281,7 +273,6 @@ CATALOGUE = {
             version=("kimi", "--version"),
             variables=("KIMI_API_KEY", "MOONSHOT_API_KEY"),
             env=(("KIMI_NO_UPDATE", "1"),),  # an update would replace the program under a live session
-            writes=(".kimi-code",),
         ),
         ExternalAgent(
             name="vibe",
@@ -293,7 +284,6 @@ CATALOGUE = {
             variables=("MISTRAL_API_KEY",),
             mode="ask",
             piped=True,
-            writes=(".vibe",),
         ),
         ExternalAgent(
             name="hermes",
@@ -305,7 +295,6 @@ CATALOGUE = {
             variables=(*OPENAI, "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "HERMES_HOME"),
             piped=True,
             takes_tools=True,
-            writes=(".hermes",),
         ),
     )
 }

@@ -159,11 +159,11 @@ def test_a_git_file_of_an_agent_opens_nothing(machine: Machine) -> None:
 
 def test_where_there_is_none_it_is_refused_or_said() -> None:
     where = {"problem": "bwrap is not installed", "writable": [], "read_only": [], "tmp": Path("/tmp")}
-    assert sandbox_for(mode="auto", network=True, **where) == "bwrap is not installed"  # type: ignore[arg-type]
-    assert sandbox_for(mode="off", network=True, **where) == "the profile turns it off"  # type: ignore[arg-type]
+    assert sandbox_for(SandboxPolicy("auto"), **where) == "bwrap is not installed"  # type: ignore[arg-type]
+    assert sandbox_for(SandboxPolicy("off"), **where) == "the profile turns it off"  # type: ignore[arg-type]
     for demand in ({"mode": "on", "network": True}, {"mode": "auto", "network": False}):
         with pytest.raises(Rejected, match=r"was not started: its profile has .* \(bwrap is not installed\)"):
-            sandbox_for(**demand, **where)  # type: ignore[arg-type]
+            sandbox_for(SandboxPolicy(**demand), **where)  # type: ignore[arg-type]
     strict = SandboxPolicy("off").limited_by("on", network=False)
     assert (strict.mode, strict.network) == ("on", False)
 

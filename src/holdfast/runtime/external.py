@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.external_agent_files import FILES, AgentFiles
 from holdfast.external_agents import CATALOGUE, CommandMode, TurnCommand
 from holdfast.settings import ProfileSettings, span_ms
 
@@ -38,7 +39,8 @@ class ExternalCommand:
     """Whether nothing but a sandbox limits it."""
     may_be_unrestricted: bool = False
     """Whether its profile says that it may be without one."""
-    writes: tuple[str, ...] = ()
+    files: AgentFiles | None = None
+    """Its own files, for the sandbox; None for an agent that is not in the catalogue."""
 
 
 def external_command(name: str, profile: ProfileSettings) -> ExternalCommand | None:
@@ -84,5 +86,5 @@ def external_command(name: str, profile: ProfileSettings) -> ExternalCommand | N
         install=known.install,
         login=known.login,
         resume_after_quota=profile.resume_after_quota,
-        writes=known.writes,
+        files=FILES.get(known.name),
     )

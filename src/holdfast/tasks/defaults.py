@@ -12,6 +12,7 @@ import msgspec
 from holdfast.config import command_environment
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events.task import AgentProcess, TaskStarted
+from holdfast.external_agent_files import AgentFiles
 from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, CommandSpec
 from holdfast.processes.keeper import sync_directory
 from holdfast.profiles import Profiles
@@ -73,11 +74,25 @@ class CommandDefaults:
             raise Rejected(f"The command must run in a sandbox, which is not possible now: {why}.")
         return self.sandbox.arguments(started.sandbox)
 
-    def confine(self, started: TaskStarted, policy: SandboxPolicy, *, workspace: Path, own: Path | None) -> TaskStarted:
-        """Add the sandbox, or the reason why there is none. `Rejected` if there must be one. Blocks."""
+    def confine(
+        self,
+        started: TaskStarted,
+        policy: SandboxPolicy,
+        *,
+        workspace: Path,
+        own: Path | None,
+        agent: AgentFiles | None = None,
+    ) -> TaskStarted:
+        """Add the sandbox, or the reason why there is none. `Rejected` if there must be one. Blocks.
+
+        `agent` has the files of an external agent.
+        """
         if self.sandbox is None:
             return started
-        found = self.sandbox.spec(policy, workspace=workspace, own=own, session=started.session)
+        if agent is not None and (policy.mode != "off" or not policy.network) and not self.sandbox.problem:
+            policy = self.sandbox.for_agent(policy, agent)
+        session = started.agent.session if started.agent is not None else started.session  # whose `/tmp` it sees
+        found = self.sandbox.spec(policy, workspace=workspace, own=own, session=session)
         if isinstance(found, str):
             return msgspec.structs.replace(started, no_sandbox=found)
         return msgspec.structs.replace(started, sandbox=found)

@@ -13,13 +13,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events.task import SandboxSpec
+from holdfast.external_agent_files import CREDENTIALS, AgentFiles
 from holdfast.git import GitFailed, find_repository
 
 SandboxMode = Literal["auto", "on", "off"]
@@ -43,7 +44,7 @@ KEYS = (
     *(".netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".config/git/credentials", ".gem/credentials"),
     *(".cargo/credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties", ".pgpass"),
     *(".my.cnf", ".s3cfg", ".boto", ".vault-token", ".terraform.d", ".config/rclone", ".config/sops", ".config/age"),
-    *(".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".password-store", ".Xauthority"),
+    *(*CREDENTIALS, ".password-store", ".Xauthority"),
     *(".local/share/keyrings", ".local/share/kwalletd", ".config/1Password", ".config/Bitwarden", ".config/KeePassXC"),
     *(
         ".mozilla",
@@ -81,23 +82,27 @@ class SandboxPolicy:
     network: bool = True
     writable: tuple[Path, ...] = ()
     """Writable paths besides the working directory."""
+    opened: tuple[Path, ...] = ()
+    """Files with keys that are not hidden."""
+    closed: tuple[Path, ...] = ()
+    """What stays read-only in writable paths."""
 
     def limited_by(self, mode: SandboxMode, *, network: bool) -> SandboxPolicy:
         """Return the policy that is as strict as both."""
         stricter = max(self.mode, mode, key=STRICTNESS.__getitem__)
-        return SandboxPolicy(stricter, self.network and network, self.writable)
+        return replace(self, mode=stricter, network=self.network and network)
 
 
 def sandbox_for(
-    *, mode: SandboxMode, network: bool, problem: str, writable: Sequence[Path], read_only: Sequence[Path], tmp: Path
+    policy: SandboxPolicy, *, problem: str, writable: Sequence[Path], read_only: Sequence[Path], tmp: Path
 ) -> SandboxSpec | str:
     """Return the sandbox of a command, or why it has none. `Rejected` if it must have one and `problem` prevents it."""
-    if mode == "off" and network:
+    if policy.mode == "off" and policy.network:
         return OFF
     if problem:
-        if mode == "auto" and network:
+        if policy.mode == "auto" and policy.network:
             return problem
-        demand = 'sandbox = "on"' if mode == "on" else "network = false"
+        demand = 'sandbox = "on"' if policy.mode == "on" else "network = false"
         raise Rejected(
             f"The command was not started: its profile has {demand}, but there is no sandbox here ({problem}).",
             hint="Install bubblewrap or change the profile; `holdfast doctor` checks whether it works.",
@@ -105,7 +110,8 @@ def sandbox_for(
     return SandboxSpec(
         writable=[str(path) for path in dict.fromkeys(writable)],
         read_only=[str(path) for path in read_only],
-        network=network,
+        opened=[str(path) for path in policy.opened],
+        network=policy.network,
         tmp=str(tmp),
     )
 
@@ -152,12 +158,40 @@ class SandboxBuilder:
         paths = [path.resolve() for path in (*wanted, *git_writable)]
         open_paths = [path for path in paths if path.exists() and path != Path("/") and self._may_write(path, own)]
         return sandbox_for(
-            mode=policy.mode,
-            network=policy.network,
+            policy,
             problem="" if policy.mode == "off" and policy.network else self.problem,
             writable=open_paths,
-            read_only=git_read_only if set(git_writable) <= set(open_paths) else [],
+            read_only=[*(git_read_only if set(git_writable) <= set(open_paths) else []), *policy.closed],
             tmp=self.tmp / session,
+        )
+
+    def for_agent(self, policy: SandboxPolicy, files: AgentFiles) -> SandboxPolicy:
+        """Return the policy of the process of an external agent: it can write its own state and read its own log-in.
+
+        Directories and settings that are not there are made, since what is not there cannot be closed. Blocks.
+        """
+        own = [(self._user_home / name).resolve() for name in files.writes]
+        closed = [self._user_home / name for name in files.programs]
+        for directory in own:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in closed:
+            if path.is_symlink():
+                raise Rejected(
+                    f"The agent was not started: {path} is a symbolic link, which an agent in a sandbox could replace.",
+                    hint='Put the file itself there, or write sandbox = "off" in the profile.',
+                )
+            if path.exists():
+                continue
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if path.suffix or path.name.startswith("."):
+                path.write_text("{}\n" if path.suffix == ".json" else "")
+            else:
+                path.mkdir(mode=0o700)
+        return replace(
+            policy,
+            writable=(*policy.writable, *own),
+            opened=tuple((self._user_home / name).resolve() for name in files.credentials),
+            closed=tuple(path.resolve() for path in closed),
         )
 
     def _may_write(self, path: Path, own: Path | None) -> bool:
@@ -176,7 +210,8 @@ class SandboxBuilder:
             mounts[Path("/tmp")] = ["--bind", spec.tmp, "/tmp"]  # noqa: S108
         else:
             mounts[Path("/tmp")] = ["--tmpfs", "/tmp"]  # noqa: S108
-        hidden = {path: _hide(path, empty) for path in self._keys() if path.exists()}
+        opened = {Path(path) for path in spec.opened}
+        hidden = {path: _hide(path, empty) for path in self._keys() if path.exists() and path not in opened}
         mounts |= hidden
         for name in OPEN_IN_RUN:
             if (path := Path("/run") / name).exists():

@@ -1412,6 +1412,7 @@ export interface RunningTaskView {
 export interface SandboxSpec {
   readonly writable: string[];
   readonly read_only?: string[];
+  readonly opened?: string[];
   readonly network?: boolean;
   readonly tmp?: string;
 }

@@ -22,6 +22,8 @@ class SandboxSpec(EventPart, frozen=True):
     """Directories and files, by their real paths; the working directory comes first."""
     read_only: list[str] = msgspec.field(default_factory=list)
     """What stays read-only inside of them."""
+    opened: list[str] = msgspec.field(default_factory=list)
+    """Files with keys that are not hidden from it: those of an external agent itself."""
     network: bool = True
     tmp: str = ""
     """The directory that it sees as `/tmp`; empty is a private one that is removed when it ends."""

@@ -96,7 +96,9 @@ class ExternalDriver(ABC):
         if context.sandbox.mode != "on" and context.sandbox.network:  # of its profile and of those that created it
             return msgspec.structs.replace(started, no_sandbox="its profile does not ask for one")
         confine = self._tasks.defaults.confine
-        return await asyncio.to_thread(confine, started, context.sandbox, workspace=context.cwd, own=context.workspace)
+        return await asyncio.to_thread(
+            confine, started, context.sandbox, workspace=context.cwd, own=context.workspace, agent=external.files
+        )
 
     async def _start_process(self, task: str, external: ExternalCommand) -> TaskRow | Problem:
         """Start the process whose intent is in the log; return why that is not possible, if it is not."""
