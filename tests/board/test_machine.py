@@ -306,5 +306,9 @@ class CardMachine(RuleBasedStateMachine):
 
 TestCard = CardMachine.TestCase
 TestCard.settings = settings(
-    max_examples=150, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+    max_examples=40,  # more: tests/test_machines_at_length.py
+    stateful_step_count=50,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
 )

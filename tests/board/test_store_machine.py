@@ -311,7 +311,7 @@ def _follower_note(events: list[CardEvent]) -> int:
 
 TestBoard, TestPostgresBoard = BoardMachine.TestCase, PostgresBoardMachine.TestCase
 TestBoard.settings = settings(
-    max_examples=20,
+    max_examples=8,  # more: tests/test_machines_at_length.py
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),

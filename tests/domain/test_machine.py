@@ -1,4 +1,4 @@
-"""The session machine in memory: many examples, deep ones."""
+"""The session machine in memory: deep examples."""
 
 from __future__ import annotations
 
@@ -8,5 +8,8 @@ from tests.domain.machine import SessionMachine
 
 TestSession = SessionMachine.TestCase
 TestSession.settings = settings(
-    max_examples=150, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=40,  # more: tests/test_machines_at_length.py
+    stateful_step_count=60,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )

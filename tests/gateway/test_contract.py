@@ -46,7 +46,7 @@ def with_examples(count: int) -> settings:
 
 
 @operations(every_boundary=False).parametrize()
-@with_examples(10)
+@with_examples(5)
 def test_contract(case: schemathesis.Case[Any], gateway: GatewayProcess) -> None:
     check(case, gateway)
 

@@ -109,7 +109,7 @@ class PostgresMachine(StoreMachine):
 
 TestStoreSession, TestPostgresSession = StoreMachine.TestCase, PostgresMachine.TestCase
 TestStoreSession.settings = settings(
-    max_examples=25,
+    max_examples=10,  # more: tests/test_machines_at_length.py
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
