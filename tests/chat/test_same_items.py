@@ -1,9 +1,12 @@
 """One conversation with everything in it: the chat, the log and the export show the same items, one by one.
 
-The dashboard's fold is held to the same items by web/src/log/transcript.test.ts.
+The dashboard's fold is held to the same items by web/src/log/transcript.test.ts, its page by
+tests/web/test_same_items.py.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import click
 import msgspec
@@ -25,6 +28,7 @@ from holdfast.domain.transcript_items import (
     NoticeItem,
     StepItem,
     SummaryItem,
+    ToolCallView,
     TurnEndItem,
     WaitItem,
 )
@@ -41,7 +45,7 @@ def words(item: AnyItem) -> list[str]:
         case MessageItem(withdrawn_by=by) | NoteItem(withdrawn_by=by):
             return [*item.text.split("\n"), *([f"withdrawn by {by}"] if by is not None else [])]
         case StepItem():
-            return [*item.text.split("\n"), *(call.tool for call in item.calls if call.tool != "question")]
+            return [*item.text.split("\n"), *(word for call in item.calls for word in outcome(call))]
         case WaitItem(answer=answer):
             return [item.reason, *([answer.answer, answer.note] if answer is not None else [])]
         case ChapterItem():
@@ -56,12 +60,21 @@ def words(item: AnyItem) -> list[str]:
             return [notice_text(event, clock=format_time)]
 
 
+def outcome(call: ToolCallView) -> list[str]:
+    """How a call ended, unless it simply did; a question is shown as a wait."""
+    if call.tool == "question":
+        return []
+    if call.exit_code:
+        return [call.tool, f"exit code {call.exit_code}"]
+    return [call.tool, *(call.output.splitlines()[:1] if call.state in ("failed", "stopped") else [])]
+
+
 def in_order(item: AnyItem) -> bool:
     """The terminal prints what was queued when a turn takes it, and a text when it is finished."""
     return not isinstance(item, MessageItem | NoteItem | StepItem)
 
 
-def check(shown: str, *, skipped: tuple[type, ...] = ()) -> None:
+def check(shown: str, *, skipped: tuple[type, ...] = (), words: Callable[[AnyItem], list[str]] = words) -> None:
     """Everything of every item is there, and what cannot change later stands in the order of the log."""
     text, place = " ".join(shown.split()), 0
     for item in play(load(NAME)["input"]).items:
@@ -79,6 +92,20 @@ def check(shown: str, *, skipped: tuple[type, ...] = ()) -> None:
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "2000")
+
+
+def test_the_conversation_has_everything_in_it() -> None:
+    items = play(load(NAME)["input"]).items
+    calls = [call for item in items if isinstance(item, StepItem) for call in item.calls]
+    messages = [item.state for item in items if isinstance(item, MessageItem)]
+    waits = {item.purpose: item.answer for item in items if isinstance(item, WaitItem)}
+    assert any(call.state == "failed" and call.exit_code == 3 for call in calls), "a failed command"
+    assert any(call.state == "stopped" for call in calls), "a stopped command"
+    assert waits["approval"] is not None and waits["question"] is not None, "an approval and a question, answered"
+    assert {"taken", "joined", "withdrawn"} <= set(messages), "a queue, and a message that was withdrawn"
+    assert any(isinstance(item, ChapterItem) for item in items), "a reset"
+    assert any(isinstance(item, SummaryItem) and item.state == "done" for item in items), "a compaction"
+    assert any(isinstance(item, NoteItem) and item.task for item in items), "a note about a task"
 
 
 def test_the_log_shows_every_item(capsys: pytest.CaptureFixture[str]) -> None:
