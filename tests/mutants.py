@@ -66,6 +66,7 @@ OTHER_PROCESSES = {
 }
 """What runs in processes of its own, where lines are not recorded, with its tests."""
 RECORD = "executed_lines"
+HANG = "its tests do not end"
 SWAPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,
@@ -355,8 +356,9 @@ def run_tests(tree: Path, tests: list[str], *, without: Iterable[str] = (), seco
     failed = [line.split(" - ")[0] for line in said.splitlines() if line.startswith(("FAILED tests/", "ERROR tests/"))]
     if failed:
         return Verdict(noticed=True, by=failed[0].partition(" ")[2])
-    reason = {-1: "no test failed in time", 0: f"{len(tests)} tests pass"}.get(code, f"pytest ended with {code}")
-    return Verdict(noticed=False, by=reason)
+    if code == -1:
+        return Verdict(noticed=True, by=HANG)
+    return Verdict(noticed=False, by=f"{len(tests)} tests pass" if code == 0 else f"pytest ended with {code}")
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -392,8 +394,11 @@ def judge(tree: Path, mutant: Mutant, tests: list[str], *, seconds: float) -> Ve
             verdict = run_tests(tree, tests, without=fail_anyway, seconds=seconds)
         finally:
             _write(path, source)
-        if not verdict.noticed or not run_tests(tree, [verdict.by], seconds=seconds).noticed:
+        hang = verdict.by == HANG
+        if not verdict.noticed or not run_tests(tree, tests if hang else [verdict.by], seconds=seconds).noticed:
             return verdict
+        if hang:
+            return Verdict(noticed=False, by="its tests do not end in time without it either")
         fail_anyway.append(verdict.by)
 
 
