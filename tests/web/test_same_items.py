@@ -51,7 +51,8 @@ def words_of_page(item: AnyItem) -> list[str]:
             return [f"Chapter {item.chapter}", *(one.title for one in [*item.kept, *item.stopped])]
         case NoteItem():
             return item.text.split("\n")[:1]  # the rest is in the task, to which there is a link
-    return words(item)
+        case _:
+            return words(item)
 
 
 def call_words(call: ToolCallView) -> list[str]:

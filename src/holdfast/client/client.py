@@ -122,7 +122,7 @@ class Client(HttpClient):
         return self.read(ProfileList, "/v1/profiles")
 
     def agents(self, *, versions: bool = False) -> AgentList:
-        """The agents of others that can be used, and which are installed; `versions`: ask each program for its own."""
+        """The external agents that can be used, and which are installed; `versions`: ask each program for its own."""
         return self.read(AgentList, "/v1/agents", versions=versions)
 
     def models(self) -> ModelList:

@@ -1,4 +1,4 @@
-"""`holdfast agents`: agents of others that can work on sessions, such as Claude Code or Codex."""
+"""`holdfast agents`: external agents that can work on sessions, such as Claude Code or Codex."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NOT_ASKED = {True: "no: in this mode it writes without asking", False: "no"}
 
 @click.group(cls=NounGroup, default="list")
 def agents() -> None:
-    """List agents of others that can work on sessions, add one as a profile, and test it. Without a verb: list."""
+    """List the external agents that can work on sessions, add one as a profile, and test it. Without a verb: list."""
 
 
 @agents.verb("Show", "list")

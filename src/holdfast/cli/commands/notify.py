@@ -46,12 +46,12 @@ DELIVERIES = (
 
 @click.group(cls=NounGroup, default="list")
 def notify() -> None:
-    """Show where notifications go, send a test, list what was sent, choose what to be told of. Without a verb: list."""
+    """Show where notifications go and what was sent, send a test, choose what notifies you. Without a verb: list."""
 
 
 @notify.verb("Show", "list")
 def list_destinations(cli: Cli) -> None:
-    """List the destinations: those of config.toml and the devices that take pushes, and what waits for each."""
+    """List the destinations (those of config.toml, and devices with push) and what is waiting for each."""
     cli.show(cli.client.get("/v1/notify"), DestinationList, _destinations_table)
 
 

@@ -33,14 +33,14 @@ cwd_option = click.option(
     "--cwd",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
-    help="Its working directory; by default the current one.",
+    help="The agent's working directory; by default the current one.",
 )
 
 
 @verb(cls=TextCommand)
 @click.argument("prompt", type=TEXT)
 @profile_option
-@click.option("--model", metavar="NAME", help="Which model, as PROVIDER:MODEL; by default the one of the agent.")
+@click.option("--model", metavar="NAME", help="The model, as PROVIDER:MODEL; by default that of the profile.")
 @cwd_option
 @click.option("--detach", is_flag=True, help="Run it in the background: print the ID of its session and return.")
 @patience_option

@@ -24,7 +24,7 @@ NOBODY = "Nobody is let in yet. Write to the bot: it answers with the command th
 
 @click.group(cls=NounGroup, default="list")
 def telegram() -> None:
-    """Show the bot of Telegram, and choose who may talk to it. Without a verb: list."""
+    """Show the Telegram bot, and choose who may talk to it. Without a verb: list."""
 
 
 @telegram.verb("Show", "list")
