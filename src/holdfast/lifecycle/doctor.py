@@ -33,13 +33,13 @@ def examine(home: Home) -> list[Finding]:
     except ConfigError as error:
         settings, hint = None, "Correct the line; `holdfast config check` checks again."
         of_settings = [Finding("config", False, str(error), hint)]
-    findings = [_home(home), *of_settings, _owner(home), _space(home), _sandbox(home, settings)]
-    return [*findings, *_store(home, settings)]
-
-
-def _store(home: Home, settings: Settings | None) -> list[Finding]:
+    findings = [_home(home), *of_settings, _owner(home), _space(home)]
     if settings is None or not settings.store.is_server:
-        return [check_engine(), *check_database(home.database)]
+        return [*findings, check_engine(), _sandbox(home, settings), *check_database(home.database)]
+    return [*findings, _sandbox(home, settings), *_server(settings)]
+
+
+def _server(settings: Settings) -> list[Finding]:
     if not settings.store.address:
         hint = "Set it where the gateway is started, and here."
         return [Finding("database", False, f"{settings.store.url_env} is not set, but [store] names it", hint)]
