@@ -124,7 +124,10 @@ def outsider(gateway: GatewayProcess, place: Path) -> dict[str, str]:
         f"/v1/sessions/{forgets}/messages", json={"text": f"!once {place.parent / 'died'} die 3\n!say Here I am again."}
     )
     stands(forgets, "idle")
-    gateway.client.post(f"/v1/sessions/{forgets}/messages", json={"text": "!remember"})
+    gateway.client.post(
+        f"/v1/sessions/{forgets}/messages",
+        json={"text": "Which word was it?\n!say I was told only in short what was said before: the word is kelp."},
+    )
     stands(forgets, "idle")
     return {"outsider": asks, "forgetful": forgets}
 

@@ -148,6 +148,7 @@ def test_no_page_states_what_it_has_not_heard(visitor: Seat, house: House, answe
             continue
         go(page, path)
         page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        expect(page.get_by_role("main").get_by_role("heading").first).to_be_visible()  # it is drawn, and not on its way
         if answer == "refused" and path in ("/home", "/s", "/tasks", f"/board/{house.board}"):
             expect(page.get_by_role("main")).to_contain_text(re.compile("not known|does not answer", re.I))
         said = page.get_by_role("main").inner_text()
