@@ -87,10 +87,11 @@ async def test_a_long_answer_comes_in_parts_and_in_order(rig: TelegramRig, api: 
 async def test_stop_stops_the_turn(rig: TelegramRig, api: BotApiServer) -> None:
     api.say("hang")
     await rig.seen(lambda: rig.runner.working or None)
-    api.say("/stop")
-    await rig.shown("being stopped")
     row = await rig.store.session_of_chat("telegram:42")
     assert row is not None
+    await rig.until_session(row.id, lambda session: session.turn is not None)  # its worker may not have begun
+    api.say("/stop")
+    await rig.shown("being stopped")
     await rig.until_session(row.id, lambda session: session.turn is None)
     api.say("/stop")
     await rig.shown("No turn is running")
