@@ -43,7 +43,6 @@ from holdfast.runtime.tools.question import QUESTION
 from holdfast.runtime.tools.recall import Recall
 from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.work_time import HeartbeatFile
-from holdfast.runtime.worker_access import WorkerAccess
 from holdfast.runtime.writer import StreamingTexts
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
@@ -57,6 +56,7 @@ from holdfast.tasks.prune import Pruning
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.sandbox import SandboxBuilder
 from holdfast.timings import USUAL, Timings
+from holdfast.worker_access import WorkerAccess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +147,12 @@ class _Work:
         self._store, self._profiles, self._clock, self._timings = store, profiles, clock, timings
         self.sandbox = machine.sandbox or SandboxBuilder(home.path.absolute())
         self.sessions = sessions = Sessions(store, clock)
+        self.access = WorkerAccess(home.worker_key, url)
         self.tasks = CommandTasks(
             store,
             task_log=TaskLog(store, clock, GitSnapshots(home.tasks), profiles),
             supervisor=Supervisor(home.tasks, timings=timings.processes),
-            defaults=CommandDefaults(home.tasks, profiles, machine.umask, self.sandbox),
+            defaults=CommandDefaults(home.tasks, profiles, machine.umask, self.sandbox, self.access),
             sessions=sessions,
             clock=clock,
             timings=timings.tasks,
@@ -193,15 +194,15 @@ class _Work:
         )
         self._creation = Creation(store, sessions=sessions, profiles=profiles)
         self.worker_tools = WorkerTools(store, self.cards, sessions, self._creation).tools
-        self.access = WorkerAccess(home.worker_key, url, (tool.name for tool in self.worker_tools))
         self.notify = Notifications(chats, home.push_key, timings.telegram)
 
     @property
     def drivers(self) -> dict[str, DriverFactory]:
         """The drivers of external agents, by name."""
+        tools = frozenset(tool.name for tool in self.worker_tools)
         return {
-            AcpDriver.name: lambda writer, clock: AcpDriver(writer, clock, self.tasks, self.access),
-            CommandDriver.name: lambda writer, clock: CommandDriver(writer, clock, self.tasks, self.access),
+            AcpDriver.name: lambda writer, clock: AcpDriver(writer, clock, self.tasks, self.access, tools),
+            CommandDriver.name: lambda writer, clock: CommandDriver(writer, clock, self.tasks, self.access, tools),
         }
 
     @property

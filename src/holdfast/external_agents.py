@@ -130,6 +130,7 @@ CATALOGUE = {
                     "--mcp-config",
                     '{{"mcpServers": {{"{name}": {{"type": "http", "url": "{url}", '
                     '"headers": {{"Authorization": "Bearer ${{{token_variable}}}"}}}}}}}}',
+                    *("--allowedTools", "mcp__{name}"),
                 ),
             ),
         ),
@@ -199,7 +200,7 @@ CATALOGUE = {
                 ),
                 mcp=(
                     "--mcp-config",
-                    '{{"mcpServers": {{"{name}": {{"httpUrl": "{url}", '
+                    '{{"mcpServers": {{"{name}": {{"httpUrl": "{url}", "trust": true, "alwaysLoadTools": true, '
                     '"headers": {{"Authorization": "Bearer ${{{token_variable}}}"}}}}}}}}',
                 ),
             ),

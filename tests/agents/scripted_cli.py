@@ -9,6 +9,7 @@ prompt is the standard input. A line of the prompt that begins with `!` is done,
     !wait FILE (until it exists)   !pause SECONDS   !touch FILE (append a line)   !junk TEXT   !long BYTES   !half TEXT
     !die CODE   !once FILE VERB …   !hang   !fail TEXT   !children FILE (leave a child that writes its pid)   !linger
     !remember (say every prompt that it remembers)   !arguments (say its own)   !size (of the prompt)
+    !tool NAME JSON (call a tool of the MCP server that it was given, say what it returned; claude only)
 
 Flags: no-login (until there is a file `logged-in`), crash-at-start, killed-at-start, amnesia (a resume opens another
 session), forgetful (a resume fails), silent (plain text without a word).
@@ -22,6 +23,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.request
 import uuid
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,15 @@ def main() -> int:
     return 0
 
 
+def call_tool(name: str, arguments: object) -> str:
+    (server,) = json.loads(after("--mcp-config") or "")["mcpServers"].values()
+    headers = {key: os.path.expandvars(value) for key, value in server["headers"].items()}
+    headers |= {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    with urllib.request.urlopen(urllib.request.Request(server["url"], json.dumps(body).encode(), headers)) as reply:
+        return str(json.load(reply)["result"]["content"][0]["text"])
+
+
 def after(flag: str) -> str | None:
     return ARGUMENTS[ARGUMENTS.index(flag) + 1] if flag in ARGUMENTS else None
 
@@ -106,6 +117,8 @@ def act(verb: str, rest: str) -> None:
             print("x" * int(rest), flush=True)
         case "half":
             print(rest, end="", flush=True)
+        case "tool":
+            say(f"[{first}: {call_tool(first, json.loads(more or '{}'))}]")
         case "arguments":
             say(" ".join(ARGUMENTS))
         case "children":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.agents.life import config
+from tests.agents.life import CLI, config
 from tests.e2e.agents import answer, waiting
 from tests.e2e.board import create_card, detail, tell_card, until_card
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind, until
@@ -27,7 +28,12 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     memory.mkdir()
     home.mkdir(mode=0o700)
     settings = config(f"memory={memory}") + config(f"memory={memory}", "amnesia").replace("scripted]", "forgetful]")
-    (home / "config.toml").write_text(settings + config("no-tools").replace("scripted]", "without_tools]"))
+    settings += config("no-tools").replace("scripted]", "without_tools]")
+    argv = ["env", f"SCRIPTED_HOME={memory}", sys.executable, "-I", "-S", str(CLI)]
+    for name, agent, format in (("cli", "claude", "claude"), ("plain", "", "text")):
+        settings += f'[profiles.{name}]\ndriver = "command"\nagent = "{agent}"\nargv = {json.dumps([*argv, format])}\n'
+    settings += "unrestricted = true\n"  # of the last one: nothing is known of a plain program
+    (home / "config.toml").write_text(settings)
     with GatewayProcess(home) as gateway:
         gateway.start()
         yield gateway
@@ -245,3 +251,25 @@ def test_a_fresh_run_begins_when_the_old_process_is_gone(gateway: GatewayProcess
     assert found["runs"][1]["session"] != first
     ended = gateway.get(f"/v1/tasks/{attached['task']}")
     assert ended["state"] == "stopped" and ended["finished_at"] <= found["runs"][1]["started_at"]
+
+
+def test_a_command_line_agent_blocks_is_resumed_and_completes(gateway: GatewayProcess) -> None:
+    card = add(gateway, "The word is PLUM.", '!tool kanban_block {"reason": "which one?"}', profile="cli")
+    until_card(gateway, card, "blocked")
+    session = session_of(gateway, card)
+    gateway.until_rest(session)
+    tell_card(gateway, card, "unblock", {"text": f"the blue one\n!remember\n{DONE}"})
+    found = until_card(gateway, card, "done")
+    assert [(run["session"], run["outcome"]) for run in found["runs"]] == [(session, "blocked"), (session, "done")]
+    records = gateway.until_rest(session)
+    assert "The word is PLUM." in said(gateway, session), "it remembers the first run by itself"
+    stored = json.dumps(records) + (gateway.home / "logs" / "gateway.log").read_text()
+    tasks = gateway.get("/v1/tasks", kind="process")["tasks"]
+    stored += json.dumps([gateway.get(f"/v1/tasks/{row['id']}") for row in tasks])
+    assert "hfrun_" not in stored, "the token is in no log and in no command line"
+
+
+def test_a_command_line_agent_without_tools_blocks_its_card(gateway: GatewayProcess) -> None:
+    card = add(gateway, "!say done", profile="plain")
+    found = until_card(gateway, card, "blocked")
+    assert "it has no tools to report with" in found["card"]["reason"]

@@ -38,7 +38,8 @@ class CardProcesses:
     async def external_workers(self, card: Card) -> list[TaskRow]:
         """Return the running processes of external agents that worked on it."""
         sessions = [await self._sessions.get(id) for id in {run.started.session for run in card.runs}]
-        tasks = {session.attached.task for session in sessions if session.attached is not None}
+        known = [one for session in sessions for one in (session.attached, session.output_read) if one is not None]
+        tasks = {one.task for one in known}
         return [row for row in await self._store.running_tasks() if row.id in tasks] if tasks else []
 
     async def all(self, card: Card) -> list[TaskRow]:

@@ -17,8 +17,8 @@ from holdfast.runtime.agents import Agents
 from holdfast.runtime.permissions import strictest_policy
 from holdfast.runtime.tools.context import ToolFailed
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, failed_outcome
-from holdfast.runtime.worker_access import RunToken
 from holdfast.sessions import Sessions
+from holdfast.worker_access import RunToken
 
 
 class WorkerCalls:

@@ -18,8 +18,8 @@ from holdfast.gateway import dashboard_files
 from holdfast.gateway.connections import SECURITY_HEADERS, ConnectionLimits
 from holdfast.gateway.devices import Devices
 from holdfast.gateway.responses import error_body
-from holdfast.runtime.worker_access import PATH as MCP
-from holdfast.runtime.worker_access import RunToken, WorkerAccess
+from holdfast.worker_access import PATH as MCP
+from holdfast.worker_access import RunToken, WorkerAccess
 
 LOGIN = "/v1/login"
 PUBLIC = frozenset({"/healthz", "/v1/build", LOGIN})

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from holdfast import __version__
 from holdfast.board.worker_calls import WorkerCalls
 from holdfast.gateway.responses import error_response
-from holdfast.runtime.worker_access import SERVER, RunToken, WorkerAccess
+from holdfast.worker_access import SERVER, RunToken, WorkerAccess
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext

@@ -37,7 +37,7 @@ from holdfast.gateway.routes import (
     waits,
 )
 from holdfast.gateway.state import Gateway
-from holdfast.runtime.worker_access import PATH as MCP
+from holdfast.worker_access import PATH as MCP
 
 LOG_FILES = 5
 FRAME_LIMIT = 1024 * 1024

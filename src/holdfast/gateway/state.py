@@ -31,7 +31,6 @@ from holdfast.periodic import FollowerState
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.runner import Runner
-from holdfast.runtime.worker_access import WorkerAccess
 from holdfast.runtime.writer import StreamingTexts
 from holdfast.schemas.tasks import WriteResult
 from holdfast.sessions import Sessions
@@ -42,6 +41,7 @@ from holdfast.tasks.files import TaskFileExporter
 from holdfast.tasks.prune import Pruning
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.sandbox import SandboxBuilder
+from holdfast.worker_access import WorkerAccess
 
 ANSWERS_KEPT = 1_000
 

@@ -17,6 +17,7 @@ from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, CommandSpec
 from holdfast.processes.keeper import sync_directory
 from holdfast.profiles import Profiles
 from holdfast.tasks.sandbox import SandboxBuilder, SandboxPolicy
+from holdfast.worker_access import TOKEN_VARIABLE, RunToken, WorkerAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class CommandDefaults:
     """The user's own umask, for files that commands create."""
     sandbox: SandboxBuilder | None = None
     """Builds the sandboxes of agents' commands; None for no sandboxes."""
+    access: WorkerAccess | None = None
+    """Gives external workers their tokens."""
 
     def spec(self, started: TaskStarted, env: Mapping[str, str] | None) -> CommandSpec:
         """Return what to run."""
@@ -52,11 +55,14 @@ class CommandDefaults:
         before it was read.
         """
         secrets = self.profiles.settings.hidden_names - {*agent.variables}
+        token: dict[str, str] = {}
+        if agent.run and self.access is not None:
+            token[TOKEN_VARIABLE] = self.access.token(RunToken(agent.card, agent.run, agent.session))
         return CommandSpec(
             id=started.task,
             run=tuple(started.argv),
             cwd=Path(started.cwd),
-            env=command_environment(secrets) | agent.env,
+            env=command_environment(secrets) | agent.env | token,
             umask=self.umask,
             stdin="file",
             stdout="pipe" if agent.piped else "file",

@@ -55,6 +55,8 @@ export interface AgentProcess {
   readonly env?: Record<string, string>;
   readonly variables?: string[];
   readonly piped?: boolean;
+  readonly card?: string;
+  readonly run?: number;
 }
 
 export interface AnswerWait {

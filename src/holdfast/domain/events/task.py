@@ -39,6 +39,9 @@ class AgentProcess(EventPart, frozen=True):
     """The names of further variables, which it gets from the environment of the gateway."""
     piped: bool = False
     """Whether its output must be a pipe, since the agent refuses a file."""
+    card: str = ""
+    run: int = 0
+    """The card and its run whose token it gets in a variable; the token itself is in no log."""
 
 
 class TaskStarted(Event, frozen=True):

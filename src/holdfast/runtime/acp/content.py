@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.domain.events.parts import Call, ShownArgument
 from holdfast.runtime.acp.protocol import SessionUpdate
 from holdfast.runtime.external_steps import AnnouncedCall
-from holdfast.runtime.worker_access import SERVER
+from holdfast.worker_access import SERVER
 
 VALUE_SHOWN = 4_000
 TOOLS = {

@@ -33,7 +33,7 @@ from holdfast.runtime.acp.protocol import (
 )
 from holdfast.runtime.external import ExternalCommand
 from holdfast.runtime.external_process import ExternalProcess
-from holdfast.runtime.worker_access import ToolServer
+from holdfast.worker_access import ToolServer
 
 LIST_PAGES, MORE_LISTED = 10, 200
 """How many pages of a list of sessions are read, and the ids of the requests for further ones."""

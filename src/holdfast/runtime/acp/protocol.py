@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.runtime.worker_access import ToolServer
+from holdfast.worker_access import ToolServer
 
 INITIALIZE, OPEN, LIST, SET_MODE = 1, 2, 3, 4
 """The ids of our requests while a process is made ready."""

@@ -49,6 +49,7 @@ from holdfast.runtime.external_steps import (
 )
 from holdfast.runtime.tools.tool import bounded
 from holdfast.store.rows import TaskRow
+from holdfast.worker_access import SERVER
 
 PARSERS: dict[OutputFormat, Callable[[bytes], list[Item]]] = {
     "claude": parse_claude,
@@ -81,8 +82,12 @@ class LineRead:
 class CommandReader:
     """Reads the lines of one process. What it has collected is not in the log yet."""
 
-    def __init__(self, external: ExternalCommand, mask: Callable[[str], str]) -> None:
+    def __init__(
+        self, external: ExternalCommand, mask: Callable[[str], str], worker_tools: frozenset[str] = frozenset()
+    ) -> None:
+        """`worker_tools` are those of the board, which the log names as our own workers do."""
         assert external.command is not None
+        self._worker_tools = {f"{form}{SERVER}__{tool}": tool for tool in worker_tools for form in ("", "mcp__")}
         self._external = external
         self._mask = mask
         self._is_text = external.command.output == "text"
@@ -176,7 +181,9 @@ class CommandReader:
         self.said_last = None
         if call_id(turn, call) not in turn.open_calls and not is_over(session, turn, call):
             own = call_id(turn, call)
-            self.steps.announced[own] = AnnouncedCall(own, item.tool, raw_input=item.arguments, begun=True)
+            self.steps.announced[own] = AnnouncedCall(
+                own, self._worker_tools.get(item.tool, item.tool), raw_input=item.arguments, begun=True
+            )
 
     def _step(self, session: Session, turn: Turn, now: int) -> list[AnyEvent]:
         """Return the events of what was collected, after which the next step begins."""

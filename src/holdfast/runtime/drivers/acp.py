@@ -44,10 +44,10 @@ from holdfast.runtime.external_problems import without_countdown
 from holdfast.runtime.external_prompt import prompt_id, prompt_text, prompted_turn, remembers
 from holdfast.runtime.external_steps import request_event
 from holdfast.runtime.permissions import with_timeout
-from holdfast.runtime.worker_access import ToolServer, WorkerAccess
 from holdfast.runtime.writer import SessionWriter
 from holdfast.settings import Policy
 from holdfast.tasks.commands import CommandTasks
+from holdfast.worker_access import ToolServer, WorkerAccess
 
 
 class AcpDriver(ExternalDriver):
@@ -55,8 +55,15 @@ class AcpDriver(ExternalDriver):
 
     name = "acp"
 
-    def __init__(self, writer: SessionWriter, clock: Clock, tasks: CommandTasks, access: WorkerAccess) -> None:
-        super().__init__(writer, clock, tasks, access)
+    def __init__(
+        self,
+        writer: SessionWriter,
+        clock: Clock,
+        tasks: CommandTasks,
+        access: WorkerAccess,
+        worker_tools: frozenset[str],
+    ) -> None:
+        super().__init__(writer, clock, tasks, access, worker_tools)
         self._started = ""
         """The task that was prepared."""
         self._number = 0
@@ -272,7 +279,7 @@ class AcpDriver(ExternalDriver):
 
     def _reader(self, agent: Agent, external: ExternalCommand) -> LineReader:
         attached = self._writer.session.attached
-        given = self._access.tools if attached is not None and attached.run else frozenset[str]()
+        given = self._worker_tools if attached is not None and attached.run else frozenset[str]()
         return LineReader(external, policy=lambda tool: _policy(agent, tool), mask=agent.mask, given_tools=given)
 
     def _with_offset(self, events: list[AnyEvent], session: Session, offset: int) -> list[AnyEvent]:

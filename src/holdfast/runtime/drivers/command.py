@@ -34,12 +34,13 @@ from holdfast.runtime.command_agents.arguments import (
 from holdfast.runtime.command_agents.items import Answered, SessionNamed
 from holdfast.runtime.command_agents.reader import CommandReader
 from holdfast.runtime.drivers import Events, Prepared
-from holdfast.runtime.drivers.external import ExternalDriver, failed, idle, not_external
+from holdfast.runtime.drivers.external import ExternalDriver, failed, forgotten, given_tools, idle, not_external
 from holdfast.runtime.external import ExternalCommand
 from holdfast.runtime.external_problems import without_countdown
 from holdfast.runtime.external_process import ExternalProcess
 from holdfast.runtime.external_prompt import prompt_id, prompt_text, prompted_turn
 from holdfast.runtime.external_steps import request_event
+from holdfast.worker_access import TOKEN_VARIABLE
 
 
 class CommandDriver(ExternalDriver):
@@ -89,21 +90,30 @@ class CommandDriver(ExternalDriver):
         )
         started = await self._new_process(session, agent, external, argv, number=prompt)
         mode = external.command_mode
-        if mode is None or started.agent is None:
-            return started
-        env = started.agent.env | dict(mode.env) | (dict(mode.sandbox_env) if started.sandbox is not None else {})
-        return msgspec.structs.replace(started, agent=msgspec.structs.replace(started.agent, env=env))
+        assert started.agent is not None
+        env = dict(started.agent.env)
+        if mode is not None:
+            env |= dict(mode.env) | (dict(mode.sandbox_env) if started.sandbox is not None else {})
+        run = session.run if self._access.server(session) is not None else 0
+        needs = msgspec.structs.replace(started.agent, env=env, card=session.card if run else "", run=run)
+        return msgspec.structs.replace(started, agent=needs)
 
     def _unfit(self, external: ExternalCommand, session: Session) -> Problem | None:
         """Return why the agent cannot work on the card of the session, if it has one."""
         if self._access.server(session) is None:
+            return None
+        if session.must_remember and resumable(session, external) is None:
+            reason = "" if session.attached is None else session.attached.reason
+            return forgotten(external, reason or "it has no session to resume")
+        if external.command is not None and external.command.mcp:
             return None
         message = f"{external.name} cannot work on a card as a command: it has no tools to report with."
         return Problem(code="agent_unfit", message=message, hint='Give the card a profile with driver = "acp".')
 
     def _mcp_servers(self, session: Session) -> tuple[McpAddress, ...]:
         """Return the MCP servers that the agent is given by its flags."""
-        return ()
+        server = self._access.server(session)
+        return () if server is None else (McpAddress(server.name, server.url, TOKEN_VARIABLE),)
 
     def _prompt(self, session: Session, agent: Agent, external: ExternalCommand, prompt: int) -> str:
         knows = resumable(session, external) is not None
@@ -138,7 +148,7 @@ class CommandDriver(ExternalDriver):
 
     async def _read(self, process: ExternalProcess, agent: Agent, external: ExternalCommand) -> Events:
         """Write down what the agent says; return how the turn ended when its process has."""
-        reader = CommandReader(external, agent.mask)
+        reader = CommandReader(external, agent.mask, self._worker_tools)
         session = self._writer.session
         assert session.output_read is not None
         offset, known = session.output_read.offset, session.attached
@@ -214,7 +224,7 @@ class CommandDriver(ExternalDriver):
     ) -> AgentAttached:
         session = self._writer.session
         assert session.output_read is not None
-        prompt = session.output_read.prompt
+        prompt, (run, url) = session.output_read.prompt, given_tools(self._access.server(session))
         return AgentAttached(
             task=session.output_read.task,
             number=prompt,
@@ -226,6 +236,8 @@ class CommandDriver(ExternalDriver):
             context=context,
             prompt=prompt,
             reason=reason,
+            run=run,
+            tools_url=url,
         )
 
     async def _another_session(

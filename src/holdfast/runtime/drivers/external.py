@@ -34,11 +34,11 @@ from holdfast.runtime.external_memory import MemoryKills, out_of_memory
 from holdfast.runtime.external_problems import wait_after
 from holdfast.runtime.external_process import ExternalProcess
 from holdfast.runtime.external_steps import StepCollector, unknown_end
-from holdfast.runtime.worker_access import ToolServer, WorkerAccess
 from holdfast.runtime.writer import SessionWriter
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.log import command_started
+from holdfast.worker_access import ToolServer, WorkerAccess
 
 
 def agent_task(session: Session, number: int) -> str:
@@ -51,11 +51,20 @@ class ExternalDriver(ABC):
 
     joins = False
 
-    def __init__(self, writer: SessionWriter, clock: Clock, tasks: CommandTasks, access: WorkerAccess) -> None:
+    def __init__(
+        self,
+        writer: SessionWriter,
+        clock: Clock,
+        tasks: CommandTasks,
+        access: WorkerAccess,
+        worker_tools: frozenset[str],
+    ) -> None:
+        """`worker_tools` are the names of the tools that it is given when it works on a card."""
         self._writer = writer
         self._clock = clock
         self._tasks = tasks
         self._access = access
+        self._worker_tools = worker_tools
         self._killed = MemoryKills()
 
     async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:

@@ -12,7 +12,7 @@ import base64
 import hmac
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,8 @@ from holdfast.domain.errors import Unavailable
 from holdfast.domain.session import Session
 
 PATH = "/mcp"
+TOKEN_VARIABLE = "HOLDFAST_MCP_TOKEN"  # noqa: S105 (a name)
+"""Has the token, for agents that are given tools by their command line, which others can read."""
 SERVER = "holdfast"
 """The name of the server, as agents show it."""
 KEY_BYTES = 32
@@ -50,10 +52,8 @@ class ToolServer:
 class WorkerAccess:
     """Gives tokens to external workers, and recognises them."""
 
-    def __init__(self, key: Path, url: str, tools: Iterable[str]) -> None:
+    def __init__(self, key: Path, url: str) -> None:
         self._path = key
-        self.tools = frozenset(tools)
-        """The names of the tools."""
         self._key = b""
         self.url = f"{url}{PATH}" if url else ""
         self._listed: dict[RunToken, asyncio.Event] = {}
