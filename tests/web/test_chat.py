@@ -286,7 +286,7 @@ def test_what_happened_while_away_stands_below_the_splice(browser: Browser, shar
 
         seat.until(lambda: "it breaks" in below(), "what was missed first stands first")
         times = re.findall(r"\d\d:\d\d", splice.inner_text())
-        assert len(times) == 2 and times == sorted(times)
+        assert len(times) in (1, 2) and times == sorted(times)  # one where both are the same minute
         looked = seat.page.evaluate(f"fetch('/v1/sessions/{seat.session}/away?after=1').then(a => a.json())")
         assert looked["looked_at"] > 0
 
