@@ -29,7 +29,7 @@ def _with_new_fields(value: Any) -> Any:
         return [_with_new_fields(one) for one in value]
     if isinstance(value, dict):
         return {
-            name: one if name in ("metadata", "options", "rules") else _with_new_fields(one)
+            name: one if name in ("means", "metadata", "options", "rules") else _with_new_fields(one)
             for name, one in value.items()
         } | {"new_in_2.0": [1]}
     return value

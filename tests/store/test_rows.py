@@ -48,7 +48,7 @@ def test_a_row_has_the_columns_of_its_table(table: str) -> None:
 @pytest.mark.parametrize("table", TABLES)
 def test_the_literals_of_a_row_are_what_the_database_allows(table: str) -> None:
     statement = SCHEMA.partition(f"CREATE TABLE {table} (")[2].partition(";\n")[0]
-    checks = dict(re.findall(r"CHECK \((\w+) IN\s+\(('[^)]+)\)\)", statement))
+    checks = dict(re.findall(r"CHECK \(\s*(\w+) IN\s+\(('[^)]+)\)\s*\)", statement))
     hints = get_type_hints(TABLES[table])
     for column, allowed in checks.items():
         assert words(hints[column]) == set(re.findall(r"'(\w+)'", allowed)), column
