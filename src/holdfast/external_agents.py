@@ -167,6 +167,7 @@ CATALOGUE = {
                 mcp=(
                     *("-c", 'mcp_servers.{name}.url="{url}"'),
                     *("-c", 'mcp_servers.{name}.bearer_token_env_var="{token_variable}"'),
+                    *("-c", 'mcp_servers.{name}.default_tools_approval_mode="approve"'),
                 ),
             ),
         ),
@@ -185,8 +186,8 @@ CATALOGUE = {
             unrestricted=("yolo",),
             command=TurnCommand(
                 program=("qwen",),
-                first=(*QWEN_JSON, MODE, MCP, "--session-id", SESSION),
-                resume=(*QWEN_JSON, MODE, MCP, "--resume", SESSION),
+                first=(*QWEN_JSON, MODE, "--session-id", SESSION),
+                resume=(*QWEN_JSON, MODE, "--resume", SESSION),
                 output="qwen",
                 modes=(
                     CommandMode(name="auto-edit", arguments=("--approval-mode", "auto-edit")),
@@ -197,11 +198,6 @@ CATALOGUE = {
                         arguments=("--approval-mode", "yolo"),
                         uses=("write", "terminal"),
                     ),
-                ),
-                mcp=(
-                    "--mcp-config",
-                    '{{"mcpServers": {{"{name}": {{"httpUrl": "{url}", "trust": true, "alwaysLoadTools": true, '
-                    '"headers": {{"Authorization": "Bearer ${{{token_variable}}}"}}}}}}}}',
                 ),
             ),
         ),

@@ -172,7 +172,7 @@ def test_every_command_line_has_no_marker_left(name: str) -> None:
         assert ("SID" in words) == (resume or name in ("claude", "qwen", "gemini"))
         given = [word for word in words if "http://127.0.0.1:1/mcp" in word]
         assert bool(given) == bool(external.command.mcp)
-        if name in ("claude", "qwen"):
+        if name == "claude":
             headers = json.loads(given[0])["mcpServers"]["holdfast"]["headers"]
             assert headers == {"Authorization": "Bearer ${TOKEN}"}
 
