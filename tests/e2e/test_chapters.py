@@ -109,7 +109,7 @@ def test_on_live_process(gateway: GatewayProcess, tmp_path: Path, rule: str) -> 
     policy(gateway, session, on_live_process=rule, max_postpone="1h")
     postponed = of_kind(gateway.until_event(session, "ResetPostponed"), "ResetPostponed")[0]
     assert [(one["by"], one["task"]) for one in postponed["blockers"]] == [("process", work)]
-    assert "cpu" in postponed["blockers"][0]["evidence"]
+    assert "CPU" in postponed["blockers"][0]["evidence"]
     policy(gateway, session, on_live_process=rule, max_postpone="0s")
     reset = opened(gateway, session)
     stopped = {one["task"] for one in reset["stopped"]}

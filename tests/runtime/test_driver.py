@@ -145,7 +145,7 @@ async def test_a_session_of_a_driver_that_is_missing_says_so_and_is_at_rest(tmp_
     end = records[-1].event
     assert isinstance(end, TurnFinished) and end.problem is not None
     assert (end.outcome, end.problem.code) == ("failed", "unknown_driver")
-    assert "the driver 'unheard-of'" in end.problem.message and "builtin, acp, script" in end.problem.hint
+    assert "the driver 'unheard-of'" in end.problem.message and "builtin, acp, command, script" in end.problem.hint
     await life.rig.runner.sweep()
     assert life.rig.runner.last_failure(ID) is None and len(await life.records()) == len(records)
     await life.rig.close()

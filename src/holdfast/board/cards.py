@@ -248,7 +248,9 @@ class Cards:
         after = run.started.after_turn
         # a text without a report on the card, even after a reminder, is no progress
         real = ToolResult if event.failure == "left_without_a_word" else AgentMessage | ToolResult
-        progress = any(m.turn > after for m in session.messages[-200:] if isinstance(m, real))
+        # its own report is progress, also one over MCP that comes before the words of an external agent were read
+        reported = event.outcome in ("done", "blocked")
+        progress = reported or any(m.turn > after for m in session.messages[-200:] if isinstance(m, real))
         unread = [q.event.ref for q in session.queue if q.event.source == "comment"]
         return msgspec.structs.replace(event, progress=progress, until_turn=session.turns, unread_comments=unread)
 
