@@ -85,6 +85,8 @@ export interface WaitItem extends At {
   readonly choices: readonly string[];
   readonly pattern: string;
   readonly shown: readonly ShownArgument[];
+  /** What each choice of an external agent comes to: once, for the session, or a refusal. */
+  readonly means: Readonly<Record<string, string>>;
   readonly until: number | null;
   readonly otherwise: string | null;
   readonly answer: {

@@ -133,6 +133,7 @@ function fold(view: Draft, record: LogRecord): void {
         choices: event.choices ?? [],
         pattern: event.pattern ?? "",
         shown: event.shown ?? [],
+        means: event.means ?? {},
         until: event.until ?? null,
         otherwise: event.default ?? null,
         answer: null,

@@ -100,6 +100,7 @@ function one(item: Item): Shared {
         default: item.otherwise,
         pattern: item.pattern,
         shown: [...item.shown],
+        means: { ...item.means },
         answer: item.answer && {
           answer: item.answer.text,
           by: item.answer.actor,
