@@ -236,7 +236,7 @@ EMPTY = 'data: {"choices": [{"index": 0, "delta": {"content": ""}}]}\n\n'
 @pytest.mark.parametrize("said", [[], ["Hel", "lo"]])
 async def test_signs_of_life_are_no_words(server: Loopback, wire: Wire, said: list[str]) -> None:
     model = ProviderModel(replace(provider(server, wire), quiet_seconds=0.5), "loopback", idle_seconds=5)
-    pings = [part for _ in range(100) for part in (Raw(PING[wire] + (EMPTY if wire == "openai" else "")), Pause(0.1))]
+    pings = [part for _ in range(1_000) for part in (Raw(PING[wire] + (EMPTY if wire == "openai" else "")), Pause(0.1))]
     server.script(Reply(*map(Text, said), *pings))
     error = await refused(model)
     assert (error.problem.code, error.retry) == ("network", True)
