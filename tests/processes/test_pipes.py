@@ -47,6 +47,31 @@ async def test_input_that_is_not_read_yet_is_not_lost_by_closing(house: House) -
     assert house.everything(running.id) == b"%d\n" % len(long)
 
 
+async def test_input_that_is_left_when_the_keeper_dies_is_moved_by_the_standby(house: House) -> None:
+    go = house.cwd / "go"
+    running = await house.start(f"until [ -e {go} ]; do sleep 0.05; done; wc -c", stdin="file")
+    long = b"x" * (3 << 20)
+    await house.supervisor.write(running.id, long, within=PATIENCE)
+    house.supervisor.close_stdin(running.id)
+    house.kill_keepers(running.id, "keeper")
+    await house.keepers_gone(running.id, "keeper")
+    go.touch()
+    await house.supervisor.wait(running.id)
+    assert house.everything(running.id) == b"%d\n" % len(long)
+
+
+async def test_input_is_closed_after_the_keeper_died_and_before_the_standby_noticed(house: House) -> None:
+    running = await house.start("wc -c", stdin="file")
+    claim = house.claim(running.id)
+    send(claim.standby, signal.SIGSTOP)
+    house.kill_keepers(running.id, "keeper")
+    await house.supervisor.write(running.id, WORDS)
+    house.supervisor.close_stdin(running.id)
+    send(claim.standby, signal.SIGCONT)
+    await house.supervisor.wait(running.id)
+    assert house.everything(running.id) == b"%d\n" % len(WORDS)
+
+
 @pytest.mark.parametrize("stdout", ["file", "pipe"])
 async def test_promise_3_no_byte_is_lost_or_doubled_when_keepers_die(house: House, stdout: str) -> None:
     running = await house.start(("cat",), stdin="file", stdout=stdout, tail=None)

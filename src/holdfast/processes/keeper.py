@@ -138,7 +138,8 @@ class CommandPipes:
         self.input = self.output = -1
         """The ends of the command; -1 is none."""
         self._source = self._feed = self._drain = self._target = -1
-        self._closing = False
+        self.closing = False
+        """Whether the input is to be closed."""
         if stdin:
             self._source = os.open("stdin", os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600)
             self.input, self._feed = self._pipe()
@@ -165,8 +166,7 @@ class CommandPipes:
 
     def move(self) -> bool:
         """Move what there is, in both directions; False if the disk refused some of the output."""
-        if self._feed >= 0 and self._all_fed() and self._closing:
-            self.close_input(now=True)
+        self._move_input()
         while self._drain >= 0:
             try:
                 os.splice(self._drain, self._target, PIPE_BYTES, offset_dst=os.fstat(self._target).st_size)
@@ -176,20 +176,24 @@ class CommandPipes:
                 return False  # the disk is full: the command waits in its write
         return True
 
-    def _all_fed(self) -> bool:
+    def _move_input(self) -> None:
         try:
-            while os.splice(self._source, self._feed, PIPE_BYTES):
+            while self._feed >= 0 and os.splice(self._source, self._feed, PIPE_BYTES):
                 continue
         except OSError:
-            return False  # the pipe is full, until the command reads
-        return True
+            return  # the pipe is full, until the command reads
 
-    def close_input(self, *, now: bool) -> None:
-        """Close the input of the command, at once or when all of it was moved."""
-        self._closing = True
-        if now and self._feed >= 0:
-            os.close(self._feed)
-            self._feed = -1
+    def close_input(self) -> bool:
+        """Close the input if that was asked for and all of it was moved: whoever moves the rest needs an open end."""
+        if (
+            self._feed < 0
+            or not self.closing
+            or os.lseek(self._source, 0, os.SEEK_CUR) < os.fstat(self._source).st_size
+        ):
+            return False
+        os.close(self._feed)
+        self._feed = -1
+        return True
 
 
 class Keeper:
@@ -335,14 +339,22 @@ class Keeper:
         while self._reap(keeper):
             if self._command == 0:
                 self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1}, None)
+                self._pipes.close_input()
                 continue
             seconds = None if self._watch_growth() else POLL_SECONDS
-            if not self._pipes.move():
+            if not self._move():
                 seconds = POLL_SECONDS
             self._cap(2)
             number = self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1, _signal.SIGIO}, seconds)
             if number == _signal.SIGIO and not self._pipes:
                 self._next_signal({_signal.SIGCHLD, _signal.SIGUSR1}, BURST_SECONDS)
+
+    def _move(self) -> bool:
+        """Move what is in the pipes; a keeper that closes the input has its standby close its end, too."""
+        moved = self._pipes.move()
+        if self._pipes.close_input() and os.getppid() == self._standby:  # else the standby is dead, or this process
+            os.kill(self._standby, _signal.SIGUSR1)
+        return moved
 
     def _cap(self, tails: int) -> None:
         for output in self._outputs:
@@ -367,7 +379,7 @@ class Keeper:
             os.close(self._stdin)
             self._stdin = -1
         elif number == _signal.SIGUSR1:
-            self._pipes.close_input(now=self._command == 0)  # a standby moves nothing while its keeper lives
+            self._pipes.closing = True
         return number
 
     def _reap(self, keeper: int) -> bool:
