@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.external_agents import CATALOGUE, OutputFormat
-from holdfast.runtime.command_agents.arguments import McpAddress, command_arguments
-from holdfast.runtime.command_agents.items import (
+from holdfast.runtime.external.command.arguments import McpAddress, command_arguments
+from holdfast.runtime.external.command.items import (
     Answered,
     CallBegun,
     CallEnded,
@@ -23,8 +23,8 @@ from holdfast.runtime.command_agents.items import (
     TextWhole,
     TokensUsed,
 )
-from holdfast.runtime.command_agents.reader import PARSERS
-from holdfast.runtime.external import external_command
+from holdfast.runtime.external.command.reader import PARSERS
+from holdfast.runtime.external.configuration import external_command
 from holdfast.settings import ProfileSettings
 
 SAMPLES = Path(__file__).parents[1] / "golden" / "command_agents"

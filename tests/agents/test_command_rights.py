@@ -14,7 +14,7 @@ from holdfast.models.demo import DemoModel
 from holdfast.read_settings import load_settings
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers.command import rights_problem
-from holdfast.runtime.external import external_command
+from holdfast.runtime.external.configuration import external_command
 from holdfast.settings import Policy, ProfileSettings
 from holdfast.tasks.sandbox import SandboxPolicy
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.runtime.acp.content import given_tool, merge, output_of
-from holdfast.runtime.acp.protocol import SessionUpdate
-from holdfast.runtime.external_steps import AnnouncedCall
+from holdfast.runtime.external.acp.content import given_tool, merge, output_of
+from holdfast.runtime.external.acp.protocol import SessionUpdate
+from holdfast.runtime.external.steps import AnnouncedCall
 
 TOOLS = frozenset({"kanban_show", "kanban_complete"})
 

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events.session import ToolCallStarted, WaitAnswered, WaitOpened
-from holdfast.runtime.acp.options import Offered
-from holdfast.runtime.acp.protocol import PermissionOption
+from holdfast.runtime.external.acp.options import Offered
+from holdfast.runtime.external.acp.protocol import PermissionOption
 from tests.agents.conftest import Make
 from tests.agents.life import said
 from tests.runtime.rig import ID

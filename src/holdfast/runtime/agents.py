@@ -18,7 +18,7 @@ from holdfast.models.registry import ModelRegistry, UnavailableModel
 from holdfast.network_mounts import NetworkMounts
 from holdfast.profiles import WORKSPACES, Profiles
 from holdfast.rules.patterns import policy_of_tool
-from holdfast.runtime.external import ExternalCommand, external_command
+from holdfast.runtime.external.configuration import ExternalCommand, external_command
 from holdfast.runtime.mcp.servers import McpServer, McpServers
 from holdfast.runtime.tools.context import KEPT, SYSTEM, ToolContext
 from holdfast.runtime.tools.tool import AnyTool, Tool

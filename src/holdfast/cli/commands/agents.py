@@ -63,7 +63,7 @@ def _known(cli: Cli, *, versions: bool) -> Json:
         import msgspec
 
         from holdfast.cli.commands.settings import read_settings
-        from holdfast.runtime.installed_agents import list_agents
+        from holdfast.runtime.external.installed import list_agents
 
         found = msgspec.to_builtins(asyncio.run(list_agents(read_settings(cli.home), versions=versions)))
         cli.note("no gateway is running; this is what a gateway started in this terminal would find")

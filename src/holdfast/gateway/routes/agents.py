@@ -9,7 +9,7 @@ from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import QueryShape, parse_query
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.state import gateway_of
-from holdfast.runtime.installed_agents import list_agents
+from holdfast.runtime.external.installed import list_agents
 from holdfast.schemas.agents import AgentList
 
 routes = Routes("agents")

@@ -1,4 +1,6 @@
-"""Drivers make an agent work on a session, step by step. `builtin.py` drives the built-in agent.
+"""Drivers make an agent work on a session, step by step. `builtin.py` drives the built-in agent, `acp.py` and
+`command.py` agents of others; what those two do alike is in `external.py`, and what they work with in
+`runtime/external/`.
 
 The loop in `turn.py` alternates between planning and performing. What an effect yields are *facts*; what follows from
 them until the next effect are *decisions*; both are one append, and nothing leaves the process before that.

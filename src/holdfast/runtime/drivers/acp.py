@@ -10,11 +10,12 @@ died, another one resumes the agent's own session.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
 
-from holdfast.clock import Clock, until
+from holdfast.clock import until
 from holdfast.domain.errors import HoldfastError, NotFound
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead, OwedRequest
@@ -25,9 +26,6 @@ from holdfast.domain.next_step import DriverStep, RunAgent
 from holdfast.domain.rights import strictest
 from holdfast.domain.session import Session
 from holdfast.rules.patterns import policy_of_tool
-from holdfast.runtime.acp.lines import LineReader, error_problem
-from holdfast.runtime.acp.process import AcpProcess, AgentNotReady, Ready
-from holdfast.runtime.acp.protocol import answer, notification, parse, refusal, request
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers import Events, Prepared
 from holdfast.runtime.drivers.external import (
@@ -39,15 +37,16 @@ from holdfast.runtime.drivers.external import (
     idle,
     not_external,
 )
-from holdfast.runtime.external import ExternalCommand
-from holdfast.runtime.external_problems import without_countdown
-from holdfast.runtime.external_prompt import prompt_id, prompt_text, prompted_turn, remembers
-from holdfast.runtime.external_steps import request_event
+from holdfast.runtime.external.acp.lines import LineReader, error_problem
+from holdfast.runtime.external.acp.process import AcpProcess, AgentNotReady, Ready
+from holdfast.runtime.external.acp.protocol import answer, notification, parse, refusal, request
+from holdfast.runtime.external.configuration import ExternalCommand
+from holdfast.runtime.external.problems import without_countdown
+from holdfast.runtime.external.prompt import prompt_id, prompt_text, prompted_turn, remembers
+from holdfast.runtime.external.steps import request_event
 from holdfast.runtime.permissions import with_timeout
-from holdfast.runtime.writer import SessionWriter
 from holdfast.settings import Policy
-from holdfast.tasks.commands import CommandTasks
-from holdfast.worker_access import ToolServer, WorkerAccess
+from holdfast.worker_access import ToolServer
 
 
 class AcpDriver(ExternalDriver):
@@ -55,20 +54,12 @@ class AcpDriver(ExternalDriver):
 
     name = "acp"
 
-    def __init__(
-        self,
-        writer: SessionWriter,
-        clock: Clock,
-        tasks: CommandTasks,
-        access: WorkerAccess,
-        worker_tools: frozenset[str],
-    ) -> None:
-        super().__init__(writer, clock, tasks, access, worker_tools)
-        self._started = ""
-        """The task that was prepared."""
-        self._number = 0
-        """The number of its process."""
-        self._owed: list[OwedRequest] = []
+    _started = ""
+    """The task that was prepared."""
+    _number = 0
+    """The number of its process."""
+    _owed: Sequence[OwedRequest] = ()
+    """The requests of the agent that have no answer yet."""
 
     # --- prepare --------------------------------------------------------------------------------
 
@@ -229,19 +220,20 @@ class AcpDriver(ExternalDriver):
             }
         ]
         await process.send(request(read.prompt, "session/prompt", {"sessionId": attached.remote, "prompt": blocks}))
-        self._owed, begun = [], []
+        open_, begun = list[OwedRequest](), list[AnyEvent]()
         for owed in read.owed:
             given = turn.answers.get(owed.call)
             choice = owed.answer or ("" if given is None else given.answer)
             if not choice:
-                self._owed.append(owed)
+                open_.append(owed)
                 continue
             await process.send(answer(owed.id, _outcome(owed, choice)))
             opened = turn.open_calls.get(owed.call)
             if choice not in owed.refusals and opened is not None and opened.effect is None:
                 begun.append(ToolCallStarted(turn=turn.number, call=owed.call, tool=opened.call.tool, effect="unsafe"))
+        self._owed = open_
         if begun:
-            mark = msgspec.structs.replace(read, owed=self._owed)
+            mark = msgspec.structs.replace(read, owed=open_)
             await self._commit([*begun, mark])
 
     async def _read(self, process: AcpProcess, agent: Agent, external: ExternalCommand) -> Events:
@@ -273,7 +265,7 @@ class AcpDriver(ExternalDriver):
             await self._commit(events)
             for owed in self._owed:  # a rule of the profile gave the answer, and the log has it
                 await process.send(answer(owed.id, _outcome(owed, owed.answer)))
-            self._owed = []
+            self._owed = ()
             self._show_step(reader.steps)
         return await self._died(process, agent, reader.steps)
 
@@ -287,7 +279,7 @@ class AcpDriver(ExternalDriver):
         *others, last = events
         if not isinstance(last, DriverOutputRead):
             assert session.output_read is not None
-            others, last = events, msgspec.structs.replace(session.output_read, owed=self._owed)
+            others, last = events, msgspec.structs.replace(session.output_read, owed=list(self._owed))
         else:
             self._owed = last.owed
         return [*others, msgspec.structs.replace(last, offset=offset)]

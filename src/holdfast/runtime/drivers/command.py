@@ -24,22 +24,22 @@ from holdfast.domain.session import Session
 from holdfast.external_agent_checks import HOW_TO_ALLOW
 from holdfast.rules.patterns import policy_of_tool
 from holdfast.runtime.agents import Agent
-from holdfast.runtime.command_agents.arguments import (
+from holdfast.runtime.drivers import Events, Prepared
+from holdfast.runtime.drivers.external import ExternalDriver, failed, forgotten, given_tools, idle, not_external
+from holdfast.runtime.external.command.arguments import (
     McpAddress,
     chooses_session,
     command_arguments,
     own_session_id,
     takes_prompt,
 )
-from holdfast.runtime.command_agents.items import Answered, SessionNamed
-from holdfast.runtime.command_agents.reader import CommandReader
-from holdfast.runtime.drivers import Events, Prepared
-from holdfast.runtime.drivers.external import ExternalDriver, failed, forgotten, given_tools, idle, not_external
-from holdfast.runtime.external import ExternalCommand
-from holdfast.runtime.external_problems import without_countdown
-from holdfast.runtime.external_process import ExternalProcess
-from holdfast.runtime.external_prompt import prompt_id, prompt_text, prompted_turn
-from holdfast.runtime.external_steps import request_event
+from holdfast.runtime.external.command.items import Answered, SessionNamed
+from holdfast.runtime.external.command.reader import CommandReader
+from holdfast.runtime.external.configuration import ExternalCommand
+from holdfast.runtime.external.problems import without_countdown
+from holdfast.runtime.external.process import ExternalProcess
+from holdfast.runtime.external.prompt import prompt_id, prompt_text, prompted_turn
+from holdfast.runtime.external.steps import request_event
 from holdfast.worker_access import TOKEN_VARIABLE
 
 

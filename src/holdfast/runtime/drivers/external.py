@@ -29,11 +29,11 @@ from holdfast.domain.task import AGENT_CALL, task_of_call
 from holdfast.domain.task_commands import StartCommand
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers import Events
-from holdfast.runtime.external import ExternalCommand
-from holdfast.runtime.external_memory import MemoryKills, out_of_memory
-from holdfast.runtime.external_problems import wait_after
-from holdfast.runtime.external_process import ExternalProcess
-from holdfast.runtime.external_steps import StepCollector, unknown_end
+from holdfast.runtime.external.configuration import ExternalCommand
+from holdfast.runtime.external.out_of_memory import MemoryKills, out_of_memory
+from holdfast.runtime.external.problems import wait_after
+from holdfast.runtime.external.process import ExternalProcess
+from holdfast.runtime.external.steps import StepCollector, unknown_end
 from holdfast.runtime.writer import SessionWriter
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks

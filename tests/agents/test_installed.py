@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.external_agents import installed_agents
-from holdfast.runtime.installed_agents import list_agents
+from holdfast.runtime.external.installed import list_agents
 from holdfast.schemas.agents import KnownAgent
 from holdfast.settings import ProfileSettings, Settings
 from tests.eventually import PATIENCE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -27,11 +27,22 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.history import ToolResult
 from holdfast.domain.session import Session, Turn
-from holdfast.runtime.external import ExternalCommand
+from holdfast.runtime.external.configuration import ExternalCommand
 
 ARGUMENTS_KEPT = 100_000
 ARGUMENT_KEPT = 2_000
 """Of longer arguments only those are kept that are no longer than this, such as a path."""
+
+
+@dataclass(slots=True)
+class LineResult:
+    """What a line of an agent came to."""
+
+    events: list[AnyEvent] = field(default_factory=list)
+    """To be stored in one append, with the offset; empty if there is nothing to store yet."""
+    text: str = ""
+    thinking: str = ""
+    """A piece of the answer, to be shown."""
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.runtime.command_agents.items import Item, SessionNamed, TextAdded
+from holdfast.runtime.external.command.items import Item, SessionNamed, TextAdded
 from holdfast.tasks.plain_text import plain
 
 

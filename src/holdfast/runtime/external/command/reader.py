@@ -7,7 +7,7 @@ the turn ended is decided when the process has ended: until then it may still wr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 import msgspec
@@ -19,10 +19,10 @@ from holdfast.domain.events.session import ToolCallFinished
 from holdfast.domain.history import AgentMessage
 from holdfast.domain.session import Session, Turn
 from holdfast.external_agents import OutputFormat
-from holdfast.runtime.command_agents.claude import parse_claude, parse_qwen
-from holdfast.runtime.command_agents.codex import parse_codex
-from holdfast.runtime.command_agents.gemini import parse_gemini
-from holdfast.runtime.command_agents.items import (
+from holdfast.runtime.external.command.claude import parse_claude, parse_qwen
+from holdfast.runtime.external.command.codex import parse_codex
+from holdfast.runtime.external.command.gemini import parse_gemini
+from holdfast.runtime.external.command.items import (
     Answered,
     CallBegun,
     CallEnded,
@@ -35,13 +35,14 @@ from holdfast.runtime.command_agents.items import (
     TokensUsed,
     files_of,
 )
-from holdfast.runtime.command_agents.opencode import parse_opencode
-from holdfast.runtime.command_agents.plain import parse_plain
-from holdfast.runtime.external import ExternalCommand
-from holdfast.runtime.external_problems import problem_of
-from holdfast.runtime.external_prompt import PROMPTS
-from holdfast.runtime.external_steps import (
+from holdfast.runtime.external.command.opencode import parse_opencode
+from holdfast.runtime.external.command.plain import parse_plain
+from holdfast.runtime.external.configuration import ExternalCommand
+from holdfast.runtime.external.problems import problem_of
+from holdfast.runtime.external.prompt import PROMPTS
+from holdfast.runtime.external.steps import (
     AnnouncedCall,
+    LineResult,
     StepCollector,
     call_id,
     is_over,
@@ -68,14 +69,9 @@ SIGNALS = 128
 
 
 @dataclass(slots=True)
-class LineRead:
+class CommandLineResult(LineResult):
     """What a line came to."""
 
-    events: list[AnyEvent] = field(default_factory=list)
-    """To be stored in one append, with the offset; empty if there is nothing to store yet."""
-    text: str = ""
-    thinking: str = ""
-    """A piece of the answer, to be shown."""
     named: SessionNamed | None = None
 
 
@@ -100,11 +96,11 @@ class CommandReader:
         self.said_last: Answered | Failed | None = None
         """How the agent says that its work ended."""
 
-    def read(self, line: bytes, session: Session, *, now: int) -> LineRead:
+    def read(self, line: bytes, session: Session, *, now: int) -> CommandLineResult:
         """Return what a line comes to. `session` is as the log has it."""
         turn = session.turn
         assert turn is not None
-        result, ended = LineRead(), list[CallEnded]()
+        result, ended = CommandLineResult(), list[CallEnded]()
         for item in self._parse(line):
             match item:
                 case SessionNamed():
@@ -135,7 +131,7 @@ class CommandReader:
 
     # --- text -----------------------------------------------------------------------------------
 
-    def _add(self, text: str, result: LineRead, *, thinking: bool) -> None:
+    def _add(self, text: str, result: CommandLineResult, *, thinking: bool) -> None:
         """Add a piece to the text that is not whole yet."""
         so_far = self.steps.thinking if thinking else self.steps.text
         if len(so_far) > TEXT_KEPT:
@@ -148,7 +144,7 @@ class CommandReader:
         self._set(so_far + text, thinking=thinking)
         self._show(text, result, thinking=thinking)
 
-    def _complete(self, text: str, result: LineRead, *, thinking: bool) -> None:
+    def _complete(self, text: str, result: CommandLineResult, *, thinking: bool) -> None:
         """Replace the pieces of a text by the whole of it."""
         if not text:
             return
@@ -168,7 +164,7 @@ class CommandReader:
         else:
             self.steps.text = text
 
-    def _show(self, text: str, result: LineRead, *, thinking: bool) -> None:
+    def _show(self, text: str, result: CommandLineResult, *, thinking: bool) -> None:
         if thinking:
             result.thinking += text
         else:

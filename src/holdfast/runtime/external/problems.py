@@ -13,7 +13,7 @@ from holdfast.domain.events.session import ModelFailed, WaitOpened
 from holdfast.domain.next_step import wait_id
 from holdfast.domain.session import Session
 from holdfast.domain.turn_fold import KEEP_WAITING, TRY_AGAIN
-from holdfast.runtime.external import ExternalCommand
+from holdfast.runtime.external.configuration import ExternalCommand
 
 LOGIN_CODES = frozenset({-32000, 401})
 """Of the protocol, and of agents that repeat the status of their provider."""

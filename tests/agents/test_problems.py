@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from holdfast.runtime.acp.lines import error_problem
-from holdfast.runtime.acp.protocol import RpcError
-from holdfast.runtime.external import ExternalCommand
-from holdfast.runtime.external_memory import MemoryKills, out_of_memory
-from holdfast.runtime.external_problems import reset_time
+from holdfast.runtime.external.acp.lines import error_problem
+from holdfast.runtime.external.acp.protocol import RpcError
+from holdfast.runtime.external.configuration import ExternalCommand
+from holdfast.runtime.external.out_of_memory import MemoryKills, out_of_memory
+from holdfast.runtime.external.problems import reset_time
 from holdfast.store.rows import TaskRow
 
 NOW = int(datetime(2026, 11, 18, 4, 0, tzinfo=UTC).timestamp() * 1000)

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from holdfast.domain.events.external_agent import AgentAttached, AttachedBy, ContextKnown
-from holdfast.runtime.acp.protocol import (
+from holdfast.runtime.external.acp.protocol import (
     CLIENT,
     INITIALIZE,
     LIST,
@@ -31,8 +31,8 @@ from holdfast.runtime.acp.protocol import (
     refusal,
     request,
 )
-from holdfast.runtime.external import ExternalCommand
-from holdfast.runtime.external_process import ExternalProcess
+from holdfast.runtime.external.configuration import ExternalCommand
+from holdfast.runtime.external.process import ExternalProcess
 from holdfast.worker_access import ToolServer
 
 LIST_PAGES, MORE_LISTED = 10, 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from holdfast.runtime.acp.protocol import PermissionOption
+from holdfast.runtime.external.acp.protocol import PermissionOption
 
 WORDS = {"allow_once": "allow", "allow_always": "session", "reject_once": "deny", "reject_always": "deny"}
 """Our word for the first option of a kind."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.domain.events.external_agent import PlanEntry
 from holdfast.domain.events.parts import Usage
-from holdfast.runtime.command_agents.items import (
+from holdfast.runtime.external.command.items import (
     Answered,
     CallBegun,
     CallEnded,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2s
 from typing import TypeVar
 
@@ -28,7 +28,7 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.next_step import wait_id
 from holdfast.domain.session import Session, Turn
-from holdfast.runtime.acp.content import (
+from holdfast.runtime.external.acp.content import (
     arguments_of,
     exit_code_of,
     files_of,
@@ -38,8 +38,8 @@ from holdfast.runtime.acp.content import (
     shown_argument,
     text_of,
 )
-from holdfast.runtime.acp.options import Offered
-from holdfast.runtime.acp.protocol import (
+from holdfast.runtime.external.acp.options import Offered
+from holdfast.runtime.external.acp.protocol import (
     NO_TOOLS,
     AcpMessage,
     PermissionRequest,
@@ -49,10 +49,11 @@ from holdfast.runtime.acp.protocol import (
     SessionUpdate,
     Updated,
 )
-from holdfast.runtime.external import ExternalCommand
-from holdfast.runtime.external_problems import problem_of
-from holdfast.runtime.external_steps import (
+from holdfast.runtime.external.configuration import ExternalCommand
+from holdfast.runtime.external.problems import problem_of
+from holdfast.runtime.external.steps import (
     AnnouncedCall,
+    LineResult,
     StepCollector,
     call_id,
     is_over,
@@ -68,14 +69,9 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class LineResult:
+class AcpLineResult(LineResult):
     """What a line came to."""
 
-    events: list[AnyEvent] = field(default_factory=list)
-    """To be stored in one append, with the offset; empty if there is nothing to store yet."""
-    text: str = ""
-    thinking: str = ""
-    """A piece of the answer, to be shown."""
     refuse: AcpMessage | None = None
     """A request for something that we do not offer."""
     waits: bool = False
@@ -105,50 +101,52 @@ class LineReader:
         """By call: what a running call has shown so far."""
         self._plan: list[PlanItem] | None = None
 
-    def read(self, message: AcpMessage, session: Session, *, now: int) -> LineResult:
+    def read(self, message: AcpMessage, session: Session, *, now: int) -> AcpLineResult:
         """Return what a message comes to. `session` is as the log has it."""
         turn, read = session.turn, session.output_read
         assert turn is not None
         assert read is not None
         if message.is_answer:
-            return self._prompt_answered(message, session, turn, now) if message.id == read.prompt else LineResult()
+            return self._prompt_answered(message, session, turn, now) if message.id == read.prompt else AcpLineResult()
         if message.method == "session/update":
             updated = _convert(message.params, Updated)
-            return LineResult() if updated is None else self._updated(updated.update, session, turn, now)
+            return AcpLineResult() if updated is None else self._updated(updated.update, session, turn, now)
         if message.id is None:
-            return LineResult()
+            return AcpLineResult()
         if message.method == "session/request_permission":
             asked = _convert(message.params, PermissionRequest)
             if asked is not None and asked.options:
                 return self._asked(message, asked, session, turn, now)
-        return LineResult(refuse=message)
+        return AcpLineResult(refuse=message)
 
     # --- updates --------------------------------------------------------------------------------
 
-    def _updated(self, update: SessionUpdate, session: Session, turn: Turn, now: int) -> LineResult:
+    def _updated(self, update: SessionUpdate, session: Session, turn: Turn, now: int) -> AcpLineResult:
         match update.session_update:
             case "agent_message_chunk":
                 text = text_of(update.content)
                 self.steps.text += text
-                return LineResult(text=text)
+                return AcpLineResult(text=text)
             case "agent_thought_chunk":
                 text = text_of(update.content)
                 self.steps.thinking += text
-                return LineResult(thinking=text)
+                return AcpLineResult(thinking=text)
             case "tool_call" | "tool_call_update" if update.tool_call_id and not is_over(
                 session, turn, update.tool_call_id
             ):
-                return LineResult(self._call(update, turn, now))
+                return AcpLineResult(self._call(update, turn, now))
             case "plan":
                 self._plan = update.entries
                 return (
-                    LineResult() if self.steps.text or self.steps.thinking else LineResult(self._collected(turn, now))
+                    AcpLineResult()
+                    if self.steps.text or self.steps.thinking
+                    else AcpLineResult(self._collected(turn, now))
                 )
             case "usage_update":
                 self.steps.context_tokens = update.used
-                return LineResult()
+                return AcpLineResult()
             case _:
-                return LineResult()
+                return AcpLineResult()
 
     def _call(self, update: SessionUpdate, turn: Turn, now: int) -> list[AnyEvent]:
         call = call_id(turn, update.tool_call_id)
@@ -205,7 +203,7 @@ class LineReader:
 
     def _asked(
         self, message: AcpMessage, asked: PermissionRequest, session: Session, turn: Turn, now: int
-    ) -> LineResult:
+    ) -> AcpLineResult:
         call = call_id(turn, asked.tool_call.tool_call_id or message.json_id)
         opened = turn.open_calls.get(call)
         if opened is None:
@@ -225,8 +223,8 @@ class LineReader:
         )
         events = self._collected(turn, now, held="" if decided and decided != "deny" else call)
         if decided:
-            return LineResult([*events, owed_mark(session, [owed])])
-        return LineResult(
+            return AcpLineResult([*events, owed_mark(session, [owed])])
+        return AcpLineResult(
             [*events, self._wait(owed, offered, announced, session, turn), owed_mark(session, [owed])], waits=True
         )
 
@@ -249,7 +247,7 @@ class LineReader:
 
     # --- the end --------------------------------------------------------------------------------
 
-    def _prompt_answered(self, message: AcpMessage, session: Session, turn: Turn, now: int) -> LineResult:
+    def _prompt_answered(self, message: AcpMessage, session: Session, turn: Turn, now: int) -> AcpLineResult:
         done = _convert(message.result, PromptDone) or PromptDone()
         self.steps.announced.clear()
         events = self._planned(turn)
@@ -272,7 +270,7 @@ class LineReader:
             events.append(self.steps.response(turn, [], reason_, now, _usage(done)))
         read = session.output_read
         assert read is not None
-        return LineResult([*events, msgspec.structs.replace(read, owed=[], prompt=0)], done=True)
+        return AcpLineResult([*events, msgspec.structs.replace(read, owed=[], prompt=0)], done=True)
 
 
 def owed_mark(session: Session, owed: list[OwedRequest]) -> DriverOutputRead:

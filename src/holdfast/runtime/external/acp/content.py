@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from holdfast.domain.events.parts import Call, ShownArgument
-from holdfast.runtime.acp.protocol import SessionUpdate
-from holdfast.runtime.external_steps import AnnouncedCall
+from holdfast.runtime.external.acp.protocol import SessionUpdate
+from holdfast.runtime.external.steps import AnnouncedCall
 from holdfast.worker_access import SERVER
 
 VALUE_SHOWN = 4_000

@@ -7,7 +7,7 @@ from uuid import UUID, uuid5
 
 from holdfast.domain.errors import Rejected
 from holdfast.external_agents import MCP, MODE, PROMPT, SESSION
-from holdfast.runtime.external import ExternalCommand
+from holdfast.runtime.external.configuration import ExternalCommand
 
 ARGUMENT_BYTES = (128 << 10) - 1
 """Linux takes no longer word in a command line."""

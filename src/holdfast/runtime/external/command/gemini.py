@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.events.parts import Usage
-from holdfast.runtime.command_agents.items import (
+from holdfast.runtime.external.command.items import (
     Answered,
     CallBegun,
     CallEnded,
