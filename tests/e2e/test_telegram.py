@@ -147,7 +147,15 @@ def check(gateway: GatewayProcess, api: BotApiServer, written: dict[str, int]) -
     missing = [name for name, number in told.items() if number == 0]
     unsure = [row for row in rows if row["state"] == "unsure"]
     assert not twice
-    assert len(missing) <= len(unsure), (missing, unsure)
+    in_doubt = {(row["link"], row["at"]) for row in unsure if row["kind"] == "answer"}
+    answers = {
+        record["event"]["text"].rstrip("."): (f"/s/{record['stream'].removeprefix('session/')}", record["at"])
+        for record in talk
+        if record["event"]["kind"] == "ModelResponded"
+    }
+    assert {answers[name] for name in missing} <= in_doubt, missing
+    told_of_doubt = Counter(row["link"] for row in rows if row["kind"] == "doubt")
+    assert told_of_doubt == Counter(link for link, _ in in_doubt)
     assert {row["state"] for row in rows} <= {"sent", "unsure"}
     counts = f"{len(written)} messages, {len(cards)} cards, {len(rows)} deliveries"
     return f"{counts}; unsure: {len(unsure)}, of which {len(missing)} did not arrive"
