@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
+import struct
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +17,15 @@ import pytest
 
 from holdfast.domain.errors import Conflict, Corrupt, Fenced, HoldfastError, NotReady, Rejected, Unavailable
 from holdfast.domain.events import decode
-from holdfast.store.contract import CommandKey
+from holdfast.store.contract import Append, CommandKey, Write
 from holdfast.store.postgres import migrate
 from holdfast.store.postgres.connections import TURN, Database
 from holdfast.store.postgres.migrate import prepare
 from holdfast.store.postgres.queries import migrations
+from holdfast.store.postgres.readers import READERS
+from holdfast.store.postgres.steps import Steps
 from holdfast.store.postgres.store import PostgresStore, open_store
+from holdfast.store.postgres.wire import SqlStatement
 from holdfast.timings import StoreTimings
 from tests.eventually import PATIENCE, eventually
 from tests.postgres_server import PostgresServer, new_schema, own_server, schemas, shared_server
@@ -283,23 +288,24 @@ async def test_a_follower_hears_of_commits_after_the_server_was_restarted() -> N
                         changes.drain()
 
 
+FULL_DISK = """
+CREATE FUNCTION {where}.full_disk() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$;
+CREATE TRIGGER full_disk BEFORE INSERT ON {where}.events EXECUTE FUNCTION {where}.full_disk();
+"""
+
+
 async def test_a_full_disk_refuses_writes_and_recovers_by_itself(database: Database) -> None:
     """The server says so of itself here: to fill its disk takes a file system of its own."""
-    where = database.schema
-    full = f"""
-    CREATE FUNCTION {where}.full_disk() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$;
-    CREATE TRIGGER full_disk BEFORE INSERT ON {where}.events EXECUTE FUNCTION {where}.full_disk();
-    """
     async with opened(database) as store:
         await session(store, A)
-        shared_server().sql(full)
+        shared_server().sql(FULL_DISK.format(where=database.schema))
         with pytest.raises(Unavailable, match=r"The disk of .* is full") as refused:
             await write(store, STREAM, said())
         assert "Free some space" in refused.value.hint
         assert not store.health.writable
         assert await versions(store, STREAM) == [1]
-        shared_server().sql(f"DROP FUNCTION {where}.full_disk CASCADE")
+        shared_server().sql(f"DROP FUNCTION {database.schema}.full_disk CASCADE")
         await eventually(lambda: _healthy(store))
         await write(store, STREAM, said())
 
@@ -437,19 +443,7 @@ async def test_promise_1_a_commit_is_on_the_disk_although_the_server_is_set_up_o
         await session(store, A)
         with psycopg.connect(database.url) as db:
             assert db.execute("SHOW synchronous_commit").fetchone() == ("off",)
-        assert store.writer._wire is not None
-        pg = store.writer._wire._pg
-        (answer,) = await store.writer.do_alone(lambda steps: _shown(steps), repeatable=True)  # noqa: PLW0108
-        assert (answer, pg.server_version >= 150000) == ("on", True)
-
-
-async def _shown(steps: object) -> list[str]:
-    from holdfast.store.postgres.steps import Steps
-    from holdfast.store.postgres.wire import SqlStatement
-
-    assert isinstance(steps, Steps)
-    (found,) = await steps._wire.run([SqlStatement("SHOW synchronous_commit")], within=PATIENCE)
-    return [found.rows[0][0]]
+        assert await _ask(store, "SHOW synchronous_commit") == "on"
 
 
 async def test_an_operation_that_breaks_a_constraint_fails_alone(database: Database) -> None:
@@ -463,6 +457,99 @@ async def test_an_operation_that_breaks_a_constraint_fails_alone(database: Datab
         assert isinstance(failures[0], psycopg.IntegrityError)
         assert await versions(store, STREAM) == list(range(1, 12))
         assert store.health.writable
+
+
+async def test_a_value_that_cannot_be_sent_fails_alone(database: Database) -> None:
+    async with opened(database) as store:
+        await session(store, A)
+        for _ in range(READERS + 1):  # it costs no connection
+            with pytest.raises(UnicodeEncodeError):
+                await store.search("\ud800 is half a letter", limit=1)
+        with pytest.raises(struct.error):
+            await write(store, STREAM, said(), at=2**63)
+        async with asyncio.timeout(PATIENCE):
+            assert await store.search("nothing", limit=1) == []
+            assert (await write(store, STREAM, said())).version == 2
+
+
+async def test_statements_are_prepared_once_also_while_the_server_refuses_them(database: Database) -> None:
+    async with opened(database) as store:
+        await session(store, A)
+        shared_server().sql(FULL_DISK.format(where=database.schema))
+        counts = []
+        for _ in range(3):
+            with pytest.raises(Unavailable):  # what takes the lease is sent before what is refused
+                await store.append(Append((Write(STREAM, (said(),)),), AT, claim="worker"))
+            counts.append(await _ask(store, "SELECT count(*) FROM pg_prepared_statements"))
+        shared_server().sql(f"DROP FUNCTION {database.schema}.full_disk CASCADE")
+        assert counts[0] == counts[2]
+
+
+async def test_a_server_that_is_set_up_otherwise_changes_nothing(database: Database) -> None:
+    """What is read under the lock must be as it is then, and a commit on the disk; nobody ends an idle connection."""
+    shared_server().sql(
+        "DROP ROLE IF EXISTS odd",
+        "CREATE ROLE odd SUPERUSER LOGIN",
+        "ALTER ROLE odd SET default_transaction_isolation = 'repeatable read'",
+        "ALTER ROLE odd SET idle_session_timeout = '1ms'",
+    )
+    odd = replace(database, url=shared_server().url(user="odd"))
+    async with opened(odd, node="one") as one, opened(odd, node="two") as two:
+        await session(one, A)
+        await session(two, B)
+        jobs = [write((one, two)[number % 2], STREAM, said(input=str(number))) for number in range(20)]
+        await asyncio.gather(*jobs)
+        assert await versions(one, STREAM) == list(range(1, 22))
+        assert await _ask(one, "SELECT current_setting('synchronous_commit')") == "on"
+    shared_server().sql("DROP ROLE odd")
+
+
+async def _ask(store: PostgresStore, sql: str) -> object:
+    async def run(steps: Steps) -> object:
+        (found,) = await steps._wire.run([SqlStatement(sql)], within=PATIENCE)
+        return found.rows[0][0]
+
+    return await store.writer.do_alone(run, repeatable=True)
+
+
+@contextmanager
+def _heard(message: str, enough: asyncio.Event, *, times: int) -> Iterator[None]:
+    """Set the event when something was logged so often."""
+    handler, found = logging.Handler(), []
+
+    def emit(record: logging.LogRecord) -> None:
+        found.append(message in record.getMessage())
+        if sum(found) == times:
+            enough.set()
+
+    handler.emit = emit  # type: ignore[method-assign]
+    logging.getLogger("holdfast").addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger("holdfast").removeHandler(handler)
+
+
+async def test_hints_leave_no_connection_behind_when_reading_on_fails(database: Database) -> None:
+    async with opened(database) as store:
+        await session(store, A)
+        await store._hints.listening.wait()
+        with psycopg.connect(database.url, autocommit=True) as db:
+            db.execute(f"ALTER TABLE {database.schema}.events RENAME TO elsewhere".encode())
+            listening = (
+                b"SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%%' OR query LIKE 'SELECT seq, stream%%'"
+            )
+            before = len(db.execute(listening).fetchall())
+            failed = asyncio.Event()
+            store._hints._look.set()
+            with _heard("hints of other nodes are not heard", failed, times=4):
+                await asyncio.wait_for(failed.wait(), PATIENCE)
+            db.execute(f"ALTER TABLE {database.schema}.elsewhere RENAME TO events".encode())
+
+            async def as_many_as_before() -> bool:  # the server notices a moment later
+                return len(db.execute(listening).fetchall()) <= before
+
+            await eventually(as_many_as_before)
 
 
 async def test_a_text_with_a_nul_is_stored_and_counted(database: Database) -> None:

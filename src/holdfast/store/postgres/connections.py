@@ -26,13 +26,18 @@ ADDRESS = "It looks like this: postgresql://user@host:5432/database"
 SessionSettings = dict[str, str | int]
 SESSION: SessionSettings = {
     "idle_in_transaction_session_timeout": 5_000,
-    "statement_timeout": 60_000,
+    "idle_session_timeout": 0,
+    "statement_timeout": 25_000,
+    "default_transaction_isolation": r"read\ committed",
     "tcp_keepalives_idle": 10,
     "tcp_keepalives_interval": 5,
     "tcp_keepalives_count": 3,
     "jit": "off",
 }
-"""So that a client that is frozen or cut off holds the lock for seconds, and not for hours."""
+"""So that a client that is frozen or cut off holds the lock for seconds, and not for hours, whatever the server is set
+to. A statement ends before our patience with its answer (`StoreTimings.answer`), so that it is not asked again while it
+runs. In another isolation, what is read under the lock would be as it was before the lock was there.
+"""
 WRITER: SessionSettings = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 """What is written is found by its key, also before the server has statistics of a table that grows quickly."""
 
@@ -133,6 +138,12 @@ def explain(error: psycopg.Error, database: Database) -> HoldfastError:
 
 
 _MEANINGS: tuple[tuple[str, type[HoldfastError], str, str], ...] = (
+    (
+        r"canceling statement due to",
+        NotReady,
+        "{database} took too long for an answer.",
+        "It is busy, its statistics are old (`VACUUM ANALYZE`), or somebody locked a table: see pg_stat_activity.",
+    ),
     (
         r"unsupported startup parameter|unrecognized startup|pgbouncer",
         Rejected,

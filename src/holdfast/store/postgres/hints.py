@@ -40,7 +40,6 @@ class NodeHints:
         self._own: deque[tuple[int, int]] = deque()
         """Behind that, the ranges of seq that this node itself has committed."""
         self._look, self._tell = asyncio.Event(), asyncio.Event()
-        self._wire: Wire | None = None
         self.listening = asyncio.Event()
         """Set when nothing that is committed from then on is missed."""
         self._task = asyncio.create_task(self._keep_listening(), name="hints of other nodes")
@@ -49,8 +48,6 @@ class NodeHints:
         """Stop listening."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        if self._wire is not None:
-            self._wire.close()
 
     def committed(self, stored: list[NewEvent], known: KnownFacts) -> None:
         """Note a commit of this node: tell the others, and notice if others committed before."""
@@ -64,19 +61,26 @@ class NodeHints:
             self._tell.set()
 
     async def _keep_listening(self) -> None:
+        """Any error is tried again, since without this task nothing of other nodes would be heard."""
         failures = 0
         while True:
+            wire: Wire | None = None
             try:
-                self._wire = wire = await connect(self._database)
+                wire = await connect(self._database)
                 wire.notified = self._look.set
-                await wire.run([SqlStatement(f"LISTEN {self._database.schema}")], within=self._timings.answer)
+                await wire.run([SqlStatement(f'LISTEN "{self._database.schema}"')], within=self._timings.answer)
                 await self._read_on(wire)
                 self.listening.set()
                 failures = 0
                 await self._follow(wire)
-            except (ConnectionEnded, psycopg.Error, HoldfastError) as error:
+            except Exception as error:
                 failures += 1
-                log.warning("hints of other nodes are not heard for a moment: %s", error)
+                known = isinstance(error, ConnectionEnded | psycopg.Error | HoldfastError)
+                message = "hints of other nodes are not heard for a moment: %s"
+                log.warning(message, error, exc_info=None if known else error)
+            finally:
+                if wire is not None:
+                    wire.close()
             await asyncio.sleep(growing_pause(failures, first=0.1))
 
     async def _follow(self, wire: Wire) -> None:

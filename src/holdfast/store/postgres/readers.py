@@ -52,7 +52,11 @@ class ReadConnections:
 
     async def _run(self, statements: Sequence[SqlStatement]) -> list[ResultRows]:
         wire = await self._take()
-        future = wire.run(statements, within=self._timings.answer)
+        try:
+            future = wire.run(statements, within=self._timings.answer)
+        except BaseException:
+            self._put(wire)
+            raise
         future.add_done_callback(lambda done: self._give_back(wire, done))  # also if the caller is cancelled
         return await asyncio.shield(future)
 

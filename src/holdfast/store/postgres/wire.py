@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 import psycopg
@@ -75,7 +76,10 @@ def numbered(sql: str) -> tuple[str, tuple[str, ...]]:
     return _PARAMETER.sub(place, sql), tuple(names)
 
 
-def _packed(value: object) -> tuple[bytes | None, int, int]:
+_PackedValue = tuple[bytes | None, int, int]
+
+
+def _packed(value: object) -> _PackedValue:
     """Return a parameter as it is sent, its type and its format: text for what is short, else binary."""
     match value:
         case None:
@@ -143,6 +147,12 @@ class _Trip:
     results: list[pq.abc.PGresult]
     timer: asyncio.TimerHandle
 
+    def prepared(self) -> dict[tuple[str, tuple[int, ...]], _Prepared]:
+        """Return the new statements that the server has taken, also if it refused something after them."""
+        answers = [result.status for kind, result in zip(self.expected, self.results, strict=False) if kind is None]
+        taken = sum(status == pq.ExecStatus.COMMAND_OK for status in answers)
+        return dict(islice(self.new.items(), taken))
+
 
 class Wire:
     """One connection. Made of a psycopg connection, which nobody else uses from then on."""
@@ -169,10 +179,11 @@ class Wire:
         """Send statements and return a future with their answers in order.
 
         It raises what the server says about the first one that it refuses; those after it were not run. ConnectionEnded
-        also when the answers take longer than `within` seconds.
+        also when the answers take longer than `within` seconds. A value that cannot be sent is raised here, at once.
         """
         if self._trip is not None:
             raise RuntimeError("a trip is under way")
+        packed = [(statement.sql, [_packed(value) for value in statement.values]) for statement in statements]
         future: asyncio.Future[list[ResultRows]] = self._loop.create_future()
         timer = self._loop.call_later(within, self.close, f"no answer within {within:g} s")
         self._trip = trip = _Trip(future, [], {}, [], timer)
@@ -180,8 +191,8 @@ class Wire:
             self.close(self.lost)
             return future
         try:
-            for statement in statements:
-                self._send(statement, trip)
+            for sql, values in packed:
+                self._send(sql, values, trip)
             self._pg.pipeline_sync()
             self._flush()
         except psycopg.Error as error:
@@ -201,15 +212,14 @@ class Wire:
             if not trip.future.done():
                 trip.future.set_exception(ConnectionEnded(self.lost))
 
-    def _send(self, statement: SqlStatement, trip: _Trip) -> None:
-        packed = [_packed(value) for value in statement.values]
+    def _send(self, sql: str, packed: list[_PackedValue], trip: _Trip) -> None:
         types = tuple(kind for _, kind, _ in packed)
-        key = (statement.sql, types)
+        key = (sql, types)
         prepared = self._prepared.get(key) or trip.new.get(key)
         if prepared is None:
             self._made += 1
             prepared = trip.new[key] = _Prepared(b"s%d" % self._made)
-            self._pg.send_prepare(prepared.name, statement.sql.encode(), types)
+            self._pg.send_prepare(prepared.name, sql.encode(), types)
             trip.expected.append(None)
         values, formats = [value for value, _, _ in packed], [form for _, _, form in packed]
         self._pg.send_query_prepared(prepared.name, values, formats, result_format=1)
@@ -252,12 +262,12 @@ class Wire:
             return
         trip.timer.cancel()
         self._trip = None
+        self._prepared |= trip.prepared()
         if trip.future.done():
             return
         if error is not None:
             trip.future.set_exception(error)
             return
-        self._prepared |= trip.new
         try:
             answers = [
                 self._answer(prepared, result)

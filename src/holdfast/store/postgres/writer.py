@@ -127,7 +127,11 @@ class PostgresWriter:
     async def _connect(self) -> Wire:
         settings = WRITER | {"lock_timeout": max(1, int(self._timings.lock * 1000))}
         wire = await connect(self._database, settings)
-        await wire.run([statement("wait_for_disk")], within=self._timings.answer)
+        try:
+            await wire.run([statement("wait_for_disk")], within=self._timings.answer)
+        except BaseException:
+            wire.close()
+            raise
         return wire
 
     @property

@@ -9,8 +9,8 @@ SELECT pg_advisory_xact_lock(:key::INTEGER, hashtext(:schema));
 SELECT pg_try_advisory_lock(:key::INTEGER, hashtext(:node));
 
 -- name: wait_for_disk
--- A commit that is acknowledged is on the disk, also where the server is set up to be quicker than that.
-SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') = 'off';
+-- A commit that is acknowledged is on the disk, also where the server is set up, now or later, to be quicker than that.
+SELECT set_config('synchronous_commit', COALESCE(NULLIF(current_setting('synchronous_commit'), 'off'), 'on'), FALSE);
 
 -- name: log_state
 -- Where the log ends, the last fencing token, whether our life goes on, and whether there are other nodes.
