@@ -9,7 +9,7 @@ from holdfast.domain.commands import AnswerWait, CreateSession, SendMessage
 from holdfast.domain.events import AnyEvent, Record, session_stream
 from holdfast.domain.events.session import ModelInterrupted, ModelResponded, ToolCallFinished
 from holdfast.domain.session import Session
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.contract import Store
 from holdfast.timings import ProcessTimings, RuntimeTimings, Timings
 from tests.board.rig import BoardRig
 from tests.eventually import PATIENCE
@@ -51,7 +51,7 @@ class AgentLife:
         self,
         directory: Path,
         *flags: str,
-        store: SqliteStore | None = None,
+        store: Store | None = None,
         more: str = "",
         timings: Timings = QUICK,
         command: str = "",

@@ -15,7 +15,7 @@ from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead
 from holdfast.domain.events.session import TurnFinished
 from tests.agents.life import AgentLife, said
-from tests.runtime.mortal import Fault, How, Killed, MortalStore
+from tests.runtime.mortal import Fault, How, Killed, MortalStore, mortal_store
 
 SAID = ["w0 w1 w2", "call 1-1-a", "done 1-1-a result of a", "w3 w4", "call 1-1-b", "done 1-1-b result of b", "w5 w6"]
 
@@ -55,7 +55,7 @@ async def work(life: AgentLife, directory: Path) -> list[AnyEvent]:
 def store_in(directory: Path, fault: Fault | None = None) -> MortalStore:
     (directory / "home").mkdir(parents=True, mode=0o700)
     file = directory / "home" / "holdfast.db"
-    return MortalStore(file) if fault is None else MortalStore(file, fault)
+    return mortal_store(file) if fault is None else mortal_store(file, fault)
 
 
 async def crash(directory: Path, format: str, fault: Fault) -> None:

@@ -15,7 +15,7 @@ from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead
 from holdfast.domain.events.session import TurnFinished, WaitAnswered, WaitOpened
 from tests.agents.life import AgentLife, said
-from tests.runtime.mortal import Fault, How, Killed, MortalStore
+from tests.runtime.mortal import Fault, How, Killed, MortalStore, mortal_store
 
 SAID = ["w0 w1 w2", "call 1-a", "done 1-a result of a", "w3 w4", "call 1-b", "done 1-b yes", "w5 w6"]
 
@@ -57,7 +57,7 @@ async def work(life: AgentLife, directory: Path) -> list[AnyEvent]:
 
 async def crash(directory: Path, fault: Fault) -> None:
     (directory / "home").mkdir(parents=True, mode=0o700)
-    store = MortalStore(directory / "home" / "holdfast.db", fault)
+    store = mortal_store(directory / "home" / "holdfast.db", fault)
     async with life_of(directory, store) as first:
         working = asyncio.create_task(work(first, directory))
         death = asyncio.create_task(store.died.wait())
@@ -81,7 +81,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def writes_of_a_turn(directory: Path) -> int:
     (directory / "home").mkdir(parents=True, mode=0o700)
-    store = MortalStore(directory / "home" / "holdfast.db")
+    store = mortal_store(directory / "home" / "holdfast.db")
     async with life_of(directory, store) as life:
         check(directory, await work(life, directory))
         await life.end_agents()

@@ -28,7 +28,7 @@ from tests.board.rig import BoardRig
 from tests.eventually import PATIENCE
 from tests.memory import MEMORY
 from tests.rig import QUICK_DISK
-from tests.runtime.mortal import Fault, How, Killed, MortalStore
+from tests.runtime.mortal import Fault, How, Killed, mortal_store
 from tests.seed import new_seed
 from tests.store.rebuilt import check_integrity, check_projections
 
@@ -64,7 +64,7 @@ class Life:
         return self.struck
 
     async def _until_it_dies(self) -> bool:
-        store = MortalStore(self.home / "holdfast.db", self.fault)
+        store = mortal_store(self.home / "holdfast.db", self.fault)
         rig = BoardRig(self.home, store=store, config=CONFIG, timings=QUICK_DISK)
         client = asyncio.create_task(self._client(rig))
         death = asyncio.create_task(store.died.wait())

@@ -27,7 +27,7 @@ from tests.domain.chapters import check_context
 from tests.domain.history import History, check_ended
 from tests.lifecycle.house import House
 from tests.rig import QUICK_DISK
-from tests.runtime.mortal import Fault, How, Killed, MortalStore
+from tests.runtime.mortal import Fault, How, Killed, mortal_store
 from tests.runtime.rig import ID, STREAM, Rig, call, seen
 from tests.seed import new_seed
 from tests.store.rebuilt import check_integrity, check_projections
@@ -183,7 +183,7 @@ class Survivor:
         return not left
 
     async def _life(self, faults: list[Fault]) -> bool:
-        store = MortalStore(self._home / "holdfast.db", faults[0] if faults else None)
+        store = mortal_store(self._home / "holdfast.db", faults[0] if faults else None)
         rig = House(self._home, store=store, limits=self._scenario.limits, timings=QUICK_DISK)
         await self._expect_cut(rig)
         client = asyncio.create_task(self._client(rig))

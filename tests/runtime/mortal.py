@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, Self, TypeVar
 
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events import Record
-from holdfast.store.contract import Append, Appended, Lease
+from holdfast.store.contract import Append, Appended, Lease, Store
+from holdfast.store.postgres.store import PostgresStore
 from holdfast.store.rows import PartialText
 from holdfast.store.sqlite.store import SqliteStore
+from tests.engines import engines
 
 T = TypeVar("T")
 
@@ -39,14 +41,24 @@ class Fault:
         return f"{self.how} write {self.at}"
 
 
-class MortalStore(SqliteStore):
-    """A real store with a fault in it. `writes` counts the points that were passed."""
+def mortal_store(path: Path, fault: Fault | None = None) -> MortalStore:
+    """Open the database of a home on the engine of the rigs, with a fault in it."""
+    if engines.name == "sqlite":
+        return MortalSqliteStore(path).with_fault(fault)
+    return MortalPostgresStore(engines.schema_of(path.parent), path.with_name("tasks")).with_fault(fault)
 
-    def __init__(self, path: Path, fault: Fault | None = None) -> None:
-        super().__init__(path)
-        self._fault = fault
-        self.writes = 0
-        self.died = asyncio.Event()
+
+class MortalStore(Store):
+    """What a real store is with a fault in it. `writes` counts the points that were passed."""
+
+    _fault: Fault | None
+    died: asyncio.Event
+    writes = 0
+
+    def with_fault(self, fault: Fault | None) -> Self:
+        """From now on."""
+        self._fault, self.died = fault, asyncio.Event()
+        return self
 
     @property
     def struck(self) -> bool:
@@ -60,17 +72,17 @@ class MortalStore(SqliteStore):
     # --- the points -----------------------------------------------------------------------------
 
     async def append(self, append: Append) -> Appended:
-        return await self._point(super().append(append))
+        return await self._point(super().append(append))  # type: ignore[safe-super]
 
     async def claim(self, stream: str, *, holder: str) -> Lease:
-        return await self._point(super().claim(stream, holder=holder))
+        return await self._point(super().claim(stream, holder=holder))  # type: ignore[safe-super]
 
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
-        return await self._point(super().save_partial(lease, partial))
+        return await self._point(super().save_partial(lease, partial))  # type: ignore[safe-super]
 
     async def load(self, stream: str, *, after: int) -> list[Record]:
         self._alive()
-        return await super().load(stream, after=after)
+        return await super().load(stream, after=after)  # type: ignore[safe-super]
 
     async def partial(self, stream: str) -> PartialText | None:
         self._alive()
@@ -102,3 +114,9 @@ class MortalStore(SqliteStore):
     def _die(self) -> None:
         self.died.set()
         raise Killed
+
+
+class MortalSqliteStore(MortalStore, SqliteStore): ...
+
+
+class MortalPostgresStore(MortalStore, PostgresStore): ...

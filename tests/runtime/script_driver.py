@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from holdfast.clock import Clock
+from holdfast.config import Home
 from holdfast.domain.commands import AnswerWait
 from holdfast.domain.errors import NotFound
 from holdfast.domain.events import AnyEvent, Record, session_stream
@@ -44,13 +45,13 @@ from holdfast.domain.task_commands import StartCommand
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers import Events, Prepared
 from holdfast.runtime.writer import SessionWriter
-from holdfast.store.contract import Append, Write
+from holdfast.store.contract import Append, Store, Write
 from holdfast.store.rows import TaskRow
-from holdfast.store.sqlite.store import SqliteStore
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.log import command_started
 from holdfast.timings import ProcessTimings, RuntimeTimings, Timings
 from tests.board.rig import ANN, BoardRig
+from tests.engines import open_store
 from tests.eventually import PATIENCE
 from tests.runtime.rig import ID, seen
 
@@ -223,12 +224,12 @@ echo answer that is all"""
 class DriverLife:
     """A gateway with the driver, and a client that says one thing and allows what it is asked about."""
 
-    def __init__(self, directory: Path, store: SqliteStore | None = None) -> None:
+    def __init__(self, directory: Path, store: Store | None = None) -> None:
         quick = Timings(processes=ProcessTimings(follow=0.005), runtime=RuntimeTimings(plan=PATIENCE))
         self.cwd = directory / "cwd"
         for path in (directory / "home", self.cwd):
             path.mkdir(parents=True, exist_ok=True)
-        self.store = store or SqliteStore(directory / "home" / "holdfast.db")
+        self.store = store or open_store(Home(directory / "home"))
         self.rig = rig = BoardRig(directory / "home", store=self.store, timings=quick)
         rig.runner.drivers["script"] = lambda writer, clock: ScriptDriver(writer, clock, rig.tasks)
 

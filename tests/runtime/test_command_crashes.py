@@ -20,7 +20,7 @@ from holdfast.timings import USUAL, RuntimeTimings, TaskTimings, Timings
 from tests.board.rig import BoardRig
 from tests.domain.history import check_ended
 from tests.eventually import PATIENCE
-from tests.runtime.mortal import Fault, Killed, MortalStore
+from tests.runtime.mortal import Fault, Killed, mortal_store
 from tests.runtime.rig import ID
 
 TASK = task_of_call(ID, "1.1.0")
@@ -35,7 +35,7 @@ class Life:
         for path in (directory / "home", directory / "cwd"):
             path.mkdir(parents=True, exist_ok=True)
         self._cwd = directory / "cwd"
-        self._store = MortalStore(directory / "home" / "holdfast.db", fault)
+        self._store = mortal_store(directory / "home" / "holdfast.db", fault)
         self.rig = BoardRig(directory / "home", store=self._store, config=CONFIG, timings=timings)
 
     async def ends(self) -> bool:

@@ -14,7 +14,8 @@ from holdfast.domain.commands import SendMessage, StopTurn
 from holdfast.domain.events import Record
 from holdfast.domain.events.external_agent import DriverOutputRead
 from holdfast.domain.events.session import ModelResponded, ToolCallFinished, TurnFinished, WaitOpened
-from tests.runtime.mortal import Fault, Killed, MortalStore
+from holdfast.store.sqlite.store import SqliteStore
+from tests.runtime.mortal import Fault, Killed, mortal_store
 from tests.runtime.rig import ID
 from tests.runtime.script_driver import DriverLife, agent_task
 from tests.zygote import Zygote
@@ -52,7 +53,7 @@ def check(directory: Path, records: Sequence[Record]) -> None:
 
 
 async def crash(directory: Path, fault: Fault) -> None:
-    store = MortalStore(_database(directory), fault)
+    store = mortal_store(_database(directory), fault)
     first = DriverLife(directory, store)
 
     async def client() -> None:
@@ -82,7 +83,7 @@ def _database(directory: Path) -> Path:
 
 
 async def test_an_agent_that_is_a_process_works_on_a_session(tmp_path: Path) -> None:
-    store = MortalStore(_database(tmp_path))
+    store = mortal_store(_database(tmp_path))
     life = DriverLife(tmp_path, store)
     await life.start()
     check(tmp_path, await life.to_the_end())
@@ -174,7 +175,7 @@ def test_promise_1_kill_9_neither_loses_nor_repeats_a_line(tmp_path: Path) -> No
 
 
 async def read(directory: Path) -> list[Record]:
-    life = DriverLife(directory)
+    life = DriverLife(directory, SqliteStore(directory / "home" / "holdfast.db"))  # the killed ones had that engine
     records = await life.records()
     await life.rig.close()
     return records

@@ -11,7 +11,7 @@ from holdfast.domain.events.session import ModelRequested, ToolCallFinished, Too
 from holdfast.runtime.work_time import HeartbeatFile
 from tests.domain.history import check_ended
 from tests.rig import StoppedClock
-from tests.runtime.mortal import MortalStore
+from tests.runtime.mortal import mortal_store
 from tests.runtime.rig import Rig, call, only, seen
 
 HOUR = 3_600_000
@@ -67,7 +67,7 @@ def test_a_damaged_sign_is_none(tmp_path: Path, machine: Machine, text: str) -> 
 
 async def crash(home: Path, machine: Machine, *, after: int) -> None:
     """A gateway that dies while a tool has been at work for so long."""
-    store = MortalStore(home / "holdfast.db")
+    store = mortal_store(home / "holdfast.db")
     heartbeat = HeartbeatFile(home / "heartbeat", machine.wall)
     rig = await Rig(home, store=store, clock=machine.wall, heartbeat=heartbeat).start()
     await rig.create(f"call {call('stall', letter='a')}")

@@ -26,7 +26,7 @@ from holdfast.timings import RuntimeTimings, Timings
 from tests.domain.history import check, check_ended
 from tests.eventually import PATIENCE, eventually
 from tests.rig import StoppedClock
-from tests.runtime.mortal import Fault, MortalStore
+from tests.runtime.mortal import Fault, mortal_store
 from tests.runtime.rig import ID, STREAM, Rig, kinds, only, seen
 
 HOUR = 3_600_000
@@ -123,7 +123,7 @@ async def test_promise_2_a_lease_of_an_earlier_life_is_refused(tmp_path: Path) -
 
 async def interrupted(home: Path, clock: StoppedClock) -> None:
     """A gateway that dies in the middle of an answer."""
-    store = MortalStore(home / "holdfast.db", Fault(5, "before"))
+    store = mortal_store(home / "holdfast.db", Fault(5, "before"))
     rig = Rig(home, store=store, clock=clock)
     await rig.create("hold on")
     await rig.start()
@@ -162,7 +162,7 @@ async def test_a_turn_that_takes_the_gateway_down_is_not_resumed_for_ever(tmp_pa
     clock = StoppedClock(HOUR)
     await interrupted(tmp_path, clock)
     for attempt in range(5):
-        store = MortalStore(tmp_path / "holdfast.db")
+        store = mortal_store(tmp_path / "holdfast.db")
         rig = await Rig(tmp_path, store=store, limits=TurnLimits(resume_attempts=2), clock=clock).start()
         await rig.until(seen(ModelRequested, attempt + 2) if attempt < 2 else seen(WaitOpened))
         store.died.set()
@@ -179,7 +179,7 @@ async def test_a_turn_that_takes_the_gateway_down_is_not_resumed_for_ever(tmp_pa
 
 
 async def test_promise_1_a_message_taken_before_the_disk_was_full_is_worked_on_afterwards(tmp_path: Path) -> None:
-    store = MortalStore(tmp_path / "holdfast.db", Fault(2, "refuse"))
+    store = mortal_store(tmp_path / "holdfast.db", Fault(2, "refuse"))
     rig = await Rig(tmp_path, store=store).start()
     await rig.create("say hello")
     assert check_ended(await rig.rest()).turns[0].text == "hello"
@@ -188,7 +188,7 @@ async def test_promise_1_a_message_taken_before_the_disk_was_full_is_worked_on_a
 
 
 async def test_a_goodbye_does_not_wait_for_a_full_disk(tmp_path: Path) -> None:
-    store = MortalStore(tmp_path / "holdfast.db", Fault(5, "full"))
+    store = mortal_store(tmp_path / "holdfast.db", Fault(5, "full"))
     rig = await Rig(tmp_path, store=store).start()
     await rig.create("say hello")
     await rig.until(seen(ModelRequested))
