@@ -49,6 +49,7 @@ async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
         made = BoardCreated(board=name, title=name, by=person("ann"))
         await rig.store.append(Append((Write(board_stream(name), (made, *more)),), now - 10_000))
     ids: list[str] = []
+    writes: dict[int, list[Write]] = {-5000: [], 500: []}  # the last one: the clock was set back since
     for number in range(CARDS):
         card = f"{number:08x}"
         status: CardStatus = dice.choice(["ready", "ready", "ready", "todo", "scheduled", "triage", "done", "done"])
@@ -83,9 +84,10 @@ async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
                     retry_at=again,
                 )
                 events.append(over)
-        moved = now + dice.choice([-5000, 500])  # the last one: the clock was set back since
-        await rig.store.append(Append((Write(card_stream(card), tuple(events)),), moved))
+        writes[dice.choice(list(writes))].append(Write(card_stream(card), tuple(events)))
         ids.append(card)
+    for moved, together in writes.items():
+        await rig.store.append(Append(tuple(together), now + moved))
     return ids
 
 
