@@ -37,6 +37,7 @@ PACKAGES = (
     "gateway",
     "lifecycle",
     "models",
+    "notify",
     "processes",
     "rules",
     "runtime",
@@ -54,7 +55,7 @@ LEFT_OUT = (
 """They carry no promise: how things look, the documentation of the API, the model of the demonstration."""
 TESTS = (
     *("domain", "store", "lifecycle", "runtime", "tools", "board", "processes", "provider", "gateway", "client"),
-    *("attacks", "test_periodic.py", "test_edit_settings.py"),
+    *("agents", "attacks", "notify", "tasks", "test_periodic.py", "test_edit_settings.py"),
 )
 """Not `e2e`, `crash`, `cli`, `chat`, `web`: whole gateways are slow, and what they execute is not recorded."""
 WHOLE_GATEWAYS = ("gateway", "cli")
