@@ -203,6 +203,14 @@ async def test_promise_7_an_output_that_is_replaced_while_it_is_read_is_not_show
         assert "output.log is no longer a regular file, so it is not shown" in logged.output
         await desk.call("process", action="write", task=task, text="go\n")
         row = await desk.task_queries.wait_ended(task)
+        later = (await desk.call("terminal", command="echo la''ter", background=True)).task
+        await desk.task_queries.wait_ended(later)  # what is still running is not searched in the index
+
+        async def indexed() -> bool:
+            return [hit.task for hit in await desk.task_queries.search("later", limit=10)] == [later]
+
+        await eventually(indexed)  # so the index has read the end of the other command, too
+        assert await desk.task_queries.search("precious", limit=10) == []
     assert (row.state, row.exit_code, row.output_bytes) == ("failed", 3, 0)
     assert "output.log is no longer a regular file" in row.evidence, "its end is known, its output is not"
 

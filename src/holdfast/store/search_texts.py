@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
@@ -71,12 +73,15 @@ def command_output(record: Record, ended: TaskFinished, outputs: Path, result: s
 
 def _read_output(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        # an agent may have put a link to another file in its place, or a pipe that would be waited for without end
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return ""
             head = file.read(OUTPUT_BYTES)
             size = file.seek(0, 2)
             file.seek(max(len(head), size - OUTPUT_BYTES))
             return (head + file.read(OUTPUT_BYTES)).decode("utf-8", "replace")
-    except OSError:  # pruned meanwhile, or it never ran
+    except OSError:  # pruned meanwhile, it never ran, or it is a link
         return ""
 
 
