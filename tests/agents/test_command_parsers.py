@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.domain.events.parts import Usage
 from holdfast.external_agents import CATALOGUE, OutputFormat
 from holdfast.runtime.external.command.arguments import McpAddress, command_arguments
 from holdfast.runtime.external.command.items import (
@@ -110,6 +111,17 @@ def test_gemini() -> None:
         ("claude", {"type": "result", "is_error": True, "result": "Not logged in"}, [Failed("Not logged in")]),
         ("claude", {"type": "result", "subtype": "error_max_turns", "errors": ["a", "b"]}, [Failed("a; b")]),
         ("gemini", {"type": "result", "status": "error", "error": {"message": "x"}}, [Failed("x")]),
+        (
+            "opencode",
+            {
+                "type": "step_finish",
+                "part": {
+                    "reason": "tool-calls",
+                    "tokens": {"input": 1, "output": 20, "reasoning": 300, "cache": {"read": 4000, "write": 50_000}},
+                },
+            },
+            [TokensUsed(Usage(input_tokens=54_001, output_tokens=320, cached_tokens=4000))],
+        ),
         ("opencode", {"type": "error", "error": {"name": "E", "data": {"message": "x"}}}, [Failed("x")]),
         (
             "claude",

@@ -151,6 +151,19 @@ def test_the_end_of_a_turn_with_its_problem() -> None:
             "tries again in 30 s: Too many requests. Stop the turn to cancel.",
         ),
         (
+            WaitOpened(turn=1, wait="w1", purpose="quota", reason="None is left.", choices=[]),
+            "has been waiting for a quota for 1 min 5 s: None is left. `holdfast answer w1 'try again'` continues it.",
+        ),
+        (
+            WaitOpened(turn=1, wait="w1", purpose="quota", reason="None is left.", choices=[], until=96_000),
+            "goes on by itself in 30 s: None is left. `holdfast answer w1 'wait for me'` cancels that, "
+            "`holdfast answer w1 'try again'` continues it now.",
+        ),
+        (
+            WaitOpened(turn=1, wait="w1", purpose="login", reason="Run `claude /login`.", choices=[]),
+            "has been waiting for a log-in for 1 min 5 s: Run `claude /login`. Then `holdfast answer w1 'try again'`.",
+        ),
+        (
             WaitOpened(turn=1, wait="w1", purpose="resume", reason="it was away for too long", choices=[]),
             "has been waiting for a person for 1 min 5 s: it was away for too long. "
             "Send a message to continue, or stop it.",

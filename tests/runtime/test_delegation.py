@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.events import session_stream
-from holdfast.domain.events.session import ToolCallFinished, TurnFinished
+from holdfast.domain.events.session import InputReceived, ToolCallFinished, TurnFinished
 from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.task import task_of_call
 from holdfast.sessions import Caller
@@ -143,6 +143,20 @@ async def test_the_file_of_a_running_task_is_read_once_and_not_at_every_call(
         "ModelResponded",
     ]
     assert len(looks) == 1
+
+
+async def test_an_agent_is_woken_when_an_agent_that_it_started_is_done(tmp_path: Path) -> None:
+    config = '[profiles.boss]\nmodel = "demo"\n[profiles.boss.tools]\n"*" = "allow"\n'
+    rig = await BoardRig(tmp_path / "home", config=config).start()
+    command = CreateSession(text=f"call {call('delegate', prompt='say found it')}")
+    await rig.sessions.create(command, session=ID, profile="boss", cwd=str(tmp_path), caller=caller("create-it"))
+    await rig.until_session(ID, lambda state: state.turns == 2 and state.last_turn is not None)
+    records = await rig.store.load(session_stream(ID), after=0)
+    woken = [record.event for record in records if isinstance(record.event, InputReceived)][1:]
+    assert [(event.source, event.ref, "found it" in event.text) for event in woken] == [
+        ("task", task_of_call(ID, "1.1.0"), True)
+    ]
+    await rig.close()
 
 
 async def test_an_agent_ends_an_agent_that_it_started(tmp_path: Path) -> None:

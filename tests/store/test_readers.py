@@ -66,6 +66,22 @@ async def test_what_goes_wrong_is_told_to_whoever_asked_and_to_nobody_else(reade
     assert await readers.read(lambda db: db.execute("SELECT 1").fetchone()) == (1,)
 
 
+async def test_a_connection_that_failed_is_closed_and_replaced() -> None:
+    opened: list[sqlite3.Connection] = []
+
+    def counted() -> sqlite3.Connection:
+        opened.append(connect())
+        return opened[-1]
+
+    readers = Readers(counted)
+    with pytest.raises(Unavailable, match="no such table"):
+        await readers.read(lambda db: db.execute("SELECT * FROM missing"))
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].execute("SELECT 1")
+    assert await readers.read(lambda db: db is opened[1])
+    await readers.close()
+
+
 async def test_a_connection_that_cannot_be_made_is_tried_again() -> None:
     doors = [connect, connect]
 

@@ -51,7 +51,7 @@ def weather(town: str) -> Weather:
 def picture() -> CallToolResult:
     data = base64.b64encode(b"x" * 12_000).decode()
     image = ImageContent(data=data, mime_type="image/png")
-    return CallToolResult(content=[TextContent(text="Look:"), image], structured_content={"width": 7})
+    return CallToolResult(content=[TextContent(text="Look:"), image], structured_content={"of": "Žižkov"})
 
 
 @server.tool()

@@ -243,7 +243,7 @@ def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:
         answer = _own_choice(wait, answer)
     elif wait.purpose == "approval" and answer not in APPROVALS:
         raise Rejected(f"An approval is answered with one of: {', '.join(APPROVALS)}.")
-    if wait.purpose in ("question", *CHOSEN) and wait.choices:
+    if wait.purpose in ("question", *CHOSEN):
         answer = _choice(wait, answer)
     if wait.purpose in CHOSEN and answer not in wait.choices:
         raise Rejected(f"It is answered with one of: {', '.join(wait.choices)}.")
