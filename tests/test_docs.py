@@ -26,6 +26,7 @@ from holdfast.settings import (
     CompactionSettings,
     GatewaySettings,
     McpSettings,
+    NodeSettings,
     ProfileSettings,
     ProviderSettings,
     ResetSettings,
@@ -66,10 +67,11 @@ def test_every_event_and_command_is_documented_with_its_fields(kind: type[msgspe
         TelegramSettings,
         ProfileSettings,
         StoreSettings,
+        NodeSettings,
     ],
 )
 def test_every_setting_is_documented(table: type) -> None:
-    nested = {"gateway", "store", "resume", "retention", "providers", "mcp", "profiles", "tools"}
+    nested = {"gateway", "store", "node", "resume", "retention", "providers", "mcp", "profiles", "tools"}
     nested |= {"session_reset", "compaction", "board", "agents", "telegram"}
     names = [field.name for field in fields(table) if field.name not in nested]
     missing = [name for name in names if not re.search(rf"^{name} = ", page("docs/config.md"), re.MULTILINE)]

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from socket import gethostname
 from socket import socket as Socket
 from typing import NoReturn
 
@@ -40,7 +41,7 @@ from holdfast.processes.open_files import raise_limit, restore_limit
 from holdfast.profiles import Profiles
 from holdfast.read_settings import has_password, load_settings
 from holdfast.runtime.work_time import HeartbeatFile, boot_id
-from holdfast.settings import Settings, StoreSettings
+from holdfast.settings import NODE_NAME, Settings
 from holdfast.store.contract import Append, Store, Write
 from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite.connections import no_space
@@ -56,6 +57,16 @@ OpenStore = Callable[[Path, StoreTimings], Awaitable[Store]]
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class AskedStore:
+    """What the caller of `serve` says about the store; what is empty is as in config.toml."""
+
+    address: str = ""
+    """Of a PostgreSQL database."""
+    node: str = ""
+    """The name of this gateway among those that work on it."""
+
+
 def serve(
     home: Home,
     *,
@@ -63,21 +74,22 @@ def serve(
     background: bool,
     browser: bool = False,
     default_port: int = DEFAULT_PORT,
-    store: str = "",
+    store: AskedStore | None = None,
     open_store: OpenStore | None = None,
     timings: Timings = USUAL,
 ) -> int:
     """Run a gateway until it is shut down. Returns the exit code of the process.
 
-    `store` is the address of a PostgreSQL database, instead of the one in config.toml.
+    `store` is what the caller says about the store, instead of config.toml.
 
     A restart replaces the program in the same process: the parent process keeps its child, and a gateway
     that an agent restarts does not become part of the agent's command.
     """
+    asked = store or AskedStore()
     try:
         umask = home.prepare()
         settings = load_settings(home.config)
-        open_store = open_store or _store_opener(settings.store, store)
+        open_store = open_store or _store_opener(settings, asked)
         lock = HomeLock(home.lock)
     except ConfigError as error:
         return _explain(str(error), "", 2)
@@ -101,31 +113,40 @@ def serve(
     if again.wanted:
         os.umask(umask)
         restore_limit()
-        _restart_program(home, port=used, background=background, store=store, environment=again.environment)
+        options = {"--port": str(used), "--store": asked.address, "--node": asked.node}
+        _restart_program(home, options, background=background, environment=again.environment)
     return 0
 
 
-def _store_opener(settings: StoreSettings, asked: str) -> OpenStore:
+def _store_opener(settings: Settings, asked: AskedStore) -> OpenStore:
     """What opens the store: SQLite in the home, unless a database was asked for."""
-    if has_password(asked):
+    if has_password(asked.address):
         what = "The address holds a password, which everybody on this machine could see."
         raise ConfigError(f"{what} Put the address into a variable and name that as url_env in [store] of config.toml.")
-    if not asked and not settings.is_server:
+    if not asked.address and not settings.store.is_server:
+        if asked.node:
+            raise ConfigError(
+                "--node is for several gateways on one PostgreSQL database: give its address with --store."
+            )
         return open_sqlite
-    address = asked or settings.address
+    name = asked.node or settings.node.name or gethostname()
+    if not NODE_NAME.fullmatch(name):
+        raise ConfigError(f"{name!r} cannot be the name of a node: use up to 63 letters, digits, `.`, `_` and `-`.")
+    address = asked.address or settings.store.address
     if not address:
-        raise ConfigError(f"{settings.url_env} is not set, but url_env in [store] of config.toml names it.")
+        raise ConfigError(f"{settings.store.url_env} is not set, but url_env in [store] of config.toml names it.")
     try:
         from holdfast.store.postgres.store import open_address
     except ModuleNotFoundError as error:
         raise ConfigError(f"PostgreSQL needs {error.name}: install holdfast[postgres].") from error
-    return lambda path, timings: open_address(address, path.with_name("tasks"), timings)
+    return lambda path, timings: open_address(address, path.with_name("tasks"), timings, name)
 
 
-def _restart_program(home: Home, *, port: int, background: bool, store: str, environment: dict[str, str]) -> NoReturn:
+def _restart_program(home: Home, options: dict[str, str], *, background: bool, environment: dict[str, str]) -> NoReturn:
     """Replace the program of this process. Its parent, its terminal and the running commands stay."""
-    command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home.path), "serve", "--port", str(port)]
-    arguments = [*command, *(["--store", store] if store else []), *(["--background"] if background else [])]
+    arguments = [sys.executable, "-P", "-m", "holdfast", "--home", str(home.path), "serve"]
+    arguments += [word for name, value in options.items() if value for word in (name, value)]
+    arguments += ["--background"] if background else []
     os.execve(sys.executable, arguments, own_environment() | environment)  # noqa: S606
 
 
@@ -267,7 +288,8 @@ async def _shut_down(gateway: Gateway, serving: asyncio.Task[None]) -> None:
     await serving
     try:
         async with asyncio.timeout(SUSPEND_SECONDS):
-            await _note(gateway, GatewayStopped(pid=os.getpid(), reason="it was asked to shut down"))
+            node, reason = gateway.store.node, "it was asked to shut down"
+            await _note(gateway, GatewayStopped(pid=os.getpid(), reason=reason, node=node))
     except (HoldfastError, TimeoutError) as error:
         log.warning("the clean shutdown could not be written: %s", error)
 
@@ -284,9 +306,10 @@ def _collect_garbage_less_often() -> None:
 
 async def _begin(gateway: Gateway, *, wait: bool) -> bool:
     """Write that a gateway has started; return whether that is done. With `wait`, wait for space on a full disk."""
-    earlier = await gateway.store.nodes()  # this one is not among them before its first write, which comes now
-    before = earlier[0].version if earlier else ""
-    started = GatewayStarted(pid=os.getpid(), version=__version__, boot=boot_id(), version_before=before)
+    node, life = gateway.store.node, gateway.store.life
+    lives = [row for row in await gateway.store.nodes() if row.name == node and row.life != life]
+    before = lives[0].version if lives else ""
+    started = GatewayStarted(pid=os.getpid(), version=__version__, boot=boot_id(), version_before=before, node=node)
     while not gateway.shutdown.is_set():
         try:
             await _note(gateway, started)

@@ -16,6 +16,7 @@ from holdfast.settings import (
     BUILT_IN_PROVIDERS,
     DEMO,
     DEMO_PROFILE,
+    NODE_NAME,
     SPAN_KEYS,
     Policy,
     Settings,
@@ -267,6 +268,8 @@ def has_password(address: str) -> bool:
 
 
 def _check_store(file: _ConfigText, settings: Settings) -> None:
+    if settings.node.name and not NODE_NAME.fullmatch(settings.node.name):
+        raise file.wrong(["node", "name"], "must be up to 63 letters, digits, `.`, `_` and `-`.")
     if settings.store.url and settings.store.url_env:
         raise file.wrong(["store"], "needs either a url or a url_env.")
     if has_password(settings.store.url):

@@ -62,6 +62,17 @@ class StoreSettings:
         return (environment(self.url_env) or "") if self.url_env else self.url
 
 
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """[node]"""
+
+    name: str = ""
+    """The name of this gateway among those that work on one database; by default that of the machine."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeSettings:
     """[resume]"""
@@ -277,6 +288,7 @@ class Settings:
     """The profile of a session that names none; by default the first that was detected, else `demo`."""
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
     store: StoreSettings = field(default_factory=StoreSettings)
+    node: NodeSettings = field(default_factory=NodeSettings)
     resume: ResumeSettings = field(default_factory=ResumeSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     session_reset: ResetSettings = field(default_factory=ResetSettings)

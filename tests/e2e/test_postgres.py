@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from holdfast.app import serve
+from holdfast.app import AskedStore, serve
 from holdfast.config import Home, command_environment
 from holdfast.settings import Settings, StoreSettings
 from tests.e2e.gateway import GatewayProcess, check_whole, kinds
@@ -61,7 +61,7 @@ def test_an_address_that_cannot_be_used_is_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, asked: str, code: int, said: str
 ) -> None:
     home = with_store(tmp_path / "home", line)
-    assert serve(Home(home), port=0, background=True, store=asked) == code
+    assert serve(Home(home), port=0, background=True, store=AskedStore(asked)) == code
     shown = capsys.readouterr().err
     assert said in shown
     assert "hunter2" not in shown + "".join(path.read_text() for path in home.rglob("*.log"))

@@ -223,7 +223,9 @@ class Flaky(SqliteStore):
         super().__init__(path)
         self.errors = [error]
 
-    def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
+    def subscribe(
+        self, stream: str | None, wanted: Wanted | None = None, *, elsewhere: Wanted | None = None
+    ) -> Subscription:
         task = asyncio.current_task()
         if self.errors and task is not None and task.get_name() == f"worker {ID}":
             raise self.errors.pop()
@@ -270,7 +272,9 @@ async def test_while_nobody_works_it_is_said_why_and_a_word_does_not_wait_for_th
 class Deaf(SqliteStore):
     """Tells nobody who follows the whole log of anything."""
 
-    def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
+    def subscribe(
+        self, stream: str | None, wanted: Wanted | None = None, *, elsewhere: Wanted | None = None
+    ) -> Subscription:
         return super().subscribe(stream, (lambda *_: False) if stream is None else wanted)
 
 

@@ -371,7 +371,7 @@ async def test_a_stop_of_what_was_left_behind_is_not_lost_while_that_is_being_ta
     row = await desk.task_queries.wait_ended(started.task)
     await reached.wait()
     await desk.task_queries.stop(row, by=person("me"), reason="", force=True)
-    while desk.tasks._kills:  # it finds nobody
+    while desk.tasks.signals.sending:  # it finds nobody
         await asyncio.sleep(0)
     go.set()
     assert (await desk.task_queries.wait_ended(task_of_left(started.task))).state == "stopped"

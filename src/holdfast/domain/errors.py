@@ -8,7 +8,8 @@ HoldfastError
 │   └── Unauthorized  the credential is not valid, or no longer
 ├── Conflict        lost a race or contradicts an earlier command
 │   ├── VersionConflict  a stream has changed since it was read: read it again and decide again
-│   └── Fenced      a later worker holds the lease: stop working
+│   ├── Fenced      a later worker holds the lease: stop working
+│   └── HeldElsewhere  another node has the lease: leave the work to it
 ├── Unavailable     may be retried: disk full, shutting down
 │   └── NotReady    for a moment: it is starting, or another program keeps the database locked
 └── Corrupt         stored bytes do not match their checksum, or this version cannot read them: the stream stops here
@@ -56,6 +57,10 @@ class VersionConflict(Conflict):
 
 class Fenced(Conflict):
     """A later worker holds the lease of this stream."""
+
+
+class HeldElsewhere(Conflict):
+    """Another node has the lease of this stream."""
 
 
 class Unavailable(HoldfastError):

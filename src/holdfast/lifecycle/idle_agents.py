@@ -42,7 +42,7 @@ class IdleAgents(PeriodicTask):
     async def run_once(self) -> None:
         """Close those that are no longer needed."""
         for row in await self._store.running_tasks():
-            if row.call != AGENT_CALL or row.stop_by:
+            if row.call != AGENT_CALL or row.stop_by or not self._tasks.is_here(row):
                 continue
             agent = (await self._tasks.task_log.started(row.id)).agent
             if agent is None:

@@ -70,7 +70,7 @@ class RunningTasks:
         """Send signals to the tasks whose stops were committed."""
         for record in records:
             if isinstance(record.event, TaskStopRequested):
-                self._tasks.signal(record.event.task)
+                self._tasks.signals.send(record.event.task)
 
     async def chosen_writes(self, session: str, choice: WhatRuns | None, *, by: Actor, what: str) -> tuple[Write, ...]:
         """Return the writes for a person's choice about running tasks; refuse if there are some and no choice."""

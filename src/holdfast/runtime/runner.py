@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.clock import Clock, elapsed
-from holdfast.domain.errors import HoldfastError, Unavailable
-from holdfast.domain.events import session_stream
+from holdfast.domain.errors import HeldElsewhere, HoldfastError, Unavailable
+from holdfast.domain.events import SYSTEM, session_stream
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.next_step import Advance, Finish, Partial, Rest, closing_events, session_step
 from holdfast.domain.resume import NO_BREAK, Break
@@ -37,6 +37,8 @@ RESUME_AT_ONCE = 8
 WAKING = frozenset(
     {"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered", "SummaryRequested"}
 )
+FREEING = frozenset({"NodeEnded"})
+"""What frees sessions that another node worked on."""
 DriverFactory = Callable[[SessionWriter, Clock], Driver]
 log = logging.getLogger(__name__)
 
@@ -88,7 +90,13 @@ class Runner:
         """Open sessions that have no worker yet, in order."""
         self._resuming: asyncio.Task[None] | None = None
         self._follower = LogFollower(
-            store, self._react, wanted=_wakes, name="the runner", sweep=self.sweep, sweep_seconds=timings.sweep
+            store,
+            self._react,
+            wanted=_wakes,
+            name="the runner",
+            sweep=self.sweep,
+            sweep_seconds=timings.sweep,
+            elsewhere=self._wakes_here,
         )
         self._leaving = asyncio.Event()
 
@@ -146,12 +154,19 @@ class Runner:
             self._again.discard(session)
             self.wake(session)
 
+    def _wakes_here(self, stream: str, kind: str) -> bool:
+        """Whether this node reacts to what another one has written: that one is the first to claim a free session."""
+        return kind in FREEING or (_wakes(stream, kind) and self._store.holds_stream(stream))
+
     async def _react(self, stream: str, _kinds: set[str]) -> None:
-        self.wake(stream.removeprefix("session/"))
+        if stream == SYSTEM:
+            await self.sweep()
+        else:
+            self.wake(stream.removeprefix("session/"))
 
     async def sweep(self) -> None:
-        """Start workers for open sessions that have none."""
-        rows = await self._store.unfinished_sessions()
+        """Start workers for open sessions that have none, here or on another node."""
+        rows = await self._store.unclaimed_sessions(node=self._store.node)
         versions = {row.id: row.version for row in rows}
         self._at_rest = {id: seen for id, seen in self._at_rest.items() if versions.get(id) == seen}
         for id in versions:
@@ -198,6 +213,8 @@ class Runner:
         """Run a worker for a session; after an error start another one, after a growing pause."""
         try:
             await self._prepare_worker(session_id)
+        except HeldElsewhere:
+            self._failures.pop(session_id, None)  # it is that node's business; a sweep finds it when it is free
         except Exception as error:
             self._failed(session_id, error)
         else:
@@ -308,4 +325,4 @@ def _is_there(pid: int | None) -> bool:
 
 
 def _wakes(stream: str, kind: str) -> bool:
-    return kind in WAKING and stream.startswith("session/")
+    return kind in FREEING or (kind in WAKING and stream.startswith("session/"))

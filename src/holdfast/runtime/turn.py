@@ -161,6 +161,7 @@ class SessionWorker:
         """Perform an effect; cancel it on a stop or an answer, and while idle on any message."""
         if isinstance(plan.step, Finish):
             return Events()
+        self._writer.check_lease()
         before = self._writer.session
         if await self._is_cancelled_by_log(before):
             return await self._cancel(plan, begun=False)

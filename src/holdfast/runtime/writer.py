@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass
 
 from holdfast.clock import Clock, wait_for_event
-from holdfast.domain.errors import Conflict, Fenced, Unavailable
+from holdfast.domain.errors import Conflict, Fenced, HeldElsewhere, Unavailable
 from holdfast.domain.events import session_stream
 from holdfast.domain.next_step import Partial
 from holdfast.domain.session import Session
@@ -106,6 +106,11 @@ class SessionWriter:
         """Take the lease now. Without this the first commit takes it."""
         self._lease = await self._store.claim(self._stream, holder=self._holder)
 
+    def check_lease(self) -> None:
+        """Fenced if other nodes may work on this session by now: no effect must begin."""
+        if self._lease is not None and not self._store.holds(self._lease):
+            raise Fenced(f"Another node may work on {self._stream}: the lease was not renewed in time.")
+
     async def refresh(self) -> None:
         """Catch up with the log."""
         self.session = await self._sessions.get(self.session.id)
@@ -133,7 +138,7 @@ class SessionWriter:
         both = Events([*facts.session, *decisions.session], [*facts.companions, *decisions.companions])
         try:
             await self._append(both, at, expect=self.session.version, planned=planned)
-        except Fenced:
+        except (Fenced, HeldElsewhere):
             raise
         except Conflict:  # the session, or a stream of the companions, has changed
             if facts:

@@ -16,12 +16,15 @@ from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict, Rejected, VersionConflict
 from holdfast.domain.events import AnyEvent, Record
 from holdfast.periodic import FollowerState
+from holdfast.store.card_reads import CardReads
 from holdfast.store.device_store import DeviceStore
 from holdfast.store.outbox_store import OutboxStore
-from holdfast.store.reads import CardReads, Fetch, ProjectionReads
+from holdfast.store.reads import Fetch, ProjectionReads
 from holdfast.store.rows import PartialText
 
 PAGE_BYTES = 1_048_576
+LOCAL_NODE = "local"
+"""The name of the one node that an embedded store has."""
 TRIES = 1000
 """Each lost race is the success of another caller, so this ends; with many callers it takes more than a few."""
 
@@ -161,6 +164,8 @@ class Subscription(Protocol):
 class Store(ProjectionReads, ABC):
     """Append, read, follow, claim. What is read of the projections is the same for every engine (`reads.py`)."""
 
+    node: str = LOCAL_NODE
+    """The name of this node: a machine, or a part of it, whose gateway has the store open."""
     devices: DeviceStore
     outbox: OutboxStore
     cards: CardReads
@@ -168,6 +173,11 @@ class Store(ProjectionReads, ABC):
     def __init__(self, fetch: Fetch) -> None:
         super().__init__(fetch)
         self.cards = CardReads(fetch)
+
+    @property
+    @abstractmethod
+    def life(self) -> int:
+        """The life of this process as a node (`nodes`); 0 until its first write."""
 
     @abstractmethod
     async def append(self, append: Append) -> Appended:
@@ -229,8 +239,13 @@ class Store(ProjectionReads, ABC):
         """Stored bytes behind a version of a followed stream, if they are in memory; None: `read` them."""
 
     @abstractmethod
-    def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
-        """Follow one stream, or with None all of them; with `wanted` only the events for which it returns true."""
+    def subscribe(
+        self, stream: str | None, wanted: Wanted | None = None, *, elsewhere: Wanted | None = None
+    ) -> Subscription:
+        """Follow one stream, or with None all of them; with `wanted` only the events for which it returns true.
+
+        `elsewhere` is asked instead about the events of other nodes.
+        """
 
     @abstractmethod
     def hint(self, stream: str) -> None:
@@ -238,7 +253,18 @@ class Store(ProjectionReads, ABC):
 
     @abstractmethod
     async def claim(self, stream: str, *, holder: str) -> Lease:
-        """Take the lease; an earlier worker of this node is fenced. Conflict while another node holds it."""
+        """Take the lease; an earlier worker of this node is fenced. HeldElsewhere while another node holds it.
+
+        It belongs to the life of this node, and is free when that ends: nobody gives one back.
+        """
+
+    def holds(self, lease: Lease) -> bool:  # noqa: ARG002
+        """Whether a lease is still ours for sure. Asked before an effect, which no later check could take back."""
+        return True
+
+    def holds_stream(self, stream: str) -> bool:  # noqa: ARG002
+        """Whether this node has the lease of a stream, as far as it knows."""
+        return True
 
     @abstractmethod
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from holdfast.domain.errors import Conflict, Fenced, NotFound, VersionConflict
+from holdfast.domain.errors import Conflict, Fenced, HeldElsewhere, NotFound, VersionConflict
 from holdfast.domain.events import AnyEvent, Record, encode
 from holdfast.domain.events.card import CardCreated
 from holdfast.domain.events.session import ModelFailed, ModelInterrupted, ModelResponded
@@ -200,18 +200,18 @@ def accepted(stored: StoredCommand | None, key: CommandKey) -> Appended | None:
 def decide_claim(facts: Facts, stream: str) -> Lease:
     """The next token, greater than all before, so that an earlier worker of this node is fenced by it.
 
-    Conflict while another node works on the stream: its lease is free only when its life has ended.
+    HeldElsewhere while another node works on the stream: its lease is free only when its life has ended.
     """
     held = facts.lease(stream)
     if held is not None and held.life != facts.life:
-        raise Conflict(f"Another node works on {stream}.", hint="It is taken over when that node stops.")
+        raise HeldElsewhere(f"Another node works on {stream}.", hint="It is taken over when that node stops.")
     return Lease(stream, facts.last_token + 1)
 
 
 def check_lease(facts: Facts, lease: Lease) -> None:
     """Refuse the writes of a worker whose lease has passed to another one."""
     held = facts.lease(lease.stream)
-    if held is None or held.token != lease.token:
+    if held is None or held != (lease.token, facts.life):
         raise Fenced(f"Another worker has {lease.stream}, or it was deleted.")
 
 

@@ -50,12 +50,17 @@ class LogFollower:
         sweep: Sweep,
         sweep_seconds: float,
         first_pause: float = FIRST_PAUSE_SECONDS,
+        elsewhere: Wanted | None = None,
     ) -> None:
-        """`first_pause`: how long after a first failure it is tried again; each further pause is longer."""
+        """`first_pause`: how long after a first failure it is tried again; each further pause is longer.
+
+        `elsewhere`: which events of other nodes are wanted; by default the same as those of this one.
+        """
         self.state = FollowerState(name)
         self._store = store
         self._handle = handle
         self._wanted = wanted
+        self._elsewhere = elsewhere
         self._sweep = sweep
         self._sweep_seconds = sweep_seconds
         self._first_pause = first_pause
@@ -80,7 +85,7 @@ class LogFollower:
         failures = 0
         while True:
             try:
-                with self._store.subscribe(None, self._wanted) as changes:
+                with self._store.subscribe(None, self._wanted, elsewhere=self._elsewhere) as changes:
                     self._subscribed.set()
                     self._next_sweep = 0.0
                     while True:

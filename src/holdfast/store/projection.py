@@ -36,7 +36,7 @@ from holdfast.domain.events.card import (
     RunStarted,
 )
 from holdfast.domain.events.session import SessionEvent
-from holdfast.domain.events.system import GatewayStarted, GatewayStopped, SessionDeleted, StaleListed
+from holdfast.domain.events.system import GatewayStarted, GatewayStopped, NodeEnded, SessionDeleted, StaleListed
 from holdfast.domain.events.task import (
     CommandExited,
     CommandKilled,
@@ -107,7 +107,7 @@ def project(record: Record, rows: ProjectedRows) -> None:
             rows.delete_session(event.session, at=record.at)
         case TaskPruned():
             rows.delete_task(event.task, at=record.at)
-        case GatewayStarted() | GatewayStopped() | StaleListed():
+        case GatewayStarted() | GatewayStopped() | NodeEnded() | StaleListed():
             ...
         case _:
             if isinstance(event, TaskEvent):

@@ -8,27 +8,21 @@ whether one of the further texts contains the first, in either case.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol
 
-from holdfast.domain.card import Board
-from holdfast.domain.card_number import card_label, parse_card_number
 from holdfast.domain.errors import Conflict, Gone, NotFound
 from holdfast.schemas.gateway import Spend, TaskCount, WorkSlot
 from holdfast.store.rows import (
     CardOfSession,
-    CardRow,
     EndedTask,
     FailedTurn,
+    LeaseHolder,
     NodeRow,
-    OpenRun,
     PartialText,
     R,
     ResettableSession,
-    RunRow,
-    RunWithCost,
     SessionRow,
-    StartableCard,
     StoreCounts,
     TaskRow,
     TitledWait,
@@ -103,7 +97,7 @@ class Fetch(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Noun(Generic[R]):
+class Noun(Generic[R]):
     """What can be looked up by a prefix of its id."""
 
     name: str
@@ -115,10 +109,11 @@ class _Noun(Generic[R]):
     hint: str
 
     async def look_up(self, fetch: Fetch, prefix: str) -> R:
+        """Return the row with this id or unique prefix of it."""
         row = await fetch.row(self.get, self.row_type, id=prefix)
         if row is not None:
             return row
-        found = [id for id, *_ in await fetch.values(self.find, **_range(prefix))]
+        found = [id for id, *_ in await fetch.values(self.find, **id_range(prefix))]
         if len(found) == 1:
             return await self.look_up(fetch, found[0])
         if found:
@@ -126,20 +121,19 @@ class _Noun(Generic[R]):
                 f"{prefix} is the beginning of several {self.name} IDs: {', '.join(found)}.",
                 hint="Use more characters of the ID.",
             )
-        if await fetch.values("find_deleted", **_range(f"{self.name}/{prefix}")):
+        if await fetch.values("find_deleted", **id_range(f"{self.name}/{prefix}")):
             raise Gone(f"{self.name.capitalize()} {prefix} was deleted.", hint=self.hint.replace("them", "the others"))
         raise NotFound(f"There is no {self.name} {prefix}.", hint=self.hint)
 
 
-def _range(prefix: str) -> dict[str, str]:
+def id_range(prefix: str) -> dict[str, str]:
     """A range and not a pattern, since an index finds it. Ids are hexadecimal and compared byte by byte."""
     return {"prefix": prefix, "beyond": prefix + "g"}
 
 
-_SESSION = _Noun("session", SessionRow, "get_session", "find_sessions", "`holdfast sessions` lists them.")
-_TASK = _Noun("task", TaskRow, "get_task", "find_tasks", "`holdfast tasks history` lists them.")
-_CARD = _Noun("card", CardRow, "get_card", "find_cards", "`holdfast card list` lists them.")
-_WAIT = _Noun("wait", TitledWait, "get_wait", "find_waits", "`holdfast inbox` lists what waits.")
+_SESSION = Noun("session", SessionRow, "get_session", "find_sessions", "`holdfast sessions` lists them.")
+_TASK = Noun("task", TaskRow, "get_task", "find_tasks", "`holdfast tasks history` lists them.")
+_WAIT = Noun("wait", TitledWait, "get_wait", "find_waits", "`holdfast inbox` lists what waits.")
 
 
 class ProjectionReads:
@@ -180,6 +174,14 @@ class ProjectionReads:
     async def sessions_in(self, cwd: str, *, limit: int) -> list[SessionRow]:
         """The sessions of a directory without those of cards, newest first."""
         return await self._fetch.rows("sessions_in", SessionRow, cwd=cwd, limit=limit)
+
+    async def unclaimed_sessions(self, *, node: str) -> list[SessionRow]:
+        """Of those, the sessions that no other node works on."""
+        return await self._fetch.rows("unclaimed_sessions", SessionRow, node=node)
+
+    async def lease_holder(self, stream: str) -> LeaseHolder | None:
+        """Which life has the lease of a stream, or had it when it ended; None if nobody ever had."""
+        return await self._fetch.row("lease_holder", LeaseHolder, stream=stream)
 
     async def unfinished_sessions(self) -> list[SessionRow]:
         """Every session that is not at rest."""
@@ -309,92 +311,3 @@ class ProjectionReads:
         begins a life with its first write; on SQLite that ends the life before.
         """
         return await self._fetch.rows("list_nodes", NodeRow)
-
-
-class CardReads:
-    """Reads boards, cards and runs."""
-
-    def __init__(self, fetch: Fetch) -> None:
-        self._fetch = fetch
-
-    async def boards(self) -> list[Board]:
-        """Every board, oldest first."""
-        return await self._fetch.rows("list_boards", Board)
-
-    async def counts(self) -> dict[str, int]:
-        """How many cards each board has, without empty boards."""
-        return dict(await self._fetch.values("count_cards"))
-
-    async def card(self, name: str) -> CardRow:
-        """One card by its number (`HF-118`, or `118` if no id begins so), its id or a unique prefix of its id.
-
-        NotFound, or Conflict if it fits several.
-        """
-        said = parse_card_number(name)
-        if said is None:
-            return await _CARD.look_up(self._fetch, name.lower())
-        row = await self._fetch.row("get_card_by_number", CardRow, number=said.number)
-        if said.has_prefix:
-            if row is None:
-                raise NotFound(f"There is no card {card_label(said.number, '')}.", hint=_CARD.hint)
-            return row
-        if row is None:
-            return await _CARD.look_up(self._fetch, name)
-        ids = [id for id, *_ in await self._fetch.values("find_cards", **_range(name))]
-        others = [id for id in ids if id != row.id] if len(name) >= SHORTEST_PREFIX else []
-        if name in others:
-            return await _CARD.look_up(self._fetch, name)
-        if others:
-            what = f"{name} is the number of card {row.label} and the beginning of the id {others[0]}."
-            raise Conflict(what, hint=f"Write {row.label}, or more of the id.")
-        return row
-
-    async def cards(self, wanted: CardFilter, *, offset: int, limit: int) -> list[CardRow]:
-        """A page of cards, most urgent first."""
-        return await self._fetch.rows(
-            "list_cards",
-            CardRow,
-            board=wanted.board,
-            status=wanted.status,
-            profile=wanted.profile,
-            text=wanted.text.casefold(),
-            archived=wanted.archived or wanted.status == "archived",
-            offset=offset,
-            limit=limit,
-        )
-
-    async def for_people(self, profiles: list[str]) -> list[CardRow]:
-        """Cards that only a person can move, longest waiting first. `profiles` are those that there are."""
-        return await self._fetch.rows("cards_for_people", CardRow, profiles=profiles)
-
-    async def to_promote(self, now: int) -> list[str]:
-        """The cards whose scheduled time has come, and those that no longer wait for another card."""
-        return [id for (id,) in await self._fetch.values("cards_to_promote", now=now)]
-
-    async def to_start(self, wanted: StartQuery, *, now: int) -> list[StartableCard]:
-        """What may be started, most urgent first."""
-        return await self._fetch.rows("cards_to_start", StartableCard, now=now, **asdict(wanted))
-
-    async def open_runs(self) -> list[OpenRun]:
-        """Every open run, with the board of its card."""
-        return await self._fetch.rows("open_runs", OpenRun)
-
-    async def open_run_of(self, session: str) -> RunRow | None:
-        """The open run that works in a session."""
-        return await self._fetch.row("open_run_of", RunRow, session=session)
-
-    async def runs(self, card: str) -> list[RunWithCost]:
-        """The runs of a card, with what they cost."""
-        return await self._fetch.rows("list_runs", RunWithCost, card=card)
-
-    async def parents(self, card: str) -> list[CardRow]:
-        """What it waits for."""
-        return await self._fetch.rows("parents_of", CardRow, card=card)
-
-    async def children(self, card: str) -> list[CardRow]:
-        """What waits for it."""
-        return await self._fetch.rows("children_of", CardRow, card=card)
-
-    async def links(self) -> list[tuple[str, str]]:
-        """The whole graph: parent and child."""
-        return [(parent, child) for parent, child in await self._fetch.values("all_links")]

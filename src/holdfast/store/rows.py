@@ -259,6 +259,18 @@ class NodeRow(msgspec.Struct, frozen=True, gc=False):
     """When the life ends unless it is renewed; None where no other node could take over."""
     ended_at: int | None = None
     ended_reason: str = ""
+    started_at: int = 0
+    heard_at: int = 0
+    """When it last renewed its life; 0 where there are no others."""
+    draining: bool = False
+    """Whether it hands over what it works on, and takes nothing new."""
+
+
+class LeaseHolder(NodeRow, frozen=True, gc=False):
+    """The life that has a lease, or had it when it ended."""
+
+    silent_ms: int = 0
+    """For how long it has given no sign of life, by the clock of the store."""
 
 
 # --- what single queries return -----------------------------------------------------------------

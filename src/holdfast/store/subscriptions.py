@@ -26,10 +26,17 @@ RECENT_LINES, RECENT_LINE_BYTES = 32, 4_096
 class LogSubscription(Subscription):
     """Follows one stream, or with `None` all of them."""
 
-    def __init__(self, subscriptions: Subscriptions, stream: str | None, wanted: Wanted | None) -> None:
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        stream: str | None,
+        wanted: Wanted | None,
+        elsewhere: Wanted | None,
+    ) -> None:
         self._subscriptions = subscriptions
         self._stream = stream
         self._wanted = wanted
+        self._elsewhere = elsewhere or wanted
         self._next: asyncio.Future[None] | None = None
         self._changed: dict[str, set[str]] = {}
 
@@ -50,9 +57,10 @@ class LogSubscription(Subscription):
             self._next = None
         return changed
 
-    def notice(self, stream: str, kind: str | None) -> None:
-        """Called when something was committed; None is a hint."""
-        if self._wanted is not None and kind is not None and not self._wanted(stream, kind):
+    def notice(self, stream: str, kind: str | None, *, elsewhere: bool = False) -> None:
+        """Called when something was committed, here or by another node; None is a hint."""
+        wanted = self._elsewhere if elsewhere else self._wanted
+        if wanted is not None and kind is not None and not wanted(stream, kind):
             return
         kinds = self._changed.setdefault(stream, set())
         if kind is not None:
@@ -118,11 +126,13 @@ class Subscriptions:
         self._sweep_seconds = sweep_seconds
         self._sweep: asyncio.TimerHandle | None = None
 
-    def follow(self, stream: str | None, wanted: Wanted | None = None) -> LogSubscription:
+    def follow(
+        self, stream: str | None, wanted: Wanted | None = None, elsewhere: Wanted | None = None
+    ) -> LogSubscription:
         """A subscription that begins when it is entered."""
         if self._sweep is None:
             self._sweep = asyncio.get_running_loop().call_later(self._sweep_seconds, self._wake_all)
-        return LogSubscription(self, stream, wanted)
+        return LogSubscription(self, stream, wanted, elsewhere)
 
     def committed(self, stored: list[NewEvent]) -> None:
         """Wake the followers of the streams of these events."""
@@ -149,7 +159,7 @@ class Subscriptions:
         self.recent.forget(stream)
         for followed in (stream, None):
             for follower in self.followers.get(followed, ()):
-                follower.notice(stream, kind)
+                follower.notice(stream, kind, elsewhere=True)
 
     def hint(self, stream: str) -> None:
         """Wake the followers of this stream."""

@@ -25,11 +25,10 @@ from holdfast.clock import Clock, wait_for_event
 from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, Unavailable
 from holdfast.domain.events import task_stream
 from holdfast.domain.events.actor import THE_RUNTIME, Actor
-from holdfast.domain.events.task import ProcessStarted, TaskFinished, TaskStarted
+from holdfast.domain.events.task import ProcessStarted, TaskFinished, TaskStarted, TaskStopRequested
 from holdfast.domain.task import task_of_left
 from holdfast.periodic import FollowerState
 from holdfast.processes.command import CommandSpec, CommandState, Lost, NeverStarted, Running
-from holdfast.processes.kill import KillReport
 from holdfast.processes.supervisor import Supervisor
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Appended, CommandKey, Store, Write
@@ -47,6 +46,7 @@ from holdfast.tasks.log import (
     process_started,
     stop_requested,
 )
+from holdfast.tasks.stop_signals import StopSignals
 from holdfast.timings import USUAL, TaskTimings
 
 KNOWN_SECONDS = 5.0  # how long a start waits to find out the state of all commands
@@ -82,14 +82,18 @@ class CommandTasks:
         """By task: what follows its command until its end is in the log."""
         self._begin_requested: set[str] = set()
         """Followed tasks whose command is to begin if it is found not to have begun."""
-        self._kills: dict[str, asyncio.Task[KillReport]] = {}
-        """By task: the signals that are being sent to its command."""
+        self.signals = StopSignals(supervisor, timings.stop_grace)
         self._ended_in_turn: dict[str, list[str]] = {}
         """By session: ended commands whose output may be in the results of its open turn, and so on disk twice."""
         self._environments = Environments(defaults.root)
-        wanted, sweep = (lambda _, kind: kind in ENDS), self._stop_orphans
         self._follower = LogFollower(
-            store, self._react, wanted=wanted, name="the tasks", sweep=sweep, sweep_seconds=SWEEP_SECONDS
+            store,
+            self._react,
+            wanted=lambda _, kind: kind in ENDS,
+            name="the tasks",
+            sweep=self._stop_orphans,
+            sweep_seconds=SWEEP_SECONDS,
+            elsewhere=lambda _, kind: kind in ENDS or kind == TaskStopRequested.__name__,
         )
         self._remembered = task_log.changes.remembered()  # before anybody can start something new
 
@@ -110,15 +114,22 @@ class CommandTasks:
             root=self.defaults.root,
         )
         known: list[asyncio.Event] = []
-        for row in await self._store.running_tasks():
-            if row.kind == "process" and row.id not in {*self._starting, *self._followed}:  # started since
+        for row in await self._running_here():
+            if row.id not in {*self._starting, *self._followed}:  # started since
                 # the follower checks at once whether it should have ended meanwhile
                 known.append(self._follow(row, begin=not row.call))
         await asyncio.gather(*(wait_for_event(event, within=KNOWN_SECONDS) for event in known))
 
+    def is_here(self, row: TaskRow) -> bool:
+        """Whether a command runs on this node. Only its own node can say what became of it."""
+        return row.node == self._store.node
+
+    async def _running_here(self) -> list[TaskRow]:
+        return [row for row in await self._store.running_tasks() if row.kind == "process" and self.is_here(row)]
+
     async def stop(self) -> None:
         """Stop following; the commands run on."""
-        tasks: list[asyncio.Task[Any]] = [*self._starting.values(), *self._followed.values(), *self._kills.values()]
+        tasks: list[asyncio.Task[Any]] = [*self._starting.values(), *self._followed.values(), *self.signals.sending]
         for task in tasks:
             task.cancel()
         await asyncio.gather(self._follower.stop(), *tasks, return_exceptions=True)
@@ -133,7 +144,7 @@ class CommandTasks:
 
         `env` is by default the gateway's own, without its keys.
         """
-        started = msgspec.structs.replace(started, own_environment=env is not None)
+        started = msgspec.structs.replace(started, own_environment=env is not None, node=self._store.node)
         spec = self.defaults.spec(started, env)
         spec.check()
         starting = self._starting[spec.id] = asyncio.create_task(self._begin(spec, started, command))
@@ -142,7 +153,7 @@ class CommandTasks:
 
     async def _begin(self, spec: CommandSpec, started: TaskStarted, command: CommandKey | None) -> Appended:
         if started.own_environment:
-            await self._keep_environment(spec)
+            await self._environments.keep_beside_loop(spec.id, spec.env)
         appended = await self.task_log.start(started, command=command)
         if appended.duplicate:
             self._environments.drop(spec.id)
@@ -156,18 +167,13 @@ class CommandTasks:
     def intent(self, started: TaskStarted) -> Write:
         """Return the intent, which must be in the log before `follow_to_end`. `Rejected` if it cannot be started."""
         self.defaults.spec(started, None).check()
-        return Write(task_stream(started.task), (started,), expect=0)
-
-    async def _keep_environment(self, spec: CommandSpec) -> None:
-        try:
-            await asyncio.to_thread(self._environments.keep, spec.id, spec.env)
-        except OSError as error:
-            raise Unavailable(f"Its environment could not be kept for the start: {error.strerror}.") from error
+        here = msgspec.structs.replace(started, node=self._store.node)
+        return Write(task_stream(started.task), (here,), expect=0)
 
     def follow_to_end(self, row: TaskRow) -> None:
         """Follow a running task to its end, unless it is followed already; start its command if that has not begun."""
         task = row.id
-        if row.state != "running" or task in self._starting:
+        if row.state != "running" or task in self._starting or not self.is_here(row):
             return
         following = self._followed.get(task)
         if following is None or following.done():
@@ -243,20 +249,14 @@ class CommandTasks:
             task, row = left.id, left
         event = stop_requested(task, by=by, reason=reason, force=force)
         appended = await self.task_log.add(event, command=command)
-        self.signal(task, force=force)
-        self.follow_to_end(row)  # else nothing would write the end of one that has not begun
+        self._obey(row, force=force)
         return appended
 
-    def signal(self, task: str, *, force: bool = False) -> None:
-        """Signal a command whose stop is in the log."""
-        before = self._kills.get(task)
-        if before is not None and not before.done() and not force:
-            return
-        if before is not None:
-            before.cancel()
-        grace = 0.0 if force else self._timings.stop_grace
-        kill = self._kills[task] = asyncio.create_task(self.supervisor.kill(task, grace=grace))
-        kill.add_done_callback(lambda _: self._kills.pop(task) if self._kills.get(task) is kill else None)
+    def _obey(self, row: TaskRow, *, force: bool) -> None:
+        """Stop a command on this node whose stop is in the log."""
+        if self.is_here(row):
+            self.signals.send(row.id, force=force)
+            self.follow_to_end(row)  # else nothing would write the end of one that has not begun
 
     def _follow(self, row: TaskRow, *, begin: bool = True) -> asyncio.Event:
         """Follow a task to its end; return an event that is set once it is known to run or to be over."""
@@ -266,7 +266,7 @@ class CommandTasks:
         following.add_done_callback(lambda _: self._forget(task, following))
         following.add_done_callback(lambda _: known.set())
         if row.stop_by:
-            self.signal(task, force=False)
+            self.signals.send(task, force=False)
         if row.until is not None:
             its_time = self._stop_at(task, row.until)
             timer = asyncio.create_task(its_time, name=f"the time of task {task}")
@@ -314,15 +314,14 @@ class CommandTasks:
         began = self._process_started(row, found)
         if isinstance(found, Running):
             if (await self._store.task(task)).stop_by:  # the request may have come before there was a process to signal
-                self.signal(task)
+                self.signals.send(task)
             if began and not (row.foreground and await self._ends_soon(found)):
                 await self._write(lambda: self.task_log.add(*began))
                 self._environments.drop(task)
                 began = []
             known.set()
             found = await self.supervisor.wait(task)
-        while (kill := self._kills.get(task)) is not None and not kill.done():
-            await asyncio.wait({kill})  # a forced kill may have replaced it
+        await self.signals.wait(task)
         left = await self.supervisor.left_behind(task)
         row = await self._store.task(task)
         output, mask, seen = self.supervisor.output(task), self.task_log.profiles.mask, None
@@ -375,7 +374,12 @@ class CommandTasks:
     # --- what ends with something else ----------------------------------------------------------
 
     async def _react(self, stream: str, kinds: set[str]) -> None:
-        """Stop the commands of a turn or a session that ended."""
+        """Stop the commands of a turn or a session that ended, and those that somebody stops from another node."""
+        if stream.startswith("task/"):
+            asked = [record.event for record in await self._store.load(stream, after=0)]
+            force = any(isinstance(event, TaskStopRequested) and event.force for event in asked)
+            self._obey(await self._store.task(stream.removeprefix("task/")), force=force)
+            return
         session = stream.removeprefix("session/")
         await self._stop_orphans(session if kinds == {"TurnFinished"} else "")
         for task in self._ended_in_turn.pop(session, ()):
@@ -383,8 +387,8 @@ class CommandTasks:
 
     async def _stop_orphans(self, session: str = "") -> None:
         """Stop the commands of one session, or of all sessions, whose lifetime is over."""
-        for row in await self._store.running_tasks():
-            if row.kind == "process" and session in ("", row.session):
+        for row in await self._running_here():
+            if session in ("", row.session):
                 await self._stop_if_over(row)
 
     async def _stop_if_over(self, row: TaskRow) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.config import command_environment
-from holdfast.domain.errors import Rejected
+from holdfast.domain.errors import Rejected, Unavailable
 from holdfast.domain.events.task import AgentProcess, TaskStarted
 from holdfast.external_agent_files import AgentFiles
 from holdfast.processes.command import HEAD_BYTES, TAIL_BYTES, CommandSpec
@@ -128,6 +129,13 @@ class Environments:
             file.flush()
             os.fsync(file.fileno())
         sync_directory(str(self._root))
+
+    async def keep_beside_loop(self, task: str, environment: Mapping[str, str]) -> None:
+        """The same in a thread. Unavailable if it cannot be stored."""
+        try:
+            await asyncio.to_thread(self.keep, task, environment)
+        except OSError as error:
+            raise Unavailable(f"Its environment could not be kept for the start: {error.strerror}.") from error
 
     def read(self, task: str) -> dict[str, str] | None:
         """Return an environment; None if there is none or it cannot be read."""

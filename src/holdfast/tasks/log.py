@@ -298,6 +298,7 @@ def left_behind(row: TaskRow, left: tuple[Member, ...], *, by: Actor) -> tuple[W
         session=row.session,
         lifetime=row.lifetime,
         until=row.until,
+        node=row.node,
         left_by=row.id,
     )
     return (Write(task_stream(task), (started, process_started(task, left[0].pid)), expect=0),)

@@ -122,7 +122,9 @@ class TaskQueries:
 
     def _sizes(self, rows: list[TaskRow]) -> dict[str, int]:
         """Return the size of the output of each running command."""
-        running = [row.id for row in rows if row.state == "running" and row.kind == "process"]
+        running = [
+            row.id for row in rows if row.state == "running" and row.kind == "process" and self._tasks.is_here(row)
+        ]
         return {task: self._tasks.supervisor.output(task).size() for task in running}
 
     async def _activities(self) -> dict[str, Activity | NotYet]:

@@ -687,12 +687,14 @@ export interface GatewayStarted {
   readonly version: string;
   readonly boot: string;
   readonly version_before?: string;
+  readonly node?: string;
 }
 
 export interface GatewayStopped {
   readonly kind: "GatewayStopped";
   readonly pid: number;
   readonly reason: string;
+  readonly node?: string;
 }
 
 export interface Grant {
@@ -891,6 +893,13 @@ export interface NewProfile {
   readonly instructions?: string | null;
   readonly cwd?: string | null;
   readonly tools?: Record<string, "allow" | "ask" | "deny"> | null;
+}
+
+export interface NodeEnded {
+  readonly kind: "NodeEnded";
+  readonly node: string;
+  readonly reason: string;
+  readonly heard_at?: number;
 }
 
 export interface NoteItem {
@@ -1129,7 +1138,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | NodeEnded | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RemovePerson {

@@ -240,6 +240,7 @@ function fold(view: Draft, record: LogRecord): void {
     case "BoardArchived":
     case "GatewayStarted":
     case "GatewayStopped":
+    case "NodeEnded":
       break;
     default:
       unheard(event);

@@ -68,19 +68,26 @@ INSTALL = {
     metavar="ADDRESS",
     help="Keep the log in PostgreSQL: postgresql://user@host/database, without a password (docs/cluster.md).",
 )
+@click.option(
+    "--node",
+    default="",
+    metavar="NAME",
+    help="The name of this gateway among those on the same database. By default as in config.toml, else the host name.",
+)
 @click.option("--open", "browser", is_flag=True, help="Open the dashboard in a browser, if there is a screen.")
 @click.option("--background", is_flag=True, hidden=True, help="Print nothing: another command started it.")
 @home_option
 @pass_cli
-def serve(cli: Cli, port: int | None, store: str, browser: bool, background: bool) -> int:
+def serve(cli: Cli, port: int | None, store: str, node: str, browser: bool, background: bool) -> int:
     """Run the gateway in this terminal. Ctrl-C ends it: turns resume at the next start, commands keep running."""
     with suppress(OSError, ConfigError):  # whatever is wrong is said below
         umask = cli.home.prepare()
         cli.home.starting.write_text(f"{os.getpid()}\n")  # clients wait for it while the program is loaded
         os.umask(umask)
-    from holdfast.app import serve
+    from holdfast.app import AskedStore, serve
 
-    return serve(cli.home, port=port, background=background, browser=browser, store=store)
+    asked = AskedStore(store, node)
+    return serve(cli.home, port=port, background=background, browser=browser, store=asked)
 
 
 @verb()

@@ -15,6 +15,7 @@ class GatewayStarted(Event, frozen=True):
     boot: str
     version_before: str = ""
     """The version of the gateway that had the home before; empty for the first."""
+    node: str = "local"
 
 
 class GatewayStopped(Event, frozen=True):
@@ -22,6 +23,16 @@ class GatewayStopped(Event, frozen=True):
 
     pid: int
     reason: str
+    node: str = "local"
+
+
+class NodeEnded(Event, frozen=True):
+    """The gateway of a node ended or was lost while others went on; what it worked on is free from here on."""
+
+    node: str
+    reason: str
+    heard_at: int = 0
+    """The last sign of life of one that was lost, by the clock of the database; 0 for one that was shut down."""
 
 
 class SessionDeleted(Event, frozen=True):
@@ -40,4 +51,4 @@ class StaleListed(Event, frozen=True):
     reasons: list[str]
 
 
-SystemEvent = GatewayStarted | GatewayStopped | SessionDeleted | StaleListed | TaskPruned
+SystemEvent = GatewayStarted | GatewayStopped | NodeEnded | SessionDeleted | StaleListed | TaskPruned

@@ -190,6 +190,9 @@ CREATE TABLE nodes (
     expires_at BIGINT,
     ended_at BIGINT,
     ended_reason TEXT NOT NULL DEFAULT '',
+    started_at BIGINT NOT NULL DEFAULT 0,
+    heard_at BIGINT NOT NULL DEFAULT 0,
+    draining BOOLEAN NOT NULL DEFAULT FALSE,
     CHECK ((ended_at IS NULL) = (ended_reason = ''))
 );
 CREATE UNIQUE INDEX nodes_alive ON nodes (name) WHERE ended_at IS NULL;

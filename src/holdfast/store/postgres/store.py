@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from holdfast.domain.events import Record
 from holdfast.periodic import FollowerState
 from holdfast.store.contract import (
+    LOCAL_NODE,
     PAGE_BYTES,
     Append,
     Appended,
@@ -27,7 +29,9 @@ from holdfast.store.postgres.facts import KnownFacts, Needs, needs_of_append
 from holdfast.store.postgres.fetch import PostgresFetch
 from holdfast.store.postgres.hints import NodeHints
 from holdfast.store.postgres.log_reads import LogReads
+from holdfast.store.postgres.lost_nodes import LostNodes
 from holdfast.store.postgres.migrate import prepare
+from holdfast.store.postgres.node_life import NodeLife
 from holdfast.store.postgres.outbox import PostgresOutbox
 from holdfast.store.postgres.readers import ReadConnections
 from holdfast.store.postgres.search import Search
@@ -37,12 +41,11 @@ from holdfast.store.rows import PartialText
 from holdfast.store.subscriptions import Subscriptions
 from holdfast.timings import USUAL, StoreTimings
 
-NODE = "local"
-"""The name of a node that has none of its own, as on SQLite."""
+OVERDUE = "This node could not renew its leases, so other nodes may have taken over: it starts nothing until it can."
 
 
 async def open_store(
-    database: Database, outputs: Path, timings: StoreTimings = USUAL.store, *, node: str = NODE
+    database: Database, outputs: Path, timings: StoreTimings = USUAL.store, *, node: str = LOCAL_NODE
 ) -> PostgresStore:
     """Connect to a database; its tables are created or migrated first. `outputs` has the outputs of tasks."""
     await prepare(database)
@@ -55,19 +58,21 @@ async def open_store(
     return store
 
 
-async def open_address(address: str, outputs: Path, timings: StoreTimings) -> PostgresStore:
+async def open_address(address: str, outputs: Path, timings: StoreTimings, node: str) -> PostgresStore:
     """The same for the address of a database, in the usual schema."""
-    return await open_store(Database(address), outputs, timings)
+    return await open_store(Database(address), outputs, timings, node=node)
 
 
 class PostgresStore(Store):
     """The store in one schema of a PostgreSQL database, which is prepared. Made on a running loop, by `open_store`."""
 
     def __init__(
-        self, database: Database, outputs: Path, timings: StoreTimings = USUAL.store, node: str = NODE
+        self, database: Database, outputs: Path, timings: StoreTimings = USUAL.store, node: str = LOCAL_NODE
     ) -> None:
+        self.node = node
         self._subscriptions = Subscriptions(sweep_seconds=timings.sweep)
-        self.writer = PostgresWriter(database, node, timings, self._committed)
+        self._life = NodeLife(database, node, timings)
+        self.writer = PostgresWriter(database, self._life, timings, self._committed)
         self.readers = ReadConnections(database, timings, lambda: self.writer.stopped)
         fetch = PostgresFetch(self.readers)
         super().__init__(fetch)
@@ -76,10 +81,11 @@ class PostgresStore(Store):
         self.devices = PostgresDevices(self.writer, fetch)
         self.outbox = PostgresOutbox(self.writer, fetch)
         self._index = Search(database, self.readers, self._subscriptions, outputs, timings)
+        self._lost_nodes = LostNodes(database, self._life, self.writer, self.readers, timings)
 
     async def announce(self) -> None:
-        """Say on the server that this process has the store open. Unavailable when another gateway says so."""
-        await self.writer.announce()
+        """Say on the server that this node has the store open. Unavailable when another one has its name."""
+        await self._life.announce()
 
     def _committed(self, stored: list[NewEvent], known: KnownFacts) -> None:
         self._subscriptions.committed(stored)
@@ -94,6 +100,16 @@ class PostgresStore(Store):
 
     async def claim(self, stream: str, *, holder: str) -> Lease:
         return await self.writer.do(lambda tx: do_claim(tx, stream, holder), Needs(leases={stream}), repeatable=True)
+
+    def holds(self, lease: Lease) -> bool:
+        return self._life.is_certain and self.writer.token(lease.stream) == lease.token
+
+    def holds_stream(self, stream: str) -> bool:
+        return self._life.is_certain and self.writer.token(stream) > 0
+
+    @property
+    def life(self) -> int:
+        return self._life.life
 
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         needs = Needs(leases={lease.stream})
@@ -121,8 +137,10 @@ class PostgresStore(Store):
         recent = self._subscriptions.recent
         return () if recent.is_last(stream, after) else recent.after(stream, after) or None
 
-    def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
-        return self._subscriptions.follow(stream, wanted)
+    def subscribe(
+        self, stream: str | None, wanted: Wanted | None = None, *, elsewhere: Wanted | None = None
+    ) -> Subscription:
+        return self._subscriptions.follow(stream, wanted, elsewhere)
 
     def hint(self, stream: str) -> None:
         self._subscriptions.hint(stream)
@@ -139,7 +157,10 @@ class PostgresStore(Store):
 
     @property
     def health(self) -> StoreHealth:
-        return self.writer.health
+        health, overdue = self.writer.health, self._life.overdue_ms
+        if health.writable and overdue:
+            return StoreHealth(writable=False, problem=OVERDUE, since=int(time.time() * 1000) - overdue)
+        return health
 
     @property
     def commit_stats(self) -> tuple[int, float]:
@@ -149,5 +170,7 @@ class PostgresStore(Store):
         self._subscriptions.close()
         await self._index.close()
         await self._hints.close()
+        await self._lost_nodes.close()
+        await self._life.close()
         await self.writer.close()
         await self.readers.close()

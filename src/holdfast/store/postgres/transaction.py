@@ -175,6 +175,11 @@ class BatchTransaction:
         row = {"stream": lease.stream, "token": lease.token, "holder": holder, "life": self.life}
         self._statements.append(statement("grant_lease", row))
 
+    @property
+    def granted(self) -> dict[str, int]:
+        """The tokens of the leases that were given out."""
+        return {stream: held.token for stream, held in self._leases.items() if held is not None}
+
     def save_text(self, stream: str, partial: PartialText) -> None:
         """Save the text so far: only what was added to it, if it is longer than before."""
         before = self.new_saved[stream] if stream in self.new_saved else self.saved.get(stream)

@@ -11,17 +11,21 @@ OPERATION_STATES = ("21", "22", "23", "42")
 """Classes of SQLSTATE: something is wrong with a statement or its values, so that trying again is in vain."""
 
 
-def in_use(database: Database, node: str) -> Unavailable:
-    """Return what a second gateway is told."""
+def name_in_use(database: Database, node: str) -> Unavailable:
+    """Return what a gateway is told whose name another one has."""
     return Unavailable(
-        f"Another gateway uses {database} (node {node}).",
-        hint="Stop it first: two gateways cannot share a database yet.",
+        f"Another gateway on {database} is called {node}.",
+        hint="Stop that one, or give this one another name: `holdfast serve --node NAME`, or `name` in [node] of"
+        " config.toml.",
     )
 
 
 def taken_over(database: Database, node: str) -> Fenced:
-    """Return what a gateway is told whose life was ended by another one."""
-    return Fenced(f"Another gateway has taken over {database}; this one (node {node}) has stopped writing.")
+    """Return what a gateway is told whose name another one has taken while it was away."""
+    return Fenced(
+        f"Another gateway on {database} is called {node} now; this one has stopped writing.",
+        hint="Stop one of them, or start it under another name: `holdfast serve --node NAME`.",
+    )
 
 
 def shorter_log(end: int, acknowledged: int) -> Corrupt:

@@ -56,6 +56,9 @@ class SqlStatement(NamedTuple):
     values: Sequence[object] = ()
 
 
+BEGIN, COMMIT, ROLLBACK = SqlStatement("BEGIN"), SqlStatement("COMMIT"), SqlStatement("ROLLBACK")
+
+
 class ResultRows(NamedTuple):
     """The rows of a statement, and the names of their columns."""
 

@@ -23,33 +23,29 @@ from typing import Any, TypeVar
 
 import psycopg
 
-import holdfast
 from holdfast.domain.errors import Corrupt, Fenced, HoldfastError, Unavailable
 from holdfast.store.contract import StoreHealth
 from holdfast.store.decisions import NewEvent
-from holdfast.store.postgres.connections import PRESENCE, TURN, WRITER, Database, connect
+from holdfast.store.postgres.connections import TURN, WRITER, Database, connect
 from holdfast.store.postgres.facts import KnownFacts, Needs
 from holdfast.store.postgres.facts import MissingFacts as Missing
+from holdfast.store.postgres.node_life import NodeLife
 from holdfast.store.postgres.queries import statement
 from holdfast.store.postgres.steps import Steps
 from holdfast.store.postgres.transaction import BatchTransaction, SavedText
 from holdfast.store.postgres.troubles import (
     in_doubt_after,
-    in_use,
     is_trouble,
     locked,
     lost,
     refusal,
     shorter_log,
-    taken_over,
 )
-from holdfast.store.postgres.wire import ConnectionEnded, SqlStatement, Wire
-from holdfast.store.tables import KEPT_LIVES, REPLACED
+from holdfast.store.postgres.wire import BEGIN, COMMIT, ROLLBACK, ConnectionEnded, Wire
 from holdfast.timings import StoreTimings
 
 BATCH = 512
 KNOWN_TEXTS = 10_000
-BEGIN, COMMIT, ROLLBACK = SqlStatement("BEGIN"), SqlStatement("COMMIT"), SqlStatement("ROLLBACK")
 CLOSED = "The gateway is shutting down."
 RETRY_PAUSE_SECONDS = 0.05
 T = TypeVar("T")
@@ -82,21 +78,22 @@ class PostgresWriter:
     def __init__(
         self,
         database: Database,
-        node: str,
+        life: NodeLife,
         timings: StoreTimings,
         committed: Callable[[list[NewEvent], KnownFacts], None],
     ) -> None:
         self._database = database
-        self._node = node
+        self._life = life
         self._timings = timings
         self._committed = committed
         self._waiting: list[_Request] = []
         self._arrived = asyncio.Event()
         self._closed = False
         self._wire: Wire | None = None
-        self._announced = False
-        self._life = 0
-        """The life of this process as a node; 0 until its first commit."""
+        self._held: dict[str, int] = {}
+        """The tokens of the leases that this life has taken."""
+        self._held_in = 0
+        """The life that this is about."""
         self._saved: dict[str, SavedText] = {}
         self._acknowledged = 0
         """The highest seq that we know to be committed."""
@@ -107,22 +104,9 @@ class PostgresWriter:
         self.commit_seconds = 0.0
         self._task = asyncio.create_task(self._work(), name="writer of the store")
 
-    async def announce(self) -> None:
-        """Say on the server that this node has the store open. Unavailable when another process says so."""
-        deadline = time.monotonic() + self._timings.lock
-        self._announced = True
-        wire = await self._connect()
-        while not await self._announce(wire):  # a process that has just ended may still be known to the server
-            if time.monotonic() > deadline:
-                wire.close()
-                raise in_use(self._database, self._node)
-            await asyncio.sleep(self._timings.lock / 20)
-        self._wire = wire
-
-    async def _announce(self, wire: Wire) -> bool:
-        name = {"key": PRESENCE, "node": self._presence}
-        (answer,) = await wire.run([statement("announce_presence", name)], within=self._timings.answer)
-        return bool(answer.rows[0][0])
+    def token(self, stream: str) -> int:
+        """Return the token of the lease that this node has of a stream; 0 if it has none, as far as it knows."""
+        return self._held.get(stream, 0) if self._held_in == self._life.life else 0
 
     async def _connect(self) -> Wire:
         settings = WRITER | {"lock_timeout": max(1, int(self._timings.lock * 1000))}
@@ -133,10 +117,6 @@ class PostgresWriter:
             wire.close()
             raise
         return wire
-
-    @property
-    def _presence(self) -> str:
-        return f"{self._database.schema}/{self._node}"
 
     async def do(self, operation: BatchOperation[T], needs: Needs, *, repeatable: bool = False) -> T:
         """Run an operation in the next transaction; return when it is durable."""
@@ -220,12 +200,10 @@ class PostgresWriter:
         in_doubt = False
         try:
             wire = await self._connected()
-            await self._live(wire)
-            known = KnownFacts(self._life)
+            known = KnownFacts(await self._life.current())
             await self._begin(wire, known, batch)
             if batch[0].work is not None:
-                await self._run_steps(wire, known, batch[0])
-                tx = BatchTransaction(known, self._saved)
+                tx = await self._run_steps(wire, known, batch[0])
             else:
                 tx = await self._decide(wire, known, batch)
             in_doubt = not wire.lost
@@ -240,6 +218,9 @@ class PostgresWriter:
     def _keep(self, tx: BatchTransaction, seconds: float) -> None:
         """Remember what was committed."""
         self._acknowledged = max(self._acknowledged, tx.last_seq)
+        if self._held_in != tx.life:
+            self._held_in, self._held = tx.life, {}
+        self._held |= tx.granted
         for stream, saved in tx.new_saved.items():
             if saved is None:
                 self._saved.pop(stream, None)
@@ -264,7 +245,8 @@ class PostgresWriter:
         if known.last_seq < self._acknowledged:
             raise shorter_log(known.last_seq, self._acknowledged)
         if not known.is_alive:
-            raise taken_over(self._database, self._node)
+            self._life.ended(known.life)
+            raise lost(self._database, "the other nodes took this one for lost")
 
     async def _decide(self, wire: Wire, known: KnownFacts, batch: list[_Request]) -> BatchTransaction:
         while True:
@@ -282,36 +264,19 @@ class PostgresWriter:
                 answers = await wire.run(known.statements(missing.needs), within=self._timings.answer)
                 known.take(missing.needs, iter(answers))
 
-    async def _run_steps(self, wire: Wire, known: KnownFacts, request: _Request) -> None:
+    async def _run_steps(self, wire: Wire, known: KnownFacts, request: _Request) -> BatchTransaction:
         assert request.work is not None
+        tx = BatchTransaction(known, self._saved)
         try:
-            request.result = await request.work(Steps(wire, known, self._timings.answer))
+            request.result = await request.work(Steps(wire, known, tx, self._timings.answer))
         except HoldfastError as refused:
             request.error = refused
-
-    async def _live(self, wire: Wire) -> None:
-        """Begin our life with the first transaction: it ends that of the process before."""
-        if self._life:
-            return
-        at = int(time.time() * 1000)
-        turn = statement("take_turn", {"key": TURN, "schema": self._database.schema})
-        steps = [
-            BEGIN,
-            turn,
-            statement("end_lives", {"name": self._node, "at": at, "reason": REPLACED}),
-            statement("delete_ended_lives", {"kept": KEPT_LIVES}),
-            statement("begin_life", {"name": self._node, "version": holdfast.__version__}),
-            COMMIT,
-        ]
-        answers = await wire.run(steps, within=self._timings.lock + self._timings.answer)
-        ((self._life,),) = answers[4].rows
+        return tx
 
     async def _connected(self) -> Wire:
         if self._wire is None or self._wire.lost:
             self._saved.clear()  # a crash of the server has emptied the table
             self._wire = await self._connect()
-            if self._announced:
-                await self._announce(self._wire)
         return self._wire
 
     # --- what can go wrong ----------------------------------------------------------------------

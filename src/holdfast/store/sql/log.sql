@@ -40,9 +40,6 @@ ON CONFLICT (stream) DO UPDATE SET token = excluded.token, holder = excluded.hol
 UPDATE nodes SET ended_at = :at, ended_reason = :reason WHERE ended_at IS NULL AND name = :name;
 
 -- name: delete_ended_lives
--- Of those that ended, the last few are kept for people to read.
-DELETE FROM nodes WHERE ended_at IS NOT NULL AND life <= (SELECT MAX(life) FROM nodes) - :kept;
-
--- name: begin_life
--- Somebody has opened the store.
-INSERT INTO nodes (name, version) VALUES (:name, :version) RETURNING life;
+-- Of those that ended, the last few are kept for people to read, and the last one of each node.
+DELETE FROM nodes WHERE ended_at IS NOT NULL AND life <= (SELECT MAX(life) FROM nodes) - :kept
+    AND EXISTS (SELECT 1 FROM nodes later WHERE later.name = nodes.name AND later.life > nodes.life);

@@ -21,6 +21,15 @@ SELECT * FROM sessions
 WHERE queued > 0 OR compaction_requested OR compaction_running OR turn_state IN ('running', 'waiting', 'suspended')
 ORDER BY id;
 
+-- name: unclaimed_sessions
+-- Of those, the ones that no other node works on.
+SELECT s.* FROM sessions s
+WHERE (s.queued > 0 OR s.compaction_requested OR s.compaction_running
+        OR s.turn_state IN ('running', 'waiting', 'suspended'))
+    AND NOT EXISTS (SELECT 1 FROM leases l JOIN nodes n ON n.life = l.life
+        WHERE l.stream = 'session/' || s.id AND n.ended_at IS NULL AND n.name <> :node)
+ORDER BY s.id;
+
 -- name: resettable_sessions
 -- Those whose chapter has something in it: what a reset could be about.
 SELECT id, profile, reset_policy, first_input_at, last_active_at FROM sessions WHERE first_input_at > 0 AND NOT archived ORDER BY id;

@@ -15,7 +15,7 @@ from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.events.card import CardCreated
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
-from holdfast.store.contract import Append, Appended, Lease
+from holdfast.store.contract import LOCAL_NODE, Append, Appended, Lease
 from holdfast.store.decisions import (
     AppendDecision,
     HeldLease,
@@ -31,8 +31,6 @@ from holdfast.store.sqlite.projected_rows import RememberedRows, SqliteRows
 from holdfast.store.sqlite.queries import queries, statements
 from holdfast.store.tables import KEPT_LIVES, REPLACED, SPAN, Head
 
-NODE = "local"
-"""The name of the one node that an embedded store has."""
 T = TypeVar("T")
 
 
@@ -141,9 +139,10 @@ class Transaction:
 
     def begin_life(self, at: int) -> None:
         """End the life of the process that had the store open before, since this one has it now, and begin our own."""
-        self.run("end_lives", {"name": NODE, "at": at, "reason": REPLACED})
+        self.run("end_lives", {"name": LOCAL_NODE, "at": at, "reason": REPLACED})
         self.run("delete_ended_lives", {"kept": KEPT_LIVES})
-        self.life = int(self.run("begin_life", {"name": NODE, "version": holdfast.__version__}).fetchone()[0])
+        begun = self.run("begin_life", {"name": LOCAL_NODE, "version": holdfast.__version__, "at": at})
+        self.life = int(begun.fetchone()[0])
 
     def grant(self, lease: Lease, holder: str) -> None:
         """Give a lease to a new holder."""

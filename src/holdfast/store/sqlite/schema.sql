@@ -188,6 +188,9 @@ CREATE TABLE nodes (
     expires_at INTEGER,
     ended_at INTEGER,
     ended_reason TEXT NOT NULL DEFAULT '',
+    started_at INTEGER NOT NULL DEFAULT 0,
+    heard_at INTEGER NOT NULL DEFAULT 0,
+    draining INTEGER NOT NULL DEFAULT 0 CHECK (draining IN (0, 1)),
     CHECK ((ended_at IS NULL) = (ended_reason = ''))
 );
 CREATE UNIQUE INDEX nodes_alive ON nodes (name) WHERE ended_at IS NULL;

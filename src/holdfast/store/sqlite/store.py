@@ -78,6 +78,10 @@ class SqliteStore(Store):
 
     # --- append, claim --------------------------------------------------------------------------
 
+    @property
+    def life(self) -> int:
+        return self.writer.life
+
     async def append(self, append: Append) -> Appended:
         encoded = encode_writes(append)
         return await self.writer.do(lambda tx: do_append(tx, append, encoded), weight=weight(append, encoded))
@@ -114,8 +118,10 @@ class SqliteStore(Store):
     def recent(self, stream: str, *, after: int) -> tuple[bytes, ...] | None:
         return () if self.writer.is_head(stream, after) else self._subscriptions.recent.after(stream, after) or None
 
-    def subscribe(self, stream: str | None, wanted: Wanted | None = None) -> Subscription:
-        return self._subscriptions.follow(stream, wanted)
+    def subscribe(
+        self, stream: str | None, wanted: Wanted | None = None, *, elsewhere: Wanted | None = None
+    ) -> Subscription:
+        return self._subscriptions.follow(stream, wanted, elsewhere)
 
     def hint(self, stream: str) -> None:
         self._subscriptions.hint(stream)

@@ -93,7 +93,7 @@ class Writer:
         self.commits = 0
         self.commit_seconds = 0.0
         self._sync_seconds = SLOW
-        self._life = 0
+        self.life = 0
         """The life of this process as a node; 0 until its first commit, since the disk may be full at the start."""
         self._connection = connect()
 
@@ -191,10 +191,10 @@ class Writer:
     def _commit(self, batch: list[_Request[object]]) -> list[NewEvent]:
         """Run a batch in one transaction; what it wrote. It never raises: every request gets its answer."""
         started = time.perf_counter()
-        tx = Transaction(self._connection, self._known, self._life)
+        tx = Transaction(self._connection, self._known, self.life)
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            if not self._life:
+            if not self.life:
                 tx.begin_life(int(time.time() * 1000))
             for request in batch:
                 request.again = False
@@ -212,7 +212,7 @@ class Writer:
                 log.exception("a failed transaction could not be cleaned up")
                 return self._refuse(batch, worse)
         ended = time.perf_counter()
-        self._life = tx.life
+        self.life = tx.life
         if len(self._known.heads) > KNOWN_HEADS:
             self._known.forget()
         self.commits += 1

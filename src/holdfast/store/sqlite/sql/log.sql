@@ -42,3 +42,11 @@ ON CONFLICT (stream) DO UPDATE SET
 -- name: delete_partial_of_step
 -- The step has its answer, or its partial became a fact.
 DELETE FROM partials WHERE stream = :stream AND turn = :turn AND step = :step;
+
+-- name: begin_life
+-- Somebody has opened the store.
+INSERT INTO nodes (name, version, started_at) VALUES (:name, :version, :at) RETURNING life;
+
+-- name: lease_holder
+-- The life that has or had a lease. There is one node, which is not silent while somebody asks.
+SELECT n.*, 0 AS silent_ms FROM leases l JOIN nodes n ON n.life = l.life WHERE l.stream = :stream;

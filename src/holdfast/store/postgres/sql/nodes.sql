@@ -1,0 +1,38 @@
+-- The lives of nodes, by the clock of the database.
+
+-- name: begin_life
+-- Somebody has opened the store; the life ends unless it is renewed.
+INSERT INTO nodes (name, version, started_at, heard_at, expires_at)
+SELECT :name, :version, c.now, c.now, c.now + :lease
+FROM (SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT AS now) c RETURNING life;
+
+-- name: renew_life
+-- A sign of life; no row if the life has ended.
+UPDATE nodes SET heard_at = c.now, expires_at = c.now + :lease
+FROM (SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT AS now) c
+WHERE life = :life AND ended_at IS NULL RETURNING life;
+
+-- name: name_in_use
+-- Whether a node with this name is alive.
+SELECT EXISTS (SELECT 1 FROM nodes WHERE name = :name AND ended_at IS NULL
+    AND expires_at >= EXTRACT(EPOCH FROM clock_timestamp()) * 1000);
+
+-- name: lost_lives
+-- The lives that were not renewed in time, and those that missed a renewal and whose connection is closed.
+SELECT n.life, n.name, n.heard_at, COALESCE(n.expires_at, 0) < c.now AS silent
+FROM nodes n, (SELECT EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS now) c
+WHERE n.ended_at IS NULL AND n.life <> :life AND (COALESCE(n.expires_at, 0) < c.now
+    OR (n.expires_at < c.now + :lease / 2 AND NOT EXISTS (SELECT 1 FROM pg_locks k
+        WHERE k.locktype = 'advisory' AND k.classid::BIGINT = :key AND k.granted
+            AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND k.objid::BIGINT = hashtext(:schema || '/' || n.name)::BIGINT & 4294967295)));
+
+-- name: end_life
+-- The life of a node is over: its leases are free.
+UPDATE nodes SET ended_at = (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT, ended_reason = :reason
+WHERE life = :life AND ended_at IS NULL;
+
+-- name: lease_holder
+-- The life that has or had a lease, and for how long it has been silent.
+SELECT n.*, ((EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT - n.heard_at) AS silent_ms
+FROM leases l JOIN nodes n ON n.life = l.life WHERE l.stream = :stream;

@@ -1,0 +1,185 @@
+"""Several nodes on one PostgreSQL: their lives, their leases, and what happens to those of a node that is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.domain.errors import Fenced, HeldElsewhere
+from holdfast.domain.events import SYSTEM
+from holdfast.domain.events.system import NodeEnded
+from holdfast.store.contract import Append, Lease, Write
+from holdfast.store.postgres.connections import Database
+from holdfast.store.postgres.store import PostgresStore
+from holdfast.timings import StoreTimings
+from tests.eventually import PATIENCE, eventually
+from tests.postgres_server import schemas, shared_server
+from tests.store.conformance import AT, STREAM, A, asked, session, started, versions, write
+
+QUICK = StoreTimings(lock=PATIENCE, probe=0.05, look=0.05, lease=0.4)
+CALM = StoreTimings(lock=PATIENCE, probe=0.05, look=0.05, lease=PATIENCE)
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    database = schemas.take()
+    yield database
+    schemas.give_back(database)
+
+
+@asynccontextmanager
+async def opened(database: Database, node: str, timings: StoreTimings = CALM) -> AsyncIterator[PostgresStore]:
+    store = PostgresStore(database, Path("/nowhere"), timings, node)
+    try:
+        await store.announce()
+        yield store
+    finally:
+        await store.close()
+
+
+async def stop_renewing(store: PostgresStore, *, cut: bool = False) -> None:
+    """As if its process were frozen; or killed, which closes its connections, too."""
+    life = store._life
+    assert life._beating is not None
+    life._beating.cancel()
+    await asyncio.gather(life._beating, return_exceptions=True)
+    life._beating = None
+    store._lost_nodes._task.cancel()
+    if cut:
+        assert life._wire is not None
+        life._wire.close()
+
+
+async def ended(store: PostgresStore) -> list[NodeEnded]:
+    records = await store.load(SYSTEM, after=0)
+    return [record.event for record in records if isinstance(record.event, NodeEnded)]
+
+
+async def test_each_node_has_a_life_and_only_one_holds_a_lease(database: Database) -> None:
+    async with opened(database, "one") as one, opened(database, "two") as two:
+        await session(one, A)
+        lease = await one.claim(STREAM, holder="t")
+        with pytest.raises(HeldElsewhere, match="Another node works on"):
+            await two.claim(STREAM, holder="t")
+        with pytest.raises(HeldElsewhere):
+            await two.append(Append((Write(STREAM, (asked(),)),), AT, claim="t"))
+        assert (one.holds(lease), one.holds_stream(STREAM)) == (True, True)
+        assert (two.holds(lease), two.holds_stream(STREAM)) == (False, False)
+        assert {(row.name, row.life) for row in await one.nodes()} == {("one", one.life), ("two", two.life)}
+        holder = await two.lease_holder(STREAM)
+        assert holder is not None and (holder.name, holder.life, holder.ended_at) == ("one", one.life, None)
+
+
+async def test_unclaimed_sessions_are_those_that_no_other_node_works_on(database: Database) -> None:
+    async with opened(database, "one") as one, opened(database, "two") as two:
+        await session(one, A, "hello")
+        for store in (one, two):
+            assert [row.id for row in await store.unclaimed_sessions(node=store.node)] == [A]
+        await one.claim(STREAM, holder="t")
+        assert [row.id for row in await one.unclaimed_sessions(node="one")] == [A]
+        assert await two.unclaimed_sessions(node="two") == []
+
+
+@pytest.mark.parametrize("cut", [True, False])
+async def test_promise_2_the_work_of_a_lost_node_is_free_and_its_writes_are_refused(
+    database: Database, cut: bool
+) -> None:
+    """A killed node is lost as soon as it has missed a renewal, a frozen one after a whole lease."""
+    async with opened(database, "lost", QUICK) as lost, opened(database, "other", QUICK) as other:
+        await session(lost, A)
+        lease = await lost.claim(STREAM, holder="t")
+        await write(lost, STREAM, started(), lease=lease)
+        life = lost.life
+        await stop_renewing(lost, cut=cut)
+
+        async def is_ended() -> bool:
+            return bool(await ended(other))
+
+        await eventually(is_ended)
+        (event,) = await ended(other)
+        assert (event.node, event.heard_at > 0) == ("lost", True)
+        assert ("connection" in event.reason) == cut
+        newer = await other.claim(STREAM, holder="t")
+        assert newer.token > lease.token
+        for attempt in (
+            write(lost, STREAM, asked(), lease=lease),
+            write(lost, STREAM, asked(), lease=Lease(STREAM, newer.token)),
+        ):
+            with pytest.raises((Fenced, HeldElsewhere)):
+                await attempt
+        assert not lost.holds(lease) and not lost.holds_stream(STREAM)
+        assert lost.life > life, "it is back, with another life"
+        assert await versions(other, STREAM) == [1, 2]
+
+
+async def test_a_node_that_cannot_renew_starts_nothing_and_says_so(database: Database) -> None:
+    async with opened(database, "alone", QUICK) as alone:
+        await session(alone, A)
+        lease = await alone.claim(STREAM, holder="t")
+        assert alone.holds(lease)
+        await stop_renewing(alone)
+
+        async def is_overdue() -> bool:
+            return not alone.holds(lease)
+
+        await eventually(is_overdue)
+        assert not alone.health.writable
+        assert "could not renew its leases" in alone.health.problem
+        assert alone.health.since
+        await alone._life._renew()
+        assert alone.holds(lease), "nobody has taken it meanwhile"
+        assert alone.health.writable
+
+
+async def test_a_node_that_is_shut_down_leaves_its_leases_at_once(database: Database) -> None:
+    async with opened(database, "stays") as stays:
+        async with opened(database, "leaves") as leaves:
+            await session(leaves, A)
+            await leaves.claim(STREAM, holder="t")
+        await stays.claim(STREAM, holder="t")
+        assert [(event.node, event.heard_at) for event in await ended(stays)] == [("leaves", 0)]
+
+
+async def test_a_single_node_leaves_without_a_word(database: Database) -> None:
+    async with opened(database, "alone") as store:
+        await session(store, A)
+    async with opened(database, "alone") as store:
+        assert await store.load(SYSTEM, after=0) == []
+        assert [row.ended_at is None for row in await store.nodes()] == [True, False]
+
+
+async def test_a_killed_node_is_back_under_its_name_before_its_lease_is_over(database: Database) -> None:
+    killed = PostgresStore(database, Path("/nowhere"), CALM, "gpu")
+    await killed.announce()
+    await session(killed, A)
+    await killed.claim(STREAM, holder="t")
+    await stop_renewing(killed, cut=True)
+    async with opened(database, "gpu") as back:
+        await back.claim(STREAM, holder="t")
+    await killed.close()
+
+
+async def test_the_clocks_of_nodes_do_not_decide(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lives are measured by the clock of the database."""
+    monkeypatch.setattr("holdfast.store.postgres.lost_nodes.time.time", lambda: 0.0)
+    async with opened(database, "one") as one, opened(database, "two") as two:
+        await session(one, A)
+        await one._lost_nodes.look()
+        await two._lost_nodes.look()
+        assert [row.ended_at for row in await one.nodes()] == [None, None]
+
+
+async def test_a_life_of_a_version_without_heartbeats_is_ended(database: Database) -> None:
+    async with opened(database, "one", replace(CALM, lease=0.4)) as one:
+        await session(one, A)
+        shared_server().sql(f"INSERT INTO {database.schema}.nodes (name, version) VALUES ('local', '0')")
+
+        async def is_ended() -> bool:
+            return [event.node for event in await ended(one)] == ["local"]
+
+        await eventually(is_ended)
