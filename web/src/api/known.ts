@@ -11,8 +11,8 @@ export type Known<T> =
   | { readonly state: "loading" }
   /** `current: false`: it was so at `asOf` (this browser's clock), and nothing was heard since. */
   | { readonly state: "known"; readonly value: T; readonly asOf: number; readonly current: boolean }
-  /** `refused`: the gateway answered that it cannot be had; else it did not answer. */
-  | { readonly state: "unknown"; readonly reason: string; readonly refused: boolean };
+  /** `missing`: the gateway answered that there is no such thing; else it did not answer, or could not. */
+  | { readonly state: "unknown"; readonly reason: string; readonly missing: boolean };
 
 export const LOADING = { state: "loading" } as const;
 
@@ -35,7 +35,8 @@ export function knownFrom<T>(
   }
   if (query.isError) {
     const reason = query.error?.message ?? "The gateway does not answer.";
-    return { state: "unknown", reason, refused: query.error instanceof Refused };
+    const missing = query.error instanceof Refused && [404, 410].includes(query.error.status);
+    return { state: "unknown", reason, missing };
   }
   return LOADING;
 }

@@ -28,9 +28,8 @@ import { CardDrawer } from "./CardDrawer";
 import { CardForm } from "./CardForm";
 import { Columns } from "./Columns";
 import { type Moves, moveEntries, tellOfCard, useMoves, WORDS } from "./moves";
-import { useBoards, useCard, useCardId, useCards } from "./queries";
+import { boardTitle, DEFAULT_BOARD, useBoards, useCard, useCardId, useCards } from "./queries";
 
-const DEFAULT = "default";
 const NONE: readonly CardView[] = [];
 
 export default function BoardPage({ name, card }: { readonly name: string; readonly card: string }): ReactNode {
@@ -39,7 +38,7 @@ export default function BoardPage({ name, card }: { readonly name: string; reado
   const known = knownValue(boards);
   if (!name) {
     const first = known?.find((one) => one.id === last) ?? known?.[0];
-    const to = known ? (first?.id ?? DEFAULT) : boards.state === "unknown" ? last : "";
+    const to = known ? (first?.id ?? DEFAULT_BOARD) : boards.state === "unknown" ? last : "";
     if (to) return <Redirect to={`/board/${to}`} replace />;
     return (
       <div className={shared.page}>
@@ -51,7 +50,7 @@ export default function BoardPage({ name, card }: { readonly name: string; reado
       </div>
     );
   }
-  const exists = known?.some((one) => one.id === name) || (name === DEFAULT && known?.length === 0);
+  const exists = known?.some((one) => one.id === name) || (name === DEFAULT_BOARD && known?.length === 0);
   if (known && !exists) return <NoBoard name={name} boards={known} />;
   return <Board key={name} name={name} card={card} boards={boards} />;
 }
@@ -66,7 +65,7 @@ export function CardAnywhere({ id }: { readonly id: string }): ReactNode {
         <h1>Card</h1>
       </Bar>
       <Banners />
-      {asked.state === "unknown" && asked.refused ? (
+      {asked.state === "unknown" && asked.missing ? (
         <Empty
           title="Card not found"
           action={
@@ -104,7 +103,8 @@ function Board({
   const [chosen, setTab] = useState<Column | null>(null);
   const now = useNow(true, 30_000); // ages on the faces move by the half minute
   const board = knownValue(boards)?.find((one) => one.id === name);
-  useTitle(board?.title ?? name);
+  const title = boardTitle(boards, name);
+  useTitle(title);
   useEffect(() => save("board", name), [name]);
   const words = useDeferredValue(text);
   const rows = knownValue(cards) ?? NONE;
@@ -171,7 +171,7 @@ function Board({
     <div className={shared.page}>
       <Bar>
         <h1 className={shared.cut} tabIndex={-1}>
-          {board?.title || name}
+          {title}
         </h1>
         <BoardSwitch boards={boards} current={name} />
         <span className={`${shared.faint} ${shared.notOnPhone}`}>
@@ -203,7 +203,7 @@ function Board({
         {cards.state === "loading" ? (
           <Loading />
         ) : cards.state === "unknown" ? (
-          <Empty title={cards.refused ? "The cards cannot be read" : "The cards are not known"}>{cards.reason}</Empty>
+          <Empty title="The cards are not known">{cards.reason}</Empty>
         ) : rows.length === 0 ? (
           <First onAdd={() => setAdding(true)} />
         ) : phone ? (

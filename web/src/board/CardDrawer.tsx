@@ -33,7 +33,7 @@ import { Talk, Unblock } from "./CardTalk";
 import cardStyles from "./card.module.css";
 import { focusOneOf, neighboursOf } from "./focus";
 import { type Moves, moveEntries, tellOfCard } from "./moves";
-import { useCard } from "./queries";
+import { boardTitle, useBoards, useCard } from "./queries";
 
 type Tab = "activity" | "card" | "log" | "runs" | "changes";
 
@@ -84,7 +84,7 @@ export function CardDrawer({
               </Button>
             </div>
           </div>
-          {asked.state === "unknown" && asked.refused ? (
+          {asked.state === "unknown" && asked.missing ? (
             <Empty title="Card not found">{asked.reason}</Empty>
           ) : (
             <Show known={asked}>{() => null}</Show>
@@ -162,6 +162,7 @@ function Head({
   readonly title: React.RefObject<HTMLHeadingElement | null>;
 }): ReactNode {
   const { card } = detail;
+  const board = boardTitle(useBoards(), card.board);
   const [asking, setAsking] = useState<"edit" | "archive" | "stop" | null>(null);
   const [kept, setKept] = useState("");
   const path = { id: card.id };
@@ -207,7 +208,7 @@ function Head({
           <Icon name="left" />
         </Button>
         <span className={`${shared.mono} ${shared.faint}`}>{cardLabel(card.number, card.id)}</span>
-        <span className={shared.faint}>{card.board}</span>
+        <span className={shared.faint}>{board}</span>
         <span className={shared.grow} />
         {running && (
           <Button small danger onClick={() => setAsking("stop")}>

@@ -64,7 +64,7 @@ export function CardForm({
   readonly onClose: () => void;
   readonly onDone: (card: string) => void;
 }): ReactNode {
-  const profiles = knownValue(useProfiles())?.profiles ?? [];
+  const profiles = knownValue(useProfiles())?.profiles;
   const known = detail?.card;
   const draft = `new-card.${board}`;
   const [key] = useState(newId);
@@ -79,7 +79,8 @@ export function CardForm({
     if (title || body) save(draft, fields);
     else drop(draft);
   }, [known, draft, fields, title, body]);
-  const profile = fields.profile ?? profiles.find((one) => one.default)?.name ?? "";
+  /** Null while it is not known which one is the default: then nothing is chosen, and nothing is sent. */
+  const profile = fields.profile ?? (profiles ? (profiles.find((one) => one.default)?.name ?? "") : null);
   const running = known?.status === "running";
   const send = async (): Promise<void> => {
     setBusy(true);
@@ -115,7 +116,12 @@ export function CardForm({
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form={formId} primary disabled={busy || (!running && !title.trim())}>
+          <Button
+            type="submit"
+            form={formId}
+            primary
+            disabled={busy || (!running && (!title.trim() || profile === null))}
+          >
             {known ? "Save" : "Add card"}
           </Button>
         </>
@@ -170,10 +176,11 @@ export function CardForm({
             <div className={form.pair}>
               <SelectField
                 label="Profile"
-                value={profile}
+                value={profile ?? "?"}
                 options={[
+                  ...(profile === null ? [["?", "Not known yet"] as const] : []),
                   ...(known?.profile ? [] : [["", "None: it is not started"] as const]),
-                  ...profiles.map(({ name }) => [name, name] as const),
+                  ...(profiles?.map((one) => one.name) ?? (profile ? [profile] : [])).map((one) => [one, one] as const),
                 ]}
                 onChange={(name) => set({ profile: name })}
               />

@@ -4,7 +4,7 @@
  */
 import { useQuery } from "@tanstack/react-query";
 import { call, Refused } from "../api/http";
-import { type Known, useKnown } from "../api/known";
+import { type Known, knownValue, useKnown } from "../api/known";
 import { queryClient } from "../api/queryClient";
 import type { BoardView, CardDetail, CardView, LogRecord } from "../api/types.gen";
 import { cardHappened } from "../log/cards";
@@ -19,6 +19,15 @@ const RECENT = 2_000;
 
 export const useBoards = (): Known<readonly BoardView[]> =>
   useKnown({ queryKey: ["boards"], queryFn: async () => (await call("GET /v1/boards")).boards });
+
+/** The board that the first card makes. */
+export const DEFAULT_BOARD = "default";
+
+/** What a board is called; before that is known, its id. */
+export function boardTitle(boards: Known<readonly BoardView[]>, id: string): string {
+  const title = knownValue(boards)?.find((board) => board.id === id)?.title;
+  return title || (id === DEFAULT_BOARD ? "Board" : id);
+}
 
 /** The most urgent ones at once, then all of them. */
 async function all(board: string, status: string): Promise<readonly CardView[]> {

@@ -115,12 +115,13 @@ function Ending({
       title={`${words.title} “${session.title || "New session"}”?`}
       verb={fate === "stop" && open ? `${verb} and stop ${plural(running.length, "task")}` : verb}
       danger={words.danger || (open && fate === "stop")}
-      disabled={busy || (open && fate === null)}
+      disabled={busy || outlook.isLoading || (open && fate === null)}
       onNo={onClose}
       onYes={() => void act()}
     >
       <p>{words.text}</p>
       {outlook.isLoading && <Loading rows={1} />}
+      {outlook.isError && <p>What still runs here is not known: {outlook.error.message}</p>}
       {open && (
         <fieldset className={form.group}>
           <legend>

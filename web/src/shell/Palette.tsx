@@ -41,7 +41,8 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
   const asked = useSettled(wanted);
   const { rows: sessions, known: ofSessions } = useSessions(false, asked);
   const { rows: tasks, known: ofTasks } = useTasks("", "", asked);
-  const found = knownValue(useSearch(asked.length > 2 ? asked : ""))?.hits ?? [];
+  const ofTexts = useSearch(asked.length > 2 ? asked : "");
+  const found = knownValue(ofTexts)?.hits ?? [];
   const ofCards = useCardSearch(asked);
   const cards = knownValue(ofCards) ?? [];
   const offers: readonly Offer[] = [
@@ -116,7 +117,9 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
               />
             </div>
             <Autocomplete.Empty className={styles.empty}>
-              {asked === wanted ? nothingWords([ofSessions, ofTasks, ofCards]) : "Searching…"}
+              {asked === wanted
+                ? nothingWords([ofSessions, ofTasks, ofCards, ...(asked.length > 2 ? [ofTexts] : [])])
+                : "Searching…"}
             </Autocomplete.Empty>
             <Autocomplete.List className={styles.list} aria-label="What there is">
               {(offer: Offer) => (

@@ -1,6 +1,5 @@
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
-import { Refused } from "../api/http";
 import type { Known } from "../api/known";
 import { useLooking } from "../api/looking";
 import type { TaskView } from "../api/types.gen";
@@ -42,7 +41,7 @@ export default function TaskPage({ id }: { readonly id: string }): ReactNode {
         <h1>Task</h1>
       </Bar>
       <Banners />
-      {query.error instanceof Refused ? (
+      {known.state === "unknown" && known.missing ? (
         <Empty
           title="There is no such task"
           action={
@@ -51,7 +50,7 @@ export default function TaskPage({ id }: { readonly id: string }): ReactNode {
             </Link>
           }
         >
-          {query.error.message}
+          {known.reason}
         </Empty>
       ) : (
         <Show known={known}>{() => null}</Show>
@@ -160,7 +159,7 @@ function TaskBar({ known, task }: { readonly known: Known<TaskView>; readonly ta
       {canStop(task) && (
         <Button danger className={styles.stop} onClick={actions.stop}>
           <Icon name="stop" />
-          Stop
+          {task.kind === "process" ? "Stop" : "Stop the task"}
         </Button>
       )}
       {canRerun(task) && (

@@ -1,9 +1,7 @@
-import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
-import { call } from "../api/http";
-import { type Known, knownValue } from "../api/known";
-import type { OutputHit, Overview, TaskView } from "../api/types.gen";
+import { bothKnown, type Known, knownValue } from "../api/known";
+import type { Overview, TaskView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { useOverview } from "../shell/queries";
 import { archiveWords, DrawerButton } from "../shell/TasksDrawer";
@@ -18,7 +16,7 @@ import { Segmented } from "../ui/Segmented";
 import shared from "../ui/shared.module.css";
 import { toast, toastError } from "../ui/toasts";
 import { Prune } from "./Prune";
-import { useTasks } from "./queries";
+import { useOutputHits, useTasks } from "./queries";
 import { StaleNote } from "./StaleNote";
 import styles from "./TasksPage.module.css";
 import { TasksTable } from "./TasksTable";
@@ -40,6 +38,8 @@ export default function TasksPage(): ReactNode {
   const wanted = useSettled(text.trim(), 250);
   const tasks = useTasks(state, kind, wanted);
   const hits = useOutputHits(wanted);
+  const shownHits = knownValue(hits);
+  const found = bothKnown(tasks.known, hits); // that nothing fits is said only of both
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [pruning, setPruning] = useState(false);
   const overview = useOverview();
@@ -114,14 +114,14 @@ export default function TasksPage(): ReactNode {
         />
       )}
       <StaleNote />
-      {tasks.known.state === "loading" ? (
+      {tasks.known.state === "known" && tasks.known.value.length + (shownHits?.length ?? 0) > 0 ? (
+        <TasksTable tasks={tasks} hits={shownHits} chosen={chosen} onChoose={setChosen} box={table} />
+      ) : found.state === "loading" ? (
         <Loading />
-      ) : tasks.known.state === "unknown" ? (
-        <Unknown reason={tasks.known.reason} />
-      ) : tasks.known.value.length === 0 && hits.length === 0 ? (
-        <Nothing filtered={filtered} searched={wanted !== ""} current={tasks.known.current} />
+      ) : found.state === "unknown" ? (
+        <Unknown reason={found.reason} />
       ) : (
-        <TasksTable tasks={tasks} hits={hits} chosen={chosen} onChoose={setChosen} box={table} />
+        <Nothing filtered={filtered} searched={wanted !== ""} current={found.current} />
       )}
       {pruning && <Prune onClose={() => setPruning(false)} />}
     </div>
@@ -220,16 +220,4 @@ function Selection({ tasks, onDone }: { readonly tasks: readonly TaskView[]; rea
       </Button>
     </div>
   );
-}
-
-const NO_HITS: readonly OutputHit[] = [];
-
-/** The tasks whose output has the text. */
-function useOutputHits(q: string): readonly OutputHit[] {
-  const found = useQuery({
-    queryKey: ["output", q],
-    enabled: q.length > 2,
-    queryFn: () => call("GET /v1/tasks/search", { query: { q, limit: 100 } }),
-  });
-  return (q.length > 2 ? found.data?.hits : undefined) ?? NO_HITS;
 }

@@ -37,7 +37,8 @@ export function TasksTable({
   box,
 }: {
   readonly tasks: List<TaskView>;
-  readonly hits: readonly OutputHit[];
+  /** Undefined before they are known. */
+  readonly hits: readonly OutputHit[] | undefined;
   readonly chosen: ReadonlySet<string>;
   readonly onChoose: (chosen: ReadonlySet<string>) => void;
   readonly box: RefObject<HTMLDivElement | null>;
@@ -48,7 +49,7 @@ export function TasksTable({
     // What it is doing is measured more often than it changes.
     const now = new Map(measured.map((task) => [task.id, task]));
     const shown = rows.map((task) => (task.state === "running" ? (now.get(task.id) ?? task) : task));
-    return inOrder(shown, more ? NO_HITS : hits);
+    return inOrder(shown, (more ? undefined : hits) ?? NO_HITS);
   }, [rows, measured, more, hits]);
   const view = useVirtualRows({
     scroller: box,

@@ -5,7 +5,7 @@ import { call, fetchBytes, Refused } from "../api/http";
 import { type Known, knownFrom, lastContact, useHeard, useKnown } from "../api/known";
 import { byId, changeLists, type List, type Listing, type Order, PAGE, placed, useList } from "../api/pagedList";
 import { POLL_MS, queryClient } from "../api/queryClient";
-import type { TaskView } from "../api/types.gen";
+import type { OutputHit, TaskView } from "../api/types.gen";
 
 export const taskOrder: Order<TaskView> = (a, b) => b.started_at - a.started_at || byId(a, b);
 
@@ -27,6 +27,19 @@ export const useRunning = (): Known<readonly TaskView[]> =>
     queryFn: async () => (await call("GET /v1/tasks", { query: { state: "running", limit: 500 } })).tasks,
     refetchInterval: (query) => (query.state.data?.length ? POLL_MS : false),
   });
+
+const NO_HITS: Known<readonly OutputHit[]> = { state: "known", value: [], asOf: 0, current: true };
+const SHORTEST = 3;
+
+/** The tasks whose output has the text; of a shorter one the outputs are not asked. */
+export function useOutputHits(q: string): Known<readonly OutputHit[]> {
+  const asked = useKnown({
+    queryKey: ["output", q],
+    enabled: q.length >= SHORTEST,
+    queryFn: async () => (await call("GET /v1/tasks/search", { query: { q, limit: 100 } })).hits,
+  });
+  return q.length >= SHORTEST ? asked : NO_HITS;
+}
 
 /** What ended since a moment, however long ago it began. */
 export const useEnded = (since: number): Known<readonly TaskView[]> =>
