@@ -112,6 +112,16 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
   );
 }
 
+const ARGUMENTS: Readonly<Record<string, string>> = { cwd: "directory", path: "file", diff: "changes" };
+
+const argumentWord = (name: string): string => ARGUMENTS[name] ?? visible(name).replaceAll("_", " ");
+
+/** One that the call left out. */
+export function usualWords({ name, value }: ShownArgument): string {
+  if (value === "true") return argumentWord(name);
+  return value === "" || value === "false" ? `no ${argumentWord(name)}` : `${argumentWord(name)} ${visible(value)}`;
+}
+
 /** Every argument of the call that is approved; what the call left out stands in one line. */
 export function ShownArguments({ shown }: { readonly shown: readonly ShownArgument[] }): ReactNode {
   const usual = shown.filter((argument) => argument.usual);
@@ -121,14 +131,12 @@ export function ShownArguments({ shown }: { readonly shown: readonly ShownArgume
         .filter((argument) => !argument.usual)
         .map((argument) => (
           <div key={argument.name} className={styles.argument}>
-            <span className={shared.faint}>{visible(argument.name)}</span>
+            <span className={shared.faint}>{argumentWord(argument.name)}</span>
             <Shown argument={argument} />
           </div>
         ))}
       {usual.length > 0 && (
-        <p className={`${shared.faint} ${styles.argument}`}>
-          defaults: {usual.map((argument) => `${argument.name} ${argument.value || "empty"}`).join(", ")}
-        </p>
+        <p className={`${shared.faint} ${styles.argument}`}>As by default: {usual.map(usualWords).join(", ")}</p>
       )}
     </>
   );
@@ -144,7 +152,7 @@ function Shown({ argument }: { readonly argument: ShownArgument }): ReactNode {
       </div>
     );
   return (
-    <div className={styles.what} tabIndex={0} role="group" aria-label={argument.name}>
+    <div className={styles.what} tabIndex={0} role="group" aria-label={argumentWord(argument.name)}>
       {visible(argument.value)}
       {rest && `\n${rest}`}
     </div>
