@@ -99,6 +99,19 @@ def change_values(path: Path, tables: dict[str, dict[str, Any]]) -> None:
     _edit(path, change)
 
 
+def set_store(path: Path, *, url: str, url_env: str) -> None:
+    """Keep the log in the database with this address, or with the address in this variable; with neither, in SQLite."""
+
+    def change(settings: dict[str, Any]) -> None:
+        given = {key: value for key, value in (("url", url), ("url_env", url_env)) if value}
+        rest = {key: value for key, value in _table(path, settings, ["store"]).items() if key not in ("url", "url_env")}
+        settings["store"] = rest | given
+        if not settings["store"]:
+            del settings["store"]
+
+    _edit(path, change)
+
+
 def add_telegram_person(path: Path, person: int, *, approve: bool) -> None:
     """Let somebody talk to the bot, and with `approve` answer approvals."""
 

@@ -211,6 +211,12 @@ _MEANINGS: tuple[tuple[str, type[HoldfastError], str, str], ...] = (
         "Name all servers, and add target_session_attrs=read-write to the address.",
     ),
     (
+        r"server closed the connection|terminating connection|connection is (lost|closed)|connection has been closed",
+        Unavailable,
+        "The connection to {database} was lost.",
+        "Try again when the server can be reached.",
+    ),
+    (
         r"could not translate host name|Name or service not known|Connection refused|No such file or directory"
         r"|timeout|No route to host|Network is unreachable",
         Unavailable,

@@ -47,10 +47,15 @@ async def migrate(connection: psycopg.AsyncConnection[Any], database: Database) 
             await connection.execute("INSERT INTO schema_version (version) VALUES (%s)", [number])
 
 
+async def has_tables(connection: psycopg.AsyncConnection[Any], database: Database) -> bool:
+    """Whether a gateway has ever used the database."""
+    found = await connection.execute("SELECT to_regclass(%s)", [f'"{database.schema}".schema_version'])
+    return await found.fetchone() != (None,)
+
+
 async def _version(connection: psycopg.AsyncConnection[Any], database: Database) -> int:
     """The last migration that was run; 0 where there are no tables. Rejected for one that is newer than we are."""
-    found = await connection.execute("SELECT to_regclass(%s)", [f'"{database.schema}".schema_version'])
-    if await found.fetchone() == (None,):
+    if not await has_tables(connection, database):
         return 0
     row = await (await connection.execute("SELECT version FROM schema_version")).fetchone()
     version, known = int(row[0]) if row is not None else 0, migrations()[-1][0]

@@ -1,0 +1,142 @@
+"""Copies the log of a home from SQLite to PostgreSQL or back, with everything beside it that is in the store.
+
+No gateway may use either of them. Files of the home (outputs of commands, workspaces, keys) stay where they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.config import ConfigError, Home, environment
+from holdfast.domain.errors import Rejected
+from holdfast.edit_settings import set_store
+from holdfast.read_settings import has_password
+from holdfast.store.copying import CopyReport, Progress, copy_store
+from holdfast.store.home_lock import HomeLock
+from holdfast.store.sqlite import copying as sqlite
+
+if TYPE_CHECKING:
+    from holdfast.store.postgres.connections import Database
+
+VARIABLE = "env:"
+ADDRESS = re.compile(r"postgres(ql)?://|[a-z_]+\s*=", re.IGNORECASE)
+"""How an address begins that libpq can read; anything else is a path."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlace:
+    """A home or a SQLite file; or the address of a PostgreSQL database, or the variable that holds it."""
+
+    text: str
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it is a database server."""
+        return self.text.startswith(VARIABLE) or ADDRESS.match(self.text) is not None
+
+    @property
+    def variable(self) -> str:
+        """The name of the variable that holds the address, if it is given so."""
+        return self.text.removeprefix(VARIABLE) if self.text.startswith(VARIABLE) else ""
+
+    @property
+    def address(self) -> str:
+        """The address of the server. Rejected if it is not set, or shows a password."""
+        if self.variable:
+            found = environment(self.variable)
+            if not found:
+                raise Rejected(f"{self.variable} is not set.", hint="Set it to the address of the database.")
+            return found
+        if has_password(self.text):
+            what = "The address holds a password, which everybody on this machine could see."
+            raise Rejected(what, hint="Put the address into a variable, and give env:NAME instead; or use ~/.pgpass.")
+        return self.text
+
+    @property
+    def home(self) -> Home:
+        """The home that the file is in."""
+        path = Path(self.text).expanduser().absolute()
+        return Home(path.parent if self._is_file(path) else path)
+
+    @property
+    def file(self) -> Path:
+        """The database file."""
+        path = Path(self.text).expanduser().absolute()
+        return path if self._is_file(path) else Home(path).database
+
+    @staticmethod
+    def _is_file(path: Path) -> bool:
+        return path.is_file() or (path.suffix == ".db" and not path.is_dir())
+
+
+def copy(source: StorePlace, target: StorePlace, progress: Progress) -> CopyReport:
+    """Copy everything from one engine to the other. Conflict while a gateway runs, or if the target is not empty."""
+    if source.is_server == target.is_server:
+        other = "pg_dump and pg_restore" if source.is_server else "a copy of the home, while no gateway runs"
+        what = f"Both are {'PostgreSQL' if source.is_server else 'SQLite'}, and this copies from one to the other."
+        raise Rejected(what, hint=f"Use {other}.")
+    if not source.is_server:
+        with _locked(source), sqlite.open_source(source.file) as tables:
+            return asyncio.run(_to_server(tables, _database(target.address), progress))
+    database = _database(source.address)
+    target.home.prepare()
+    with _locked(target), sqlite.open_target(target.file) as tables:
+        return asyncio.run(_from_server(database, tables, progress))
+
+
+def switch(source: StorePlace, target: StorePlace) -> str:
+    """Have the home of the copy use its target from now on; return what was written."""
+    config = (source if target.is_server else target).home.config
+    url, url_env = ("", target.variable) if target.variable else (target.text if target.is_server else "", "")
+    set_store(config, url=url, url_env=url_env)
+    return f"{config}: {store_setting(target)}"
+
+
+def store_setting(target: StorePlace) -> str:
+    """The setting with which a gateway uses it."""
+    if not target.is_server:
+        return "without [store]"
+    return f'[store] url_env = "{target.variable}"' if target.variable else f'[store] url = "{target.text}"'
+
+
+@contextmanager
+def _locked(place: StorePlace) -> Iterator[None]:
+    """Keep gateways away from a home; a database file elsewhere, such as a backup, has no gateway."""
+    home = place.home
+    if not home.run.is_dir():
+        yield
+        return
+    home.check()
+    lock = HomeLock(home.lock)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _database(address: str) -> Database:
+    try:
+        from holdfast.store.postgres.connections import Database
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"PostgreSQL needs {error.name}: install holdfast[postgres].") from error
+    return Database(address)
+
+
+async def _to_server(source: sqlite.SqliteTables, database: Database, progress: Progress) -> CopyReport:
+    from holdfast.store.postgres.copying import open_target
+
+    async with open_target(database) as target:
+        return await copy_store(source, target, progress)
+
+
+async def _from_server(database: Database, target: sqlite.SqliteTables, progress: Progress) -> CopyReport:
+    from holdfast.store.postgres.copying import open_source
+
+    async with open_source(database) as source:
+        return await copy_store(source, target, progress)
