@@ -18,6 +18,23 @@ class AgentFiles:
     agent reads them outside of one."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFiles:
+    """Where an agent keeps the sessions that were begun in its own terminal, one file of JSON lines each."""
+
+    variable: str
+    """The variable that names its home."""
+    home: str
+    """Its home without that, below the home directory of its user."""
+    directory: str
+    """The directory with the sessions, below its home."""
+
+
+SESSIONS = {
+    "claude": SessionFiles(variable="CLAUDE_CONFIG_DIR", home=".claude", directory="projects"),
+    "codex": SessionFiles(variable="CODEX_HOME", home=".codex", directory="sessions"),
+}
+"""Agents whose sessions can be adopted, by their names in the catalogue."""
 FILES = {
     "claude": AgentFiles(
         writes=(".claude",),  # `.claude.json` names MCP servers, so it stays read-only

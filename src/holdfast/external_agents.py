@@ -13,7 +13,7 @@ from typing import Literal
 DriverName = Literal["builtin", "acp", "command"]
 OutputFormat = Literal["claude", "qwen", "codex", "opencode", "gemini", "text"]
 """How a command-line agent says what it does: JSON lines of its own kind, or its answer as plain text."""
-PROMPT, SESSION = "{prompt}", "{session}"
+PROMPT, SESSION, ADOPTED = "{prompt}", "{session}", "{adopted}"
 MODE, MCP = "{mode}", "{mcp}"
 """Words of a command line that stand for the arguments of the mode, and of each MCP server."""
 
@@ -40,6 +40,8 @@ class TurnCommand:
     """The arguments of the first turn. `{session}` is an id that we choose; without it the agent says its own."""
     resume: tuple[str, ...] = ()
     """Those of a turn that continues session `{session}`; empty if it cannot."""
+    fork: tuple[str, ...] = ()
+    """Those of a turn that continues a copy of session `{adopted}`; `{session}` is then as in the first turn."""
     output: OutputFormat = "text"
     modes: tuple[CommandMode, ...] = ()
     """The first one is used if the profile chooses none."""
@@ -107,6 +109,7 @@ CATALOGUE = {
                 "ANTHROPIC_BASE_URL",
                 "ANTHROPIC_MODEL",
                 "CLAUDE_CODE_OAUTH_TOKEN",
+                "CLAUDE_CONFIG_DIR",
             ),
             mode="default",
             unrestricted=("bypassPermissions",),
@@ -114,6 +117,7 @@ CATALOGUE = {
                 program=("claude",),
                 first=("-p", *CLAUDE_JSON, MODE, MCP, "--session-id", SESSION),
                 resume=("-p", *CLAUDE_JSON, MODE, MCP, "--resume", SESSION),
+                fork=("-p", *CLAUDE_JSON, MODE, MCP, "--resume", ADOPTED, "--fork-session", "--session-id", SESSION),
                 output="claude",
                 modes=(
                     CommandMode(name="acceptEdits", arguments=("--permission-mode", "acceptEdits")),
@@ -150,6 +154,7 @@ CATALOGUE = {
                 program=("codex",),
                 first=("exec", "--json", "--skip-git-repo-check", MODE, MCP, "-"),
                 resume=("exec", "resume", "--json", "--skip-git-repo-check", MODE, MCP, SESSION, "-"),
+                fork=("exec", "fork", "--json", "--skip-git-repo-check", MODE, MCP, ADOPTED, "-"),
                 output="codex",
                 modes=(  # by -c, since `exec resume` has no --sandbox
                     CommandMode(

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.domain.events.external_agent import AttachedBy
 from holdfast.domain.events.parts import Usage
+from holdfast.external_agent_files import SESSIONS
 from holdfast.external_agents import CATALOGUE, OutputFormat
-from holdfast.runtime.external.command.arguments import McpAddress, command_arguments
+from holdfast.runtime.external.command.arguments import McpAddress, OwnSession, command_arguments
 from holdfast.runtime.external.command.items import (
     Answered,
     CallBegun,
@@ -177,11 +179,13 @@ def test_every_command_line_has_no_marker_left(name: str) -> None:
     external = external_command(name, ProfileSettings(agent=name, driver="command"))
     assert external is not None and external.command is not None
     server = McpAddress("holdfast", "http://127.0.0.1:1/mcp", "TOKEN")
-    for resume in (False, True):
-        words = command_arguments(external, resume=resume, session="SID", prompt="--help", servers=(server,))
+    ways: list[AttachedBy] = ["new", "resume", *(["fork"] if name in SESSIONS else [])]  # type: ignore[list-item]
+    for how in ways:
+        words = command_arguments(external, OwnSession(how, "SID", "ADOPTED"), prompt="--help", servers=(server,))
         assert words[0] == name and "--help" not in words, "the prompt is its standard input"
-        assert not [word for word in words if word in ("{mode}", "{mcp}", "{session}", "{prompt}")]
-        assert ("SID" in words) == (resume or name in ("claude", "qwen", "gemini"))
+        assert not [word for word in words if word in ("{mode}", "{mcp}", "{session}", "{prompt}", "{adopted}")]
+        assert ("SID" in words) == (how == "resume" or name in ("claude", "qwen", "gemini"))
+        assert ("ADOPTED" in words) == (how == "fork")
         given = [word for word in words if "http://127.0.0.1:1/mcp" in word]
         assert bool(given) == bool(external.command.mcp)
         if name == "claude":
@@ -193,5 +197,5 @@ def test_a_prompt_that_contains_placeholders_is_one_word_as_it_is() -> None:
     profile = ProfileSettings(driver="command", argv=["a", "x{prompt}y", "{session}"], unrestricted=True)
     external = external_command("mine", profile)
     assert external is not None
-    words = command_arguments(external, resume=False, session="S", prompt="{session} {prompt} $(x)")
+    words = command_arguments(external, OwnSession("new", "S"), prompt="{session} {prompt} $(x)")
     assert words == ["a", "x{session} {prompt} $(x)y", "S"]

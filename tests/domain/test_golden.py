@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 from holdfast.domain.commands import (
+    AdoptSession,
     AnswerWait,
     AnyCommand,
     ArchiveBoard,
@@ -94,7 +95,14 @@ from holdfast.domain.events.chapter import (
     Survivor,
     ToolResultsTrimmed,
 )
-from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead, OwedRequest, PlanEntry
+from holdfast.domain.events.external_agent import (
+    AgentAttached,
+    AgentPlanned,
+    DriverOutputRead,
+    OwedRequest,
+    PlanEntry,
+    SessionAdopted,
+)
 from holdfast.domain.events.parts import Call, Grant, Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.run_binding import RunBound, RunReleased
@@ -400,6 +408,16 @@ EVENTS: list[AnyEvent] = [
         reason="it does not list the session",
         version_before="2.0.9",
     ),
+    SessionAdopted(
+        agent="codex",
+        remote="01a1ed85-7d8b-74b2-ad0c-6edcda7bc361",
+        file="/home/me/.codex/sessions/2026/11/18/rollout.jsonl",
+        turns=12,
+        by=person("cli"),
+        left_out=3,
+        unreadable=1,
+        used=Usage(input_tokens=2_200, output_tokens=140),
+    ),
     AgentPlanned(turn=2, entries=[PlanEntry(text="read the tests", state="in_progress")]),
     DriverOutputRead(
         task="ab" * 8,
@@ -413,6 +431,7 @@ EVENTS: list[AnyEvent] = [
     SessionDeleted(session=ID, title="say hi", events=42, by=person("cli")),
 ]
 COMMANDS: list[AnyCommand] = [
+    AdoptSession(session="01a1ed85", profile="codex", anyway=True),
     CreateSession(text="say hi", profile="demo", cwd="/home/ann", title="first"),
     SendMessage(text="and now?", mode="interrupt"),
     ReviseInput(input="c1", text="and then?", mode="steer", place=1),

@@ -20,7 +20,7 @@ from holdfast.client.reconnect import PATIENCE_SECONDS
 from holdfast.client.sessions import SessionApi
 from holdfast.client.tasks import TaskApi
 from holdfast.config import Home, find_home
-from holdfast.schemas.agents import AgentList
+from holdfast.schemas.agents import AgentList, AgentSessions
 from holdfast.schemas.gateway import ModelList, ProfileList, Status, Why
 from holdfast.schemas.sessions import Accepted
 
@@ -124,6 +124,17 @@ class Client(HttpClient):
     def agents(self, *, versions: bool = False) -> AgentList:
         """The external agents that can be used, and which are installed; `versions`: ask each program for its own."""
         return self.read(AgentList, "/v1/agents", versions=versions)
+
+    def agent_sessions(self, agent: str, *, limit: int = 20) -> AgentSessions:
+        """The sessions that an external agent had in its own terminal, newest first."""
+        return self.read(AgentSessions, f"/v1/agents/{quote(agent)}/sessions", limit=limit)
+
+    def adopt(
+        self, agent: str, session: str, *, profile: str | None = None, anyway: bool = False, id: str | None = None
+    ) -> Accepted:
+        """Create a session that continues one of an external agent, by the agent's own ID of it."""
+        path = f"/v1/agents/{quote(agent)}/adopt"
+        return self.post(Accepted, path, id=id, session=session, profile=profile, anyway=anyway)
 
     def models(self) -> ModelList:
         """The models that were found on this machine."""

@@ -252,6 +252,17 @@ class ForkSession(Command, frozen=True):
     title: Title | None = None
 
 
+class AdoptSession(Command, frozen=True):
+    """Create a session that continues one of an external agent, which was begun in that agent's own terminal."""
+
+    session: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+    """The agent's own id of it, or a unique prefix of 4 or more characters."""
+    profile: Name | None = None
+    """By default that with the agent's name, or the only one that uses it."""
+    anyway: bool = False
+    """Although it was adopted before, or is still open elsewhere."""
+
+
 class RenameSession(Command, frozen=True):
     """Change the title of the session."""
 
@@ -342,6 +353,7 @@ AnyCommand = (
     CreateSession
     | SessionCommand
     | ForkSession
+    | AdoptSession
     | DetachTurn
     | ResetSession
     | DeleteSession

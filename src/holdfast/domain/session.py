@@ -12,7 +12,7 @@ from holdfast.domain.card_number import card_label
 from holdfast.domain.chapter import Chapter, chapter_note, summary_note
 from holdfast.domain.events.actor import Actor, is_person
 from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed, ToolResultsTrimmed
-from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead
+from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead, SessionAdopted
 from holdfast.domain.events.parts import Call, EventRef, Rights, Tell
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import Effect, NoteReceived, Outcome, StopRequested, WaitAnswered, WaitOpened
@@ -189,6 +189,8 @@ class Session(StatePart, frozen=True):
     """Whether its external agent must remember what the run before did."""
     attached: AgentAttached | None = None
     """The last process of its external agent; whether it still runs is known by its task."""
+    adopted: SessionAdopted | None = None
+    """The session of an external agent that this one continues."""
     plan: AgentPlanned | None = None
     """The plan of its external agent for the latest turn."""
     output_read: DriverOutputRead | None = None

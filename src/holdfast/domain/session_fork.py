@@ -16,7 +16,7 @@ from holdfast.domain.events.chapter import (
     SummaryStarted,
     SummaryWritten,
 )
-from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead
+from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead, SessionAdopted
 from holdfast.domain.events.parts import Forked, Usage
 from holdfast.domain.events.run_binding import RunBound, RunReleased
 from holdfast.domain.events.session import (
@@ -79,9 +79,9 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
                 | SessionTellSet()
                 | SessionRenamed()
                 | StopRequested()
-                | AgentAttached()
-                | DriverOutputRead()
             ):
+                continue
+            case AgentAttached() | DriverOutputRead() | SessionAdopted():
                 continue
             case SessionArchived() | SessionRestored() | TurnBackgrounded() | ResetPostponed() | ResetPolicySet():
                 continue

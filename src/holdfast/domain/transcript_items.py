@@ -25,7 +25,7 @@ from holdfast.domain.events.chapter import (
     Survivor,
     ToolResultsTrimmed,
 )
-from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned
+from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, SessionAdopted
 from holdfast.domain.events.parts import ShownArgument, Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.run_binding import RunBound, RunReleased
@@ -69,6 +69,7 @@ NoticeEvent = (
     | SessionRestored
     | SessionPinned
     | SessionTellSet
+    | SessionAdopted
     | AgentAttached
     | AgentChosen
     | AgentPlanned

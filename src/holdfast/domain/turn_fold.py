@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from holdfast.domain.events.actor import is_person
-from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead
+from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead, SessionAdopted
 from holdfast.domain.events.parts import EventRef
 from holdfast.domain.events.session import (
     FailureDismissed,
@@ -327,6 +327,11 @@ def _tool_call_finished(session: Session, event: ToolCallFinished, here: EventRe
 @TURN_EVENTS.on(AgentAttached)
 def _agent_attached(session: Session, event: AgentAttached, _: EventRef) -> Session:
     return replace(session, attached=event)
+
+
+@TURN_EVENTS.on(SessionAdopted)
+def _session_adopted(session: Session, event: SessionAdopted, here: EventRef) -> Session:
+    return replace(session, adopted=event, first_input=here, last_active=here)  # what is imported is no activity
 
 
 @TURN_EVENTS.on(AgentPlanned)

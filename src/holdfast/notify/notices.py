@@ -11,6 +11,7 @@ from holdfast.domain.events import Record, session_stream, task_stream
 from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.card import CardBlocked, CardCompleted, CardMoved, CardUnblocked, RunFinished, RunStarted
 from holdfast.domain.events.chapter import BlockedBy, ChapterOpened, ResetPostponed, Survivor
+from holdfast.domain.events.external_agent import IMPORTED
 from holdfast.domain.events.parts import Tell
 from holdfast.domain.events.session import (
     FailureDismissed,
@@ -157,6 +158,8 @@ def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Notice
         case WaitOpened(purpose="resume" | "compaction"):
             return _of_session(record, session, wait, "question", "asks whether to continue", event.reason)
         case TurnFinished() if session.task or of_card:  # its task or its card tells it
+            return None
+        case TurnFinished(reason=reason) if reason == IMPORTED:  # it was long ago, and elsewhere
             return None
         case TurnFinished(outcome="done"):
             return _of_session(record, session, turn, "done", "has answered", session.preview)

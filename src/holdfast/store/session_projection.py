@@ -21,7 +21,7 @@ from holdfast.domain.events.chapter import (
     SummaryWritten,
     ToolResultsTrimmed,
 )
-from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead
+from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead, SessionAdopted
 from holdfast.domain.events.parts import Delegated, Forked
 from holdfast.domain.events.run_binding import RunBound, RunReleased
 from holdfast.domain.events.session import (
@@ -226,6 +226,7 @@ RareEvent = (
     | ChapterOpened
     | ChapterRejoined
     | SummaryEvent
+    | SessionAdopted
 )
 
 
@@ -259,6 +260,8 @@ def _after_rare_event(row: SessionRow, event: RareEvent, at: int) -> SessionRow:
         case ResetPolicySet():
             first_input_at = at if row.first_input_at else 0  # a rule is not about the time before it
             return _acted(replace(row, reset_policy=event.policy, first_input_at=first_input_at), at, event.by)
+        case SessionAdopted():
+            return replace(row, updated_at=at, first_input_at=at, last_active_at=at)
         case ChapterOpened():
             failed_turn = 0 if event.rule == "person" else row.failed_turn
             opened = replace(row, chapter=event.chapter, chapter_at=at, failed_turn=failed_turn, person_turn=0)

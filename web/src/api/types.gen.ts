@@ -10,6 +10,13 @@ export interface Accepted {
   readonly warning?: string;
 }
 
+export interface AdoptSession {
+  readonly command?: "AdoptSession";
+  readonly session: string;
+  readonly profile?: string | null;
+  readonly anyway?: boolean;
+}
+
 export interface AgentActor {
   readonly type: "agent";
   readonly session: string;
@@ -23,7 +30,7 @@ export interface AgentAttached {
   readonly agent: string;
   readonly version: string;
   readonly remote: string;
-  readonly how: "load" | "new" | "resume";
+  readonly how: "fork" | "load" | "new" | "resume";
   readonly chapter: number;
   readonly context: "none" | "proven" | "unproven";
   readonly prompt: number;
@@ -57,6 +64,21 @@ export interface AgentProcess {
   readonly piped?: boolean;
   readonly card?: string;
   readonly run?: number;
+}
+
+export interface AgentSession {
+  readonly id: string;
+  readonly title: string;
+  readonly cwd: string;
+  readonly changed_at: number;
+  readonly size: number;
+  readonly session: string;
+}
+
+export interface AgentSessions {
+  readonly agent: string;
+  readonly directory: string;
+  readonly sessions: AgentSession[];
 }
 
 export interface AnswerWait {
@@ -923,7 +945,7 @@ export interface NoteReceived {
 
 export interface NoticeItem {
   readonly item: "notice";
-  readonly event: SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | AgentAttached | AgentChosen | AgentPlanned | FailureDismissed | StopRequested | TurnBackgrounded | TurnSuspended | TurnResumed | TurnUndone | RunBound | RunReleased | ResetPolicySet | ResetPostponed | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryFailed;
+  readonly event: SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | SessionAdopted | AgentAttached | AgentChosen | AgentPlanned | FailureDismissed | StopRequested | TurnBackgrounded | TurnSuspended | TurnResumed | TurnUndone | RunBound | RunReleased | ResetPolicySet | ResetPostponed | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryFailed;
   readonly version: number;
   readonly at: number;
 }
@@ -1138,7 +1160,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | NodeEnded | SessionDeleted | StaleListed | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | SessionAdopted | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | NodeEnded | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RemovePerson {
@@ -1452,6 +1474,18 @@ export interface ServiceActor {
   readonly name: "board" | "clock" | "reset clock" | "retention" | "runtime";
   readonly rule?: string;
   readonly asked_by?: PersonActor | null;
+}
+
+export interface SessionAdopted {
+  readonly kind: "SessionAdopted";
+  readonly agent: string;
+  readonly remote: string;
+  readonly file: string;
+  readonly turns: number;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+  readonly left_out?: number;
+  readonly unreadable?: number;
+  readonly used?: Usage | null;
 }
 
 export interface SessionArchived {
@@ -2236,6 +2270,8 @@ export interface WriteTask {
 export interface Routes {
   readonly "GET /healthz": { readonly takes: undefined; readonly gives: Health };
   readonly "GET /v1/agents": { readonly takes: undefined; readonly gives: AgentList };
+  readonly "POST /v1/agents/{agent}/adopt": { readonly takes: AdoptSession; readonly gives: Accepted };
+  readonly "GET /v1/agents/{agent}/sessions": { readonly takes: undefined; readonly gives: AgentSessions };
   readonly "POST /v1/answers": { readonly takes: AnswerWait; readonly gives: Accepted };
   readonly "GET /v1/boards": { readonly takes: undefined; readonly gives: BoardList };
   readonly "POST /v1/boards": { readonly takes: CreateBoard; readonly gives: BoardAccepted };

@@ -79,6 +79,7 @@ function fold(view: Draft, record: LogRecord): void {
     case "AgentAttached":
       notice(view, record, event, event.context === "unproven" ? "warning" : undefined);
       break;
+    case "SessionAdopted":
     case "AgentPlanned":
       notice(view, record, event);
       break;

@@ -16,19 +16,28 @@ from holdfast.cli.context import Cli
 from holdfast.cli.errors import FAILED, NOT_FOUND, USAGE, CliError
 from holdfast.cli.groups import NounGroup
 from holdfast.cli.hints import program
-from holdfast.cli.screen import Column, clean, details_short, one_line, table
+from holdfast.cli.screen import Column, ago, clean, details_short, one_line, plural, table, unique_length
 from holdfast.client.errors import ClientError, GatewayNotRunning
 from holdfast.client.http import Json
 from holdfast.client.lenient import convert
 from holdfast.config import ConfigError
+from holdfast.external_agent_files import SESSIONS
 from holdfast.external_agents import CATALOGUE
-from holdfast.schemas.agents import AgentList, KnownAgent
+from holdfast.schemas.agents import AgentList, AgentSessions, KnownAgent
 
 if TYPE_CHECKING:
     from holdfast.domain.events import AnyEvent
     from holdfast.domain.events.session import TurnFinished, WaitOpened
 
 AGENTS = (Column("NAME"), Column("AGENT"), Column("VERSION"), Column("PROFILES"), Column("NEXT", flexible=True))
+OWN_SESSIONS = (
+    Column(""),
+    Column("ID"),
+    Column("CHANGED"),
+    Column("HOLDFAST"),
+    Column("TITLE", flexible=True),
+    Column("DIRECTORY", flexible=True),
+)
 NONE_INSTALLED = """
 None of them is installed. Install one with its command above, log in with its own command, then:
   {program} agents add NAME"""
@@ -44,7 +53,10 @@ NOT_ASKED = {True: "no: in this mode it writes without asking", False: "no"}
 
 @click.group(cls=NounGroup, default="list")
 def agents() -> None:
-    """List the external agents that can work on sessions, add one as a profile, and test it. Without a verb: list."""
+    """List the external agents that can work on sessions, add one as a profile, test it, and adopt its sessions.
+
+    Without a verb: list.
+    """
 
 
 @agents.verb("Show", "list")
@@ -85,9 +97,14 @@ def _cells(agent: KnownAgent) -> list[str]:
         version = one_line(agent.version) or "installed"
         verb = "test" if agent.profiles else "add"
         then = f"{program()} agents {verb} {agent.name}"
-        if verb == "add" and Path(agent.program).name != CATALOGUE[agent.name].acp[0]:
-            then += " --driver command"  # there is no program that speaks the protocol
+        if verb == "add" and not _speaks_protocol(agent):
+            then += " --driver command"
     return [agent.name, agent.title, version, ", ".join(agent.profiles), then]
+
+
+def _speaks_protocol(agent: KnownAgent) -> bool:
+    """Whether the program that was found speaks the protocol; else it can only be run as a command."""
+    return Path(agent.program).name == CATALOGUE[agent.name].acp[0]
 
 
 # --- add ------------------------------------------------------------------------------------------
@@ -106,15 +123,9 @@ def _cells(agent: KnownAgent) -> list[str]:
 )
 def add(cli: Cli, name: str, profile: str | None, mode: str | None, driver: str | None) -> None:
     """Add a profile for the agent NAME to config.toml; it can be used at once."""
-    from holdfast.edit_settings import add_profile
-
     chosen = profile or name
     values = {"agent": name} | ({"mode": mode} if mode else {}) | ({"driver": driver} if driver else {})
-    try:
-        cli.home.prepare()
-        add_profile(cli.home.config, chosen, values)
-    except ConfigError as error:
-        raise CliError(str(error), code=USAGE) from error
+    _write_profile(cli, chosen, values)
     done = f"added {chosen} to {cli.home.config}\ntry: {program()} agents test {chosen}"
     cli.result(done, profile=chosen, **values)
     agent = CATALOGUE[name]
@@ -123,6 +134,86 @@ def add(cli: Cli, name: str, profile: str | None, mode: str | None, driver: str 
         cli.hint(f"{agent.title} was not found in this terminal. Install it: {agent.install}")
     elif agent.login:
         cli.hint(f"If you have not logged in to {agent.title} yet: {agent.login}")
+
+
+def _write_profile(cli: Cli, name: str, values: dict[str, str]) -> None:
+    from holdfast.edit_settings import add_profile
+
+    try:
+        cli.home.prepare()
+        add_profile(cli.home.config, name, values)
+    except ConfigError as error:
+        raise CliError(str(error), code=USAGE) from error
+
+
+# --- adopt ----------------------------------------------------------------------------------------
+
+
+@agents.verb("Change")
+@click.argument("name", type=click.Choice(list(SESSIONS)), metavar="NAME")
+@click.argument("session", required=False)
+@click.option("--profile", metavar="P", help="The profile of the new session; by default that of the agent.")
+@click.option("--anyway", is_flag=True, help="Although it is still open elsewhere, or was adopted before.")
+@click.option("--limit", type=click.IntRange(1, 200), default=20, metavar="N", help="List the last N sessions.")
+def adopt(cli: Cli, name: str, session: str | None, profile: str | None, anyway: bool, limit: int) -> None:
+    """Continue here what was begun in the terminal of the agent NAME, by its ID of the SESSION or the beginning of it.
+
+    Without SESSION: list the agent's sessions, and choose one. The history is imported, and the next message continues
+    a copy that the agent makes: its own session stays as it is.
+    """
+    cli.start_gateway()
+    session = session or _choose_session(cli, name, limit)
+    if session is None:
+        return
+    if profile is None:
+        _offer_profile(cli, name)
+    accepted = cli.client.adopt(name, session, profile=profile, anyway=anyway)
+    detail = cli.client.sessions.get(accepted.session)
+    turns = plural(len(detail.turns), "turn")
+    done = f"adopted from {name}, {turns}: {detail.session.title}"
+    cli.accepted(accepted, done, agent=name, profile=detail.session.profile, turns=len(detail.turns))
+    short = accepted.session[:8]
+    cli.hint(f'go on: {program()} send {short} "…"   or: {program()} chat {short}')
+
+
+def _choose_session(cli: Cli, name: str, limit: int) -> str | None:
+    """The session that somebody chooses; None if nobody can be asked, or wants none."""
+    body: Json = cli.client.get(f"/v1/agents/{name}/sessions", limit=limit)
+    if cli.json:
+        cli.print_json(body)
+        return None
+    found = convert(body, AgentSessions)
+    if not found.sessions:
+        title = CATALOGUE[name].title
+        raise CliError(f"{title} has no sessions in {clean(found.directory)}.", code=NOT_FOUND)
+    cli.echo(_sessions_table(found))
+    if not cli.terminal.can_ask:
+        cli.hint(f"adopt one: {program()} agents adopt {name} ID")
+        return None
+    numbers = {str(number): one.id for number, one in enumerate(found.sessions, 1)}
+    answer = cli.terminal.prompt(f"Which one? (1 to {len(numbers)}, or none)").strip()
+    if answer not in numbers:
+        cli.note("Nothing was adopted.")
+    return numbers.get(answer)
+
+
+def _sessions_table(found: AgentSessions) -> str:
+    shown = unique_length([one.id for one in found.sessions])
+    rows = [
+        [str(number), one.id[:shown], ago(one.changed_at), one.session[:8], one_line(one.title), clean(one.cwd)]
+        for number, one in enumerate(found.sessions, 1)
+    ]
+    return table(OWN_SESSIONS, rows)
+
+
+def _offer_profile(cli: Cli, name: str) -> None:
+    """Add a profile for the agent, if there is none and somebody wants one."""
+    agent = next(one for one in convert(_known(cli, versions=False), AgentList).agents if one.name == name)
+    if agent.profiles or not agent.program or cli.json or not cli.terminal.can_ask:
+        return
+    if cli.terminal.ask(f"No profile uses {agent.title}. Add the profile {name} to {cli.home.config}?"):
+        driver = {} if _speaks_protocol(agent) else {"driver": "command"}
+        _write_profile(cli, name, {"agent": name} | driver)
 
 
 # --- test -----------------------------------------------------------------------------------------

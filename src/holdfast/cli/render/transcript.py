@@ -63,6 +63,7 @@ NARROWEST = 24
 COLORS = {"you": "cyan", "board": "cyan", "note": "magenta", "agent": "green", "partial": "yellow", "failed": "red"}
 NOTICE_LABELS = {
     "AgentAttached": "agent",
+    "SessionAdopted": "adopted",
     "AgentPlanned": "plan",
     "RunBound": "card",
     "RunReleased": "card",

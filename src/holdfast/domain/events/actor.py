@@ -14,7 +14,9 @@ ServiceName = Literal["clock", "runtime", "reset clock", "board", "retention"]
 
 
 class PersonActor(EventPart, frozen=True, tag_field="type", tag="person"):
-    """A person, through the command line (`cli`), the dashboard (`web`), the API (`api`) or a chat (`telegram`)."""
+    """A person, through the command line (`cli`), the dashboard (`web`), the API (`api`) or a chat (`telegram`); where
+    a message was imported, through `the terminal of` an external agent.
+    """
 
     client: str
     device: str = ""

@@ -6,14 +6,19 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.parts import Event, EventPart, Usage
 
-AttachedBy = Literal["new", "resume", "load"]
-"""By a new session of its own, or by resuming or loading the one that it had."""
+AttachedBy = Literal["new", "resume", "load", "fork"]
+"""By a new session of its own, by resuming or loading the one that it had, or by a copy of the one that was adopted."""
 ContextKnown = Literal["proven", "unproven", "none"]
 """Whether an external agent remembers the conversation. `unproven`: it should, and nothing shows that it does; `none`:
 it does not, or there was nothing to remember.
 """
+
+
+IMPORTED = "imported"
+"""The reason of the end of a turn that was imported with an adopted session."""
 
 
 class OwedRequest(EventPart, frozen=True):
@@ -65,6 +70,24 @@ class AgentAttached(Event, frozen=True):
     """The version of the process before it, if the agent was updated since then."""
 
 
+class SessionAdopted(Event, frozen=True):
+    """A person adopted a session that an external agent had outside of Holdfast. The turns before this are imported."""
+
+    agent: str
+    remote: str
+    """The agent's own id of that session. The first turn here continues a copy of it."""
+    file: str
+    """The agent's file with its history, which was only read."""
+    turns: int
+    by: Actor
+    left_out: int = 0
+    """How many older turns were not imported, because there were too many."""
+    unreadable: int = 0
+    """How many lines of the file could not be read."""
+    used: Usage | None = None
+    """What the session had cost by the agent's own count, where its later counts contain that."""
+
+
 class AgentPlanned(Event, frozen=True):
     """An external agent stated or changed its plan for the turn; this is all of it."""
 
@@ -86,4 +109,4 @@ class DriverOutputRead(Event, frozen=True):
     """What its session has cost so far by its own count, where an agent says no more than that."""
 
 
-ExternalAgentEvent = AgentAttached | AgentPlanned | DriverOutputRead
+ExternalAgentEvent = AgentAttached | AgentPlanned | DriverOutputRead | SessionAdopted

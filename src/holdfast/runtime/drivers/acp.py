@@ -40,7 +40,7 @@ from holdfast.runtime.drivers.external import (
 from holdfast.runtime.external.acp.lines import LineReader, error_problem
 from holdfast.runtime.external.acp.process import AcpProcess, AgentNotReady, Ready
 from holdfast.runtime.external.acp.protocol import answer, notification, parse, refusal, request
-from holdfast.runtime.external.configuration import ExternalCommand
+from holdfast.runtime.external.configuration import ExternalCommand, to_fork
 from holdfast.runtime.external.problems import without_countdown
 from holdfast.runtime.external.prompt import prompt_id, prompt_text, prompted_turn, remembers
 from holdfast.runtime.external.steps import request_event
@@ -162,7 +162,8 @@ class AcpDriver(ExternalDriver):
         try:
             async with asyncio.timeout(self._writer.timings.agent_ready):
                 with self._access.listing(session) as listed:
-                    ready = await process.make_ready(external, before, cwd=row.cwd, server=server)
+                    adopted = to_fork(session, external)
+                    ready = await process.make_ready(external, before, cwd=row.cwd, server=server, adopted=adopted)
                     if server is not None and external.tools_late:
                         await listed.wait()
         except (AgentNotReady, TimeoutError, NotFound) as error:

@@ -16,6 +16,7 @@ import msgspec
 
 from holdfast.domain.errors import Conflict, HoldfastError, NotFound
 from holdfast.domain.events.external_agent import AgentAttached, AttachedBy, ContextKnown, DriverOutputRead
+from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import ModelFailed
 from holdfast.domain.events.task import TaskStarted
@@ -28,6 +29,7 @@ from holdfast.runtime.drivers import Events, Prepared
 from holdfast.runtime.drivers.external import ExternalDriver, failed, forgotten, given_tools, idle, not_external
 from holdfast.runtime.external.command.arguments import (
     McpAddress,
+    OwnSession,
     chooses_session,
     command_arguments,
     own_session_id,
@@ -35,7 +37,7 @@ from holdfast.runtime.external.command.arguments import (
 )
 from holdfast.runtime.external.command.items import Answered, SessionNamed
 from holdfast.runtime.external.command.reader import CommandReader
-from holdfast.runtime.external.configuration import ExternalCommand
+from holdfast.runtime.external.configuration import ExternalCommand, to_fork
 from holdfast.runtime.external.problems import without_countdown
 from holdfast.runtime.external.process import ExternalProcess
 from holdfast.runtime.external.prompt import prompt_id, prompt_text, prompted_turn
@@ -70,9 +72,16 @@ class CommandDriver(ExternalDriver):
         except HoldfastError as error:
             problem = Problem(code="rejected", message=error.message, hint=error.hint)
             return Prepared(Events([asked, failed(turn, problem, step=turn.step + 1)]), perform=False)
-        used = None if read is None or resumable(session, external) is None else read.used
+        used = self._used_before(session, external)
         mark = DriverOutputRead(task=started.task, offset=0, owed=[], prompt=prompt, used=used)
         return Prepared(Events([asked, mark], [intent]), perform=True)
+
+    def _used_before(self, session: Session, external: ExternalCommand) -> Usage | None:
+        """Return what the agent's own session has cost so far, where it counts that."""
+        if session.adopted is not None and to_fork(session, external):
+            return session.adopted.used
+        read = session.output_read
+        return None if read is None or resumable(session, external) is None else read.used
 
     async def _next_process(
         self, session: Session, agent: Agent, external: ExternalCommand, prompt: int
@@ -80,11 +89,9 @@ class CommandDriver(ExternalDriver):
         """Return the start of the turn's process, after the one before it has ended."""
         if session.output_read is not None:
             await self._end_process(session.output_read.task, "another process takes its place")
-        before = resumable(session, external)
         argv = command_arguments(
             external,
-            resume=before is not None,
-            session=own_session_id(session.id, prompt) if before is None else before.remote,
+            own_session(session, external, prompt),
             prompt=self._prompt(session, agent, external, prompt),
             servers=self._mcp_servers(session),
         )
@@ -116,7 +123,7 @@ class CommandDriver(ExternalDriver):
         return () if server is None else (McpAddress(server.name, server.url, TOKEN_VARIABLE),)
 
     def _prompt(self, session: Session, agent: Agent, external: ExternalCommand, prompt: int) -> str:
-        knows = resumable(session, external) is not None
+        knows = own_session(session, external, prompt).how != "new"
         return prompt_text(session, prompt, knows=knows, instructions=agent.instructions)
 
     def _process(self, task: str) -> ExternalProcess:
@@ -140,9 +147,10 @@ class CommandDriver(ExternalDriver):
     async def _give_prompt(self, process: ExternalProcess, agent: Agent, external: ExternalCommand) -> None:
         """Write the prompt to its standard input, unless it is in its command line, and close that."""
         session = self._writer.session
-        in_arguments = takes_prompt(external, resume=resumable(session, external) is not None)
         assert session.output_read is not None
-        text = "" if in_arguments else self._prompt(session, agent, external, session.output_read.prompt)
+        prompt = session.output_read.prompt
+        in_arguments = takes_prompt(external, own_session(session, external, prompt).how)
+        text = "" if in_arguments else self._prompt(session, agent, external, prompt)
         with suppress(Conflict):  # it was closed, so all of it is there
             await process.give_input(text.encode(errors="replace"))
 
@@ -201,18 +209,22 @@ class CommandDriver(ExternalDriver):
         assert turn is not None
         assert external.command is not None
         is_text = external.command.output == "text"
-        how: AttachedBy = "new" if before is None else "resume"
+        own = own_session(session, external, read.prompt)
+        how: AttachedBy = own.how
         context: ContextKnown = "none"
         last, reason, remote = session.attached, "", named.id
         if is_text:
-            own = own_session_id(session.id, read.prompt) if chooses_session(external) else ""
-            remote = own if before is None else before.remote
+            remote = own.id if before is not None or chooses_session(external) else ""
         if before is not None:
             context = "unproven" if is_text else "proven"
             if remote != before.remote:
                 context, reason = "unproven", f"it opened session {remote} instead of {before.remote}"
             elif not turn.interruptions and named.version in ("", before.version):
                 return []  # as in the turn before
+        elif how == "fork":
+            context = "proven"  # an agent that does not find the session ends with an error
+            if remote == own.adopted or (chooses_session(external) and remote != own.id):
+                context, reason = "unproven", f"it opened session {remote} instead of a copy of {own.adopted}"
         elif last is not None and last.chapter == session.chapter.number and last.agent == external.name:
             if not external.command.resume:
                 return []  # each of its turns begins anew
@@ -267,15 +279,17 @@ class CommandDriver(ExternalDriver):
             return Events()
         words = agent.mask(process.last_words())
         assert external.command is not None
-        before = None if is_named or row.exit_code == 0 else resumable(session, external)
+        own = own_session(session, external, session.output_read.prompt)
+        is_unknown = own.how != "new" and not is_named and row.exit_code != 0
         ended = reader.end(row, words, session, now=self._clock.now())
         if ended is None:
             return await self._died(process, agent, reader.steps)
         self._writer.end_text()
         problem = next((event.problem for event in ended if isinstance(event, ModelFailed)), None)
-        if problem is not None and problem.code == "agent_failed" and before is not None:
-            reason = f"its session could not be resumed ({problem.message})"
-            attached = self._attach_event("", external, "", "resume", "unproven", reason)
+        if problem is not None and problem.code == "agent_failed" and is_unknown:
+            done = "copied" if own.how == "fork" else "resumed"
+            reason = f"its session could not be {done} ({problem.message})"
+            attached = self._attach_event("", external, "", own.how, "unproven", reason)
             await self._commit([attached])
             return self._resume_after("the agent could not resume its session", agent, reader.steps)
         last = reader.said_last
@@ -289,6 +303,14 @@ class CommandDriver(ExternalDriver):
             return Events()
         await self._end_process(read.task, reason or "its turn was stopped", force=False)
         return Events([idle(read)])
+
+
+def own_session(session: Session, external: ExternalCommand, prompt: int) -> OwnSession:
+    """Return the agent's own session for a prompt: the one that is resumed, a copy of an adopted one, or a new one."""
+    if (before := resumable(session, external)) is not None:
+        return OwnSession("resume", before.remote)
+    adopted = to_fork(session, external)
+    return OwnSession("fork" if adopted else "new", own_session_id(session.id, prompt), adopted)
 
 
 def resumable(session: Session, external: ExternalCommand) -> AgentAttached | None:

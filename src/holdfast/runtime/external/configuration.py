@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.domain.session import Session
 from holdfast.external_agent_files import FILES, AgentFiles
 from holdfast.external_agents import CATALOGUE, CommandMode, TurnCommand
 from holdfast.settings import ProfileSettings, span_ms
@@ -41,6 +42,14 @@ class ExternalCommand:
     """Whether its profile says that it may be without one."""
     files: AgentFiles | None = None
     """Its own files, for the sandbox; None for an agent that is not in the catalogue."""
+
+
+def to_fork(session: Session, external: ExternalCommand) -> str:
+    """Return the agent's own session of which the next process continues a copy; empty if there is none."""
+    adopted = session.adopted
+    if adopted is None or session.attached is not None or adopted.agent != external.name:
+        return ""
+    return adopted.remote if session.chapter.number == 1 else ""
 
 
 def external_command(name: str, profile: ProfileSettings) -> ExternalCommand | None:

@@ -92,20 +92,13 @@ class StepCollector:
         calls, self.announced = [*self.announced.values()], {}
         if not (self.text or self.thinking or calls):
             return []
-        made = [self._as_call(call) for call in calls]
+        made = [logged_call(call, self.mask) for call in calls]
         events: list[AnyEvent] = [self.response(turn, made, "tool_calls", now, usage)]
         for call in calls:
             if call.id != held:
                 events.append(ToolCallStarted(turn=turn.number, call=call.id, tool=call.tool, effect="unsafe"))
         events.append(request_event(turn, turn.step + 1, self.agent))
         return events
-
-    def _as_call(self, call: AnnouncedCall) -> Call:
-        arguments = self.mask(json.dumps(call.arguments, ensure_ascii=False, default=str))
-        if len(arguments) > ARGUMENTS_KEPT:
-            short = {name: value for name, value in call.arguments.items() if len(str(value)) <= ARGUMENT_KEPT}
-            arguments = self.mask(json.dumps({**short, "left_out": len(arguments)}, ensure_ascii=False, default=str))
-        return Call(call=call.id, tool=call.tool, arguments=arguments)
 
     def response(
         self, turn: Turn, calls: list[Call], reason: FinishReason, now: int, usage: Usage | None = None
@@ -133,6 +126,15 @@ class StepCollector:
         """Return the event of a turn that failed, with the text that had arrived."""
         text, self.text, self.thinking = self.text, "", ""
         return ModelFailed(turn=turn.number, step=turn.step, problem=problem, text=text)
+
+
+def logged_call(call: AnnouncedCall, mask: Callable[[str], str]) -> Call:
+    """Return a call as the log has it."""
+    arguments = mask(json.dumps(call.arguments, ensure_ascii=False, default=str))
+    if len(arguments) > ARGUMENTS_KEPT:
+        short = {name: value for name, value in call.arguments.items() if len(str(value)) <= ARGUMENT_KEPT}
+        arguments = mask(json.dumps({**short, "left_out": len(arguments)}, ensure_ascii=False, default=str))
+    return Call(call=call.id, tool=call.tool, arguments=arguments)
 
 
 def call_id(turn: Turn, id: str) -> str:

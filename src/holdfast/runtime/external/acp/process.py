@@ -79,9 +79,16 @@ class AcpProcess(ExternalProcess):
     # --- ready for a session ----------------------------------------------------------------------
 
     async def make_ready(
-        self, agent: ExternalCommand, before: AgentAttached | None, *, cwd: str, server: ToolServer | None
+        self,
+        agent: ExternalCommand,
+        before: AgentAttached | None,
+        *,
+        cwd: str,
+        server: ToolServer | None,
+        adopted: str = "",
     ) -> Ready:
-        """Open a session with it: the one that it had `before`, if there is one and it can; else a new one.
+        """Open a session with it: the one that it had `before`, or a copy of the one that was adopted, if there is one
+        and it can; else a new one.
 
         `server` has the tools by which it reports on its card.
         """
@@ -95,28 +102,26 @@ class AcpProcess(ExternalProcess):
             message = "it takes no tools over HTTP (mcpCapabilities.http), so it cannot report on its card"
             raise AgentNotReady(RpcError(code=NO_TOOLS, message=message))
         place = {"cwd": cwd, "mcpServers": [] if server is None else [mcp_server(server)]}
-        how: AttachedBy = "new"
-        if before is not None and "resume" in can:
-            how = "resume"
-        elif before is not None and known.agent_capabilities.load_session:
-            how = "load"
+        source = before.remote if before is not None else adopted
+        how = _way_to(source, known, is_own=before is not None)
         context, reason, remote, number = "none", "", "", OPEN
         opened = OpenedSession()
-        if how != "new" and before is not None:
+        if how != "new":
             try:
-                listed = await self._lists(talk, before.remote, cwd) if "list" in can else None
+                listed = await self._lists(talk, source, cwd) if "list" in can else None
                 talk.replayed = 0
-                await self.send(request(number, f"session/{how}", {"sessionId": before.remote, **place}))
+                await self.send(request(number, f"session/{how}", {"sessionId": source, **place}))
                 opened = await talk.answer(number, OpenedSession)
                 if how == "load":
                     await talk.settle()
-                remote = before.remote
-                reason = _doubt(before.remote, opened, listed=listed, replayed=talk.replayed)
+                remote = _copy_of(source, opened) if how == "fork" else source
+                reason = _doubt(source, remote, opened, listed=listed, replayed=talk.replayed)
                 context = "unproven" if reason else "proven"
             except AgentNotReady as error:
-                how, reason, number = "new", f"its session could not be resumed ({error})", number + 100
-        elif before is not None:
-            reason = "the agent cannot resume a session"
+                done = "copied" if how == "fork" else "resumed"
+                how, reason, number = "new", f"its session could not be {done} ({error})", number + 100
+        elif source:
+            reason = f"the agent cannot {'resume' if before is not None else 'copy'} a session"
         if how == "new":
             await self.send(request(number, "session/new", place))
             opened = await talk.answer(number, OpenedSession)
@@ -165,8 +170,23 @@ class AcpProcess(ExternalProcess):
         await talk.answer(SET_MODE, OpenedSession)
 
 
-def _doubt(remote: str, opened: OpenedSession, *, listed: bool | None, replayed: int) -> str:
-    """Return why a resumed session may be another one than the agent had; empty if there is proof that it is not.
+def _way_to(source: str, known: Initialized, *, is_own: bool) -> AttachedBy:
+    """Return how the agent comes to a session: its own one is resumed or loaded, of another one it makes a copy."""
+    can = known.agent_capabilities.session_capabilities
+    if source and is_own:
+        return "resume" if "resume" in can else "load" if known.agent_capabilities.load_session else "new"
+    return "fork" if source and "fork" in can else "new"
+
+
+def _copy_of(source: str, opened: OpenedSession) -> str:
+    """Return the copy of a session. Without one, what is said next would become a part of the original."""
+    if opened.session_id in ("", source):
+        raise AgentNotReady(RpcError(message="it made no copy"))
+    return opened.session_id
+
+
+def _doubt(source: str, remote: str, opened: OpenedSession, *, listed: bool | None, replayed: int) -> str:
+    """Return why a session may be another one than the agent had, or no copy of it; empty if there is proof.
 
     Proof is that the agent listed it before, or that it repeated messages of a person.
     """
@@ -176,7 +196,7 @@ def _doubt(remote: str, opened: OpenedSession, *, listed: bool | None, replayed:
         return ""
     if listed is None:
         return "it cannot list its sessions, and repeated nothing of this one"
-    return f"it does not list session {remote}"
+    return f"it does not list session {source}"
 
 
 class _Opening:

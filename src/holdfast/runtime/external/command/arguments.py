@@ -6,12 +6,24 @@ from dataclasses import dataclass
 from uuid import UUID, uuid5
 
 from holdfast.domain.errors import Rejected
-from holdfast.external_agents import MCP, MODE, PROMPT, SESSION
+from holdfast.domain.events.external_agent import AttachedBy
+from holdfast.external_agents import ADOPTED, MCP, MODE, PROMPT, SESSION
 from holdfast.runtime.external.configuration import ExternalCommand
 
 ARGUMENT_BYTES = (128 << 10) - 1
 """Linux takes no longer word in a command line."""
 NAMESPACE = UUID("6f1c7a52-3f0e-4b0e-9a55-0d1f6f0c2c0e")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSession:
+    """The agent's own session that a process works in."""
+
+    how: AttachedBy
+    id: str
+    """The one that is resumed, or the one that we choose for a new one."""
+    adopted: str = ""
+    """The one that a copy is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +40,16 @@ def own_session_id(session: str, prompt: int) -> str:
     return str(uuid5(NAMESPACE, f"{session}/{prompt}"))
 
 
-def takes_prompt(external: ExternalCommand, *, resume: bool) -> bool:
+def takes_prompt(external: ExternalCommand, how: AttachedBy) -> bool:
     """Whether the prompt is a word of the command line; else it is the standard input."""
-    command = external.command
-    assert command is not None
-    return any(PROMPT in word for word in (command.resume if resume else command.first))
+    return any(PROMPT in word for word in _form(external, how))
+
+
+def _form(external: ExternalCommand, how: AttachedBy) -> tuple[str, ...]:
+    """Return the arguments of a process that begins a session, resumes one, or continues a copy."""
+    assert external.command is not None
+    forms = {"resume": external.command.resume, "fork": external.command.fork}
+    return forms.get(how, external.command.first)
 
 
 def chooses_session(external: ExternalCommand) -> bool:
@@ -41,20 +58,21 @@ def chooses_session(external: ExternalCommand) -> bool:
 
 
 def command_arguments(
-    external: ExternalCommand, *, resume: bool, session: str, prompt: str, servers: tuple[McpAddress, ...] = ()
+    external: ExternalCommand, own: OwnSession, *, prompt: str, servers: tuple[McpAddress, ...] = ()
 ) -> list[str]:
     """Return the words of a turn's command. `Rejected` if the prompt is too long for one of them."""
     command, mode = external.command, external.command_mode
     assert command is not None
     words = list(external.argv) if command.program else []
-    for word in command.resume if resume else command.first:
+    for word in _form(external, own.how):
         if word == MODE:
             words += mode.arguments if mode is not None else ()
         elif word == MCP:
             words += [form.format(**_fields(server)) for server in servers for form in command.mcp]
         else:
             # the session first: a prompt may contain `{session}`
-            words.append(prompt.join(part.replace(SESSION, session) for part in word.split(PROMPT)))
+            parts = (part.replace(SESSION, own.id).replace(ADOPTED, own.adopted) for part in word.split(PROMPT))
+            words.append(prompt.join(parts))
     if any(len(word.encode(errors="surrogatepass")) > ARGUMENT_BYTES for word in words):
         size = len(prompt.encode(errors="surrogatepass"))
         raise Rejected(

@@ -61,7 +61,7 @@ def _items(said: dict[str, Any]) -> list[Item]:
             blocks = objects(part(said, "message"), "content")
             return [item for block in blocks for item in _block(block, is_own=is_own)]
         case "user":
-            return [_call_ended(block) for block in objects(part(said, "message"), "content") if _is_result(block)]
+            return [call_ended(block) for block in objects(part(said, "message"), "content") if is_call_result(block)]
         case _:
             return []
 
@@ -86,11 +86,13 @@ def _block(block: dict[str, Any], *, is_own: bool) -> list[Item]:
             return []
 
 
-def _is_result(block: dict[str, Any]) -> bool:
+def is_call_result(block: dict[str, Any]) -> bool:
+    """Whether a block is the result of a call."""
     return block.get("type") == "tool_result" and bool(text(block, "tool_use_id"))
 
 
-def _call_ended(block: dict[str, Any]) -> CallEnded:
+def call_ended(block: dict[str, Any]) -> CallEnded:
+    """Return the end of a call that a block tells."""
     content = block.get("content")
     output = content if isinstance(content, str) else "\n".join(text(one, "text") for one in objects(block, "content"))
     return CallEnded(text(block, "tool_use_id"), output, failed=block.get("is_error") is True)

@@ -35,7 +35,7 @@ def parse_codex(line: bytes) -> list[Item]:
         case "item.started" | "item.updated" | "item.completed":
             return _item(part(said, "item"), completed=said["type"] == "item.completed")
         case "turn.completed":
-            return [Answered(total=_usage(part(said, "usage")))]
+            return [Answered(total=token_usage(part(said, "usage")))]
         case "turn.failed":
             return [Failed(text(part(said, "error"), "message") or "its turn failed")]
         case _:  # an `error` may be one that it recovers from: `turn.failed` follows if it does not
@@ -54,7 +54,7 @@ def _item(item: dict[str, Any], *, completed: bool) -> list[Item]:
             entries = [PlanEntry(text=text(one, "text"), state=_state(one)) for one in steps]
             return [PlanStated(entries)]
         case "command_execution":
-            begun = CallBegun(id, "terminal", {"command": _command(text(item, "command"))})
+            begun = CallBegun(id, "terminal", {"command": inner_command(text(item, "command"))})
             code = item.get("exit_code")
             ended = CallEnded(
                 id,
@@ -87,7 +87,7 @@ def _state(step: dict[str, Any]) -> Any:
     return "completed" if step.get("completed") is True else "pending"
 
 
-def _command(line: str) -> str:
+def inner_command(line: str) -> str:
     """Return the command itself: it is run by a shell, as in `/bin/bash -lc 'make test'`."""
     try:
         words = shlex.split(line)
@@ -97,7 +97,8 @@ def _command(line: str) -> str:
     return words[2] if is_shell else line
 
 
-def _usage(used: dict[str, Any]) -> Usage:
+def token_usage(used: dict[str, Any]) -> Usage:
+    """Return what it says about tokens."""
     return Usage(
         input_tokens=number(used, "input_tokens"),
         output_tokens=number(used, "output_tokens"),
