@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from tests.agents.real_agents import RealAgent, starter
 from tests.e2e.gateway import GatewayProcess
 from tests.eventually import PATIENCE
 
+GATEWAY = Path(__file__).with_name("agent_gateway.py")
+
 
 @dataclass(frozen=True)
 class RealRig:
@@ -23,6 +26,14 @@ class RealRig:
     gateway: GatewayProcess
     model: LoopbackModel
     work: Path
+    program: Path
+    """How a person starts the agent in a terminal."""
+
+    def run_outside(self, *arguments: str) -> str:
+        """Run the agent without Holdfast, in the directory of its work; return what it printed."""
+        command = [str(self.program), *arguments]
+        done = subprocess.run(command, cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        return done.stdout.decode()
 
     def create(self, text: str) -> str:
         body = {"text": text, "profile": self.agent.name, "cwd": str(self.work)}
@@ -47,11 +58,15 @@ def real_rig(agent: RealAgent, program: Path, directory: Path, *, driver: str = 
     work, home = directory / "work", directory / "home"
     work.mkdir()
     home.mkdir(mode=0o700)
-    with LoopbackModel() as model, GatewayProcess(home, timings={"runtime.agent_ready": PATIENCE}) as gateway:
+    timings = {"runtime.agent_ready": PATIENCE}
+    with (
+        LoopbackModel() as model,
+        GatewayProcess(home, timings=timings, script=GATEWAY, arguments=(str(directory),)) as gateway,
+    ):
         script = starter(agent, program, directory, model.url, driver=driver)
         profile = f'driver = "{driver}"\nagent = "{agent.name}"\nargv = ["{script}"]'
         (home / "config.toml").write_text(f"[profiles.{agent.name}]\n{profile}\n")
-        rig = RealRig(agent, gateway.start(), model, work)
+        rig = RealRig(agent, gateway.start(), model, work, script)
         try:
             yield rig
         finally:

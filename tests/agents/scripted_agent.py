@@ -63,6 +63,8 @@ def main() -> None:
                 can: dict[str, Any] = {} if "no-resume" in FLAGS else {"resume": {}, "list": {}}
                 if "no-list" in FLAGS:
                     del can["list"]
+                if "fork" in FLAGS:
+                    can["fork"] = {}
                 capabilities = {"loadSession": "load" in FLAGS, "sessionCapabilities": can}
                 capabilities["mcpCapabilities"] = {"http": "no-tools" not in FLAGS}
                 info = {"name": "scripted", "version": content_of("version", "1.0")}
@@ -79,6 +81,8 @@ def main() -> None:
                 )
             case "session/resume" | "session/load":
                 resume(message)
+            case "session/fork":
+                fork(message)
             case "session/list":
                 known = [] if "amnesia" in FLAGS else [path.stem for path in HOME.glob("*.jsonl")]
                 if "pages" in FLAGS and "cursor" not in message["params"]:
@@ -114,6 +118,15 @@ def resume(message: dict[str, Any]) -> None:
             update(id, "user_message_chunk", content={"type": "text", "text": text})
             update(id, "agent_message_chunk", content={"type": "text", "text": "replayed"})
     return None if late else answer(message, {"sessionId": id} if "amnesia" in FLAGS else {})
+
+
+def fork(message: dict[str, Any]) -> None:
+    source = message["params"]["sessionId"]
+    if not memory(source).exists():
+        return answer_error(message, -32602, f"there is no session {source}")
+    id = source if "no-copy" in FLAGS else f"remote-{os.getpid()}-{time.time_ns()}"
+    memory(id).write_bytes(memory(source).read_bytes())
+    return answer(message, {"sessionId": id})
 
 
 def memory(id: str) -> Path:

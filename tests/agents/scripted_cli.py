@@ -41,7 +41,7 @@ def main() -> int:
         sys.exit("it cannot start")
     if "killed-at-start" in FLAGS:
         return 137  # as a shell says it
-    resumed = ARGUMENTS[-2] if "resume" in ARGUMENTS else after("--resume")
+    resumed = ARGUMENTS[-2] if {"resume", "fork"} & {*ARGUMENTS} else after("--resume")
     text = after("-p") if FORMAT == "text" and after("-p") is not None else sys.stdin.read()
     assert text is not None
     if resumed and ("forgetful" in FLAGS or not (HOME / f"{resumed}.jsonl").exists()):
@@ -50,6 +50,9 @@ def main() -> int:
     id = resumed or after("--session-id") or after("--session") or str(uuid.uuid4())
     if resumed and "amnesia" in FLAGS:
         id = str(uuid.uuid4())
+    elif resumed and {"fork", "--fork-session"} & {*ARGUMENTS}:
+        id = after("--session-id") or str(uuid.uuid4())
+        (HOME / f"{id}.jsonl").write_bytes((HOME / f"{resumed}.jsonl").read_bytes())
     name(id)
     if "no-login" in FLAGS and not (HOME / "logged-in").exists():
         return fail("Not logged in · Please run /login")

@@ -66,3 +66,35 @@ def test_agents_test_says_what_it_can_do(rig: RealRig) -> None:
     assert "asked before    no" in said
     assert "resumes         yes, by its own session" in said
     assert not rig.gateway.get("/v1/tasks", state="running")["tasks"]
+
+
+def test_a_session_of_its_own_terminal_is_adopted_and_stays_as_it_is(rig: RealRig) -> None:
+    rig.model.released.set()
+    rig.run_outside("exec", "--json", "--skip-git-repo-check", "The word is PEACH22. [[run echo hi]]")
+    (original,) = (rig.program.parent / "home-of-codex" / ".codex" / "sessions").rglob("*.jsonl")
+    before = original.read_bytes()
+    remote = original.stem[-36:]
+    line = CommandLine(rig.gateway.home)
+    listed = line.ok("agents", "adopt", "codex")
+    assert "The word is PEACH22." in listed and remote[:8] in listed and str(rig.work) in listed
+    adopted = line.json("agents", "adopt", "codex", remote[:18])
+    session = adopted["session"]
+    assert (adopted["agent"], adopted["profile"], adopted["turns"]) == ("codex", "codex", 1)
+    records = rig.gateway.events(session)
+    (call,) = of_kind(records, "ToolCallFinished")
+    assert (call["tool"], call["output"], call["exit_code"]) == ("terminal", "hi\n", 0)
+    assert [one["text"] for one in of_kind(records, "ModelResponded") if one["text"]] == ["I remember: PEACH22"]
+
+    rig.gateway.send(session, "Which word was it?")
+    rig.gateway.until_event(session, "TurnFinished", count=2)
+    records = rig.gateway.until_rest(session)
+    check_whole(records)
+    (attached,) = of_kind(records, "AgentAttached")
+    assert (attached["how"], attached["context"]) == ("fork", "proven") and attached["remote"] != remote
+    last = of_kind(records, "ModelResponded")[-1]
+    assert last["text"] == "I remember: PEACH22", "only its own session was told"
+    assert last["usage"]["input_tokens"] == 11, "what it cost outside is not counted"
+    assert original.read_bytes() == before
+
+    refused = line("agents", "adopt", "codex", remote)
+    assert refused.returncode == 5 and f"it goes on in session {session}" in refused.stderr

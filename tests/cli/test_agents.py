@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.own_sessions import ID, agent, claude_file, person, said
 from tests.cli.commandline import CommandLine
 
 
@@ -74,3 +75,38 @@ def test_a_test_of_what_is_not_there_says_what_to_do(cli: CommandLine) -> None:
     missing = cli("agents", "test", "vibe")
     assert (missing.returncode, "pipx install mistral-vibe" in missing.stderr) == (1, True)
     cli.ok("profiles", "remove", "vibe")  # other tests share the gateway
+
+
+def test_a_session_of_an_agent_is_chosen_from_a_list_and_a_profile_is_offered(
+    alone: CommandLine, tmp_path: Path
+) -> None:
+    programs, home = tmp_path / "bin", tmp_path / "of-claude"
+    programs.mkdir()
+    (programs / "claude").write_text("#!/bin/sh\n")
+    (programs / "claude").chmod(0o755)
+    env = {"PATH": f"{programs}:/usr/bin:/bin", "CLAUDE_CONFIG_DIR": str(home)}
+    none = alone("agents", "adopt", "claude", env=env)
+    assert none.returncode == 4 and f"Claude Code has no sessions in {home}/projects" in none.stderr
+    claude_file(home, tmp_path, person("Fix the \x1b[31mfailing test", 1), agent(2, said("Done.")))
+    listed = alone("agents", "adopt", "claude", env=env)
+    assert "failing test" in listed.stdout and ID[:8] in listed.stdout and "\x1b" not in listed.stdout
+    assert "agents adopt claude ID" in listed.stderr, "nobody can be asked"
+    with alone.terminal("agents", "adopt", "claude", columns=120, **env) as terminal:
+        terminal.until("Which one?")
+        terminal.type("none\n")
+        terminal.until("Nothing was adopted.")
+        assert terminal.wait() == 0
+    refused = alone("agents", "adopt", "claude", ID, env=env)
+    assert refused.returncode == 2 and "No profile uses Claude Code." in refused.stderr
+    assert "agents add claude" in refused.stderr
+    with alone.terminal("agents", "adopt", "claude", columns=120, **env) as terminal:
+        terminal.until("Which one?")
+        terminal.type("1\n")
+        terminal.until("Add the profile claude")
+        terminal.type("y\n")
+        terminal.until("adopted from claude, 1 turn: Fix the")
+        assert terminal.wait() == 0
+    assert 'driver = "command"' in (alone.home / "config.toml").read_text(), "there is no adapter for the protocol"
+    (session,) = alone.json("sessions")["sessions"]
+    log = alone.ok("sessions", "log", session["id"])
+    assert "Adopted by cli from claude. The turn above was imported from" in log

@@ -13,6 +13,7 @@ from holdfast.domain.events import SYSTEM, AnyEvent, session_stream, task_stream
 from holdfast.domain.events.actor import Actor, ServiceActor
 from holdfast.domain.events.card import CardBlocked, CardCompleted, CardEdited, CardMoved, CardUnblocked, RunFinished
 from holdfast.domain.events.chapter import Blocker, ChapterOpened, ResetPostponed, ResetRule, Survivor
+from holdfast.domain.events.external_agent import IMPORTED
 from holdfast.domain.events.parts import Delegated, ShownArgument, Tell
 from holdfast.domain.events.session import (
     Purpose,
@@ -133,6 +134,11 @@ async def test_only_a_call_that_is_shown_as_a_whole_can_be_allowed(
     assert (row.wait, row.choices) == ("w" * 16, choices)
     if "allow" in choices:
         assert row.detail == "allow terminal ls *.py *? In /src"
+
+
+async def test_an_imported_turn_is_not_told(watch: Watch) -> None:
+    await at_work(watch.store, TurnFinished(turn=1, outcome="done", reason=IMPORTED))
+    assert await watch.told() == []
 
 
 async def test_a_question_offers_its_choices(watch: Watch) -> None:
