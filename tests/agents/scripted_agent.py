@@ -14,6 +14,7 @@ A line of the prompt that begins with `!` is done, in order; any other is ignore
     !pause SECONDS     do nothing
     !touch FILE        append a line to it
     !junk TEXT         print something that is no message
+    !log TEXT          write to the standard error
     !long BYTES        print a very long line that is no message
     !method NAME       ask for something that clients may not offer, then say what was answered
     !die CODE          end at once
@@ -210,6 +211,8 @@ def act(id: str, verb: str, rest: str) -> bool:
         case "touch":
             with Path(rest).open("a") as file:
                 file.write("x\n")
+        case "log":
+            print(rest, file=sys.stderr, flush=True)
         case "junk":
             print(rest, flush=True)
         case "long":

@@ -144,7 +144,7 @@ class ExternalDriver(ABC):
         session = self._writer.session
         name = session.attached.agent if session.attached is not None else "the agent"
         words = agent.mask(process.last_words())
-        said = words.rpartition("\n")[2]
+        said = "" if row.signal == "SIGKILL" else words.rpartition("\n")[2]  # it had no time to say why
         how = out_of_memory(row, words, killed=self._killed.new()) or row.reason
         reason = f"the process of {name} ended: {how}" + (f" ({said})" if said else "")
         return self._resume_after(reason, agent, steps)
