@@ -112,16 +112,31 @@ def test_settings_that_are_a_link_cannot_be_closed_so_the_agent_is_refused(machi
         machine.sandbox.for_agent(ON, FILES["claude"])
 
 
+def confined(machine: AgentMachine, policy: SandboxPolicy, *, session: str = "a" * 16) -> TaskStarted:
+    """The process of Claude Code in this session, as it is started."""
+    defaults = CommandDefaults(machine.home, Profiles(machine.home / "config.toml"), 0o022, machine.sandbox)
+    needs = AgentProcess(session=session, env={}, variables=[], piped=False)
+    started = TaskStarted(
+        task=session, task_kind="process", title="x", command="x", cwd="/", by=person("ann"), agent=needs
+    )
+    return defaults.confine(started, policy, workspace=machine.project, own=None, agent=FILES["claude"])
+
+
 @needs_bubblewrap
 def test_agents_of_two_sessions_do_not_see_the_temporary_files_of_each_other(machine: AgentMachine) -> None:
-    defaults = CommandDefaults(machine.home, Profiles(machine.home / "config.toml"), 0o022, machine.sandbox)
-    seen = []
-    for session in ("a" * 16, "b" * 16):
-        needs = AgentProcess(session=session, env={}, variables=[], piped=False)
-        started = TaskStarted(
-            task=session, task_kind="process", title="x", command="x", cwd="/", by=person("ann"), agent=needs
-        )
-        confined = defaults.confine(started, ON, workspace=machine.project, own=None, agent=FILES["claude"])
-        assert confined.sandbox is not None
-        seen.append(confined.sandbox.tmp)
-    assert seen == [str(machine.home / "tmp" / (letter * 16)) for letter in "ab"]
+    found = [confined(machine, ON, session=letter * 16).sandbox for letter in "ab"]
+    assert [one and one.tmp for one in found] == [str(machine.home / "tmp" / (letter * 16)) for letter in "ab"]
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("policy", [ON, SandboxPolicy("auto"), SandboxPolicy("off", network=False)])
+def test_an_agent_that_is_started_in_a_sandbox_has_its_own_files(machine: AgentMachine, policy: SandboxPolicy) -> None:
+    found = confined(machine, policy).sandbox
+    assert found is not None
+    assert found.opened == [str(machine.user / name) for name in FILES["claude"].credentials]
+
+
+def test_without_a_sandbox_nothing_is_made_for_an_agent(machine: AgentMachine) -> None:
+    before = set(machine.user.rglob("*"))
+    assert confined(machine, SandboxPolicy("off")).sandbox is None
+    assert set(machine.user.rglob("*")) == before

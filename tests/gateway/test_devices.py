@@ -289,7 +289,8 @@ def test_a_cursor_only_grows_and_outlives_a_restart(own: GatewayProcess) -> None
     browser = Browser(own)
     session = own.create("say hi")
     version = own.until_rest(session)[-1]["version"]
-    assert browser.see(session, 3).json() == {"session": session, "version": 3}
+    seen = browser.see(session, 3)
+    assert (seen.status_code, seen.json()) == (202, {"session": session, "version": 3})
     assert browser.see(session, 2).json()["version"] == 3
     port = own.port
     own.kill9()

@@ -112,9 +112,14 @@ async def test_it_is_called_only_for_what_it_wants(store: SqliteStore) -> None:
 
 async def test_what_was_deleted_is_not_tried_again(store: SqliteStore) -> None:
     listener = Listener(store)
-    listener.errors[f"session/{A}"] = [Gone("It was deleted.")]
+    listener.errors[f"session/{A}"] = [Unavailable("The disk is full."), Gone("It was deleted.")]
     await listener.follower.start()
     await create(store, A)
+
+    async def is_over() -> bool:
+        return not listener.errors[f"session/{A}"] and not listener.follower.state.problem
+
+    await eventually(is_over)
     await create(store, B)
     await eventually(lambda: listener.has_heard(B))
     assert not await listener.has_heard(A)

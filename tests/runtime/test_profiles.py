@@ -11,6 +11,7 @@ from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.parts import Call, EventRef
 from holdfast.domain.reset import ResetRules
 from holdfast.domain.session import OpenCall, Session, Turn
+from holdfast.models.model import ModelError, ModelRequest
 from holdfast.models.registry import ModelRegistry
 from holdfast.profiles import Profiles
 from holdfast.runtime.agents import Agents
@@ -65,6 +66,16 @@ async def test_the_home_of_holdfast_is_closed_to_tools(agents: Agents) -> None:
     for path in (".holdfast/run/token", ".holdfast/config.toml", "./.holdfast"):
         result = await READ.call(context, json.dumps({"path": path}))
         assert (result.outcome, "is closed to tools" in result.output) == ("failed", True)
+
+
+@pytest.mark.parametrize("name", ["mine", "mine: ", "nowhere:m", ""])
+async def test_a_model_that_does_not_exist_fails_and_says_which_there_are(profiles: Profiles, name: str) -> None:
+    model = ModelRegistry(profiles).get(name)
+    with pytest.raises(ModelError) as failed:
+        await anext(model.stream(ModelRequest(1, "", [], [])))
+    assert failed.value.problem.code == "unknown_model"
+    assert failed.value.problem.message.startswith(f"{name!r} is not a model: write `demo` or PROVIDER:MODEL")
+    assert "mine" in failed.value.problem.message
 
 
 async def test_keys_are_not_in_the_output_of_a_tool(profiles: Profiles, agents: Agents) -> None:
