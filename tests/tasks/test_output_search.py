@@ -8,18 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.tasks.output_search import OVERLAP, Match, OutputSearch
+from holdfast.schemas.tasks import OutputMatch
+from holdfast.tasks.output_search import OVERLAP, OutputSearch
 from holdfast.tasks.plain_text import stripped
 
 ANY = 10**9
 
 
-def matches(data: bytes, text: str, *, step: int = 1 << 18, offset: int = 0, limit: int = ANY) -> list[Match]:
+def matches(data: bytes, text: str, *, step: int = 1 << 18, offset: int = 0, limit: int = ANY) -> list[OutputMatch]:
     """All matches, as a client gets them that goes on at `next` whenever the limit was reached."""
-    found: list[Match] = []
+    found: list[OutputMatch] = []
     while True:
         search = OutputSearch(text, offset=offset, context=20)
-        page: list[Match] = []
+        page: list[OutputMatch] = []
         at = search.read_from
         while True:
             piece = data[at : at + step]

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
+from holdfast.schemas.tasks import OutputMatch
 from holdfast.tasks.plain_text import stripped, whole
 
 OVERLAP = 16_384
@@ -35,19 +35,6 @@ _ONE_SEQUENCE = re.compile(_SEQUENCE)
 _CONTROLS = bytes([*range(9), 11, 12, *range(14, 32), 127])
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """Where the text was found, with a part of its line without escape sequences."""
-
-    offset: int
-    end: int
-    line: int | None
-    """Where its line begins; None if that is too far before it."""
-    before: str
-    text: str
-    after: str
-
-
 class OutputSearch:
     """The search for one text, from an offset on."""
 
@@ -67,12 +54,12 @@ class OutputSearch:
     def _pattern(self) -> re.Pattern[bytes]:
         return re.compile(_BETWEEN.join(map(_either_case, self._text)))
 
-    def feed(self, data: bytes, *, at: int, last: bool, ended: bool, limit: int) -> list[Match]:
+    def feed(self, data: bytes, *, at: int, last: bool, ended: bool, limit: int) -> list[OutputMatch]:
         """Return at most `limit` matches in the next bytes. `last` is whether nothing follows them for now.
 
         If the limit is reached, `next` is the end of the last match, and the search cannot go on.
         """
-        found: list[Match] = []
+        found: list[OutputMatch] = []
         if at != self._base + len(self._buffer):  # bytes in between were dropped
             found = self._matches(len(self._buffer), limit=limit)
             if len(found) >= limit:
@@ -98,9 +85,9 @@ class OutputSearch:
             self._buffer = self._buffer[count:]
             self._base += count
 
-    def _matches(self, end: int, *, limit: int) -> list[Match]:
+    def _matches(self, end: int, *, limit: int) -> list[OutputMatch]:
         """Return the matches that begin before this place in the buffer."""
-        found: list[Match] = []
+        found: list[OutputMatch] = []
         for start, stop in self._spans(max(0, self.next - self._base)):
             if len(found) >= limit or start >= end:
                 break
@@ -124,13 +111,13 @@ class OutputSearch:
             else:
                 yield start, at
 
-    def _match(self, start: int, stop: int) -> Match:
+    def _match(self, start: int, stop: int) -> OutputMatch:
         buffer, base = self._buffer, self._base
         line = buffer.rfind(b"\n", 0, start) + 1
         rest = buffer.find(b"\n", stop)
         before = buffer[max(line, start - self._context) : start]
         after = buffer[stop : min(rest if rest >= 0 else len(buffer), stop + self._context)]
-        return Match(
+        return OutputMatch(
             offset=base + start,
             end=base + stop,
             line=base + line if line or self._base_is_line else None,

@@ -9,7 +9,6 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import asdict
 
 from holdfast.clock import Clock
 from holdfast.domain.commands import StopTurn
@@ -26,7 +25,7 @@ from holdfast.store.contract import Appended, CommandKey, OutputFound, Store
 from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
-from holdfast.tasks.output_search import Match, OutputSearch
+from holdfast.tasks.output_search import OutputSearch
 from holdfast.tasks.plain_text import plain
 from holdfast.tasks.sandbox import explain_failure
 from holdfast.tasks.views import view
@@ -163,7 +162,7 @@ class TaskQueries:
         self, row: TaskRow, search: OutputSearch, *, limit: int, cancelled: Callable[[], Awaitable[bool]]
     ) -> OutputMatches:
         """Search the raw output of one task, at most `SEARCH_LIMIT` bytes of it, as long as it is not cancelled."""
-        found: list[Match] = []
+        found: list[OutputMatch] = []
         dropped, ended = None, row.state != "running"
         start, at, size, last = search.next, search.read_from, 0, False
         while len(found) < limit and at < start + SEARCH_LIMIT and not last and not await cancelled():
@@ -175,7 +174,7 @@ class TaskQueries:
                 search.feed, window.data, at=at - len(window.data), last=last, ended=ended, limit=limit - len(found)
             )
         return OutputMatches(
-            matches=[OutputMatch(**asdict(match)) for match in found],
+            matches=found,
             next=search.next,
             more=not last or len(found) >= limit,
             size=size,
