@@ -1,4 +1,4 @@
-"""`holdfast run`, `send` and `chat`: say something to an agent, and read the answer."""
+"""`holdfast run`, `send`, `chat` and `stop`: say something to an agent, read the answer, end its turn."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from typing import TYPE_CHECKING, assert_never
 import click
 
 from holdfast.cli.context import Cli, home_option, pass_cli
-from holdfast.cli.errors import CONFLICT, FAILED, INTERRUPTED, USAGE, CliError
+from holdfast.cli.errors import CONFLICT, FAILED, INTERRUPTED, NOT_FOUND, USAGE, CliError
 from holdfast.cli.groups import TextCommand, verb
 from holdfast.cli.hints import program
 from holdfast.cli.render.inbox import GRANTS, is_cut, numbered, shown_lines
-from holdfast.cli.screen import SHORT_ID, clean, clock
+from holdfast.cli.screen import SHORT_ID, clean, clock, one_line, shorten
 from holdfast.cli.values import SESSION, TEXT, patience_option
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError
 from holdfast.client.events import RecordReceived, TextDelta, follow_records, stored_records
 from holdfast.client.http import Json, quote
 from holdfast.config import environment
+from holdfast.domain.errors import HoldfastError
 from holdfast.schemas.sessions import Accepted
-from holdfast.schemas.tasks import TaskAccepted
+from holdfast.schemas.tasks import TaskAccepted, TaskView
 
 if TYPE_CHECKING:  # only commands that wait for an answer import the events
     from holdfast.cli.render.answer import AnswerPrinter
     from holdfast.client.turn import TurnWatch
     from holdfast.domain.transcript_items import WaitItem
 
+TITLE = 40
 profile_option = click.option("--profile", metavar="NAME", help="The profile (agent); see `holdfast profiles`.")
 cwd_option = click.option(
     "--cwd",
@@ -276,3 +278,34 @@ def _not_done(session: str, watch: TurnWatch) -> CliError:
         hint=f"See `holdfast sessions log {session}`.",
         code=FAILED,
     )
+
+
+@verb()
+@click.argument("session", type=SESSION)
+def stop(cli: Cli, session: str) -> None:
+    """Stop the running turn of SESSION, and the command that it waits for. Queued messages and tasks stay."""
+    try:
+        id = cli.client.sessions.get(session).session.id
+    except ApiError as error:
+        raise _perhaps_a_task(cli, session, error) from error
+    tasks = cli.client.tasks.list(state="running", session=id, foreground=True, limit=500).tasks
+    accepted = cli.client.sessions.stop(id)
+    ends = [task for task in tasks if task.foreground or task.worker == id]
+    goes_on = [task for task in tasks if task not in ends]
+    lines = ["the turn is being stopped", *(f"  ends with it:  {_task(task)}" for task in ends)]
+    lines += [f"  keeps running: {_task(task)} ({program()} tasks stop {task.id[:SHORT_ID]})" for task in goes_on]
+    cli.accepted(accepted, "\n".join(lines), ends=[one.id for one in ends], goes_on=[one.id for one in goes_on])
+
+
+def _task(task: TaskView) -> str:
+    return f"{task.kind} {task.id[:SHORT_ID]} {shorten(one_line(task.title), TITLE)}"
+
+
+def _perhaps_a_task(cli: Cli, id: str, error: ApiError) -> HoldfastError:
+    if not error.is_not_found:
+        return error
+    try:
+        task = cli.client.tasks.get(id)
+    except ApiError:
+        return error
+    return CliError(f"{task.id} is a task.", hint=f"`holdfast tasks stop {task.id}` ends it.", code=NOT_FOUND)
