@@ -138,14 +138,14 @@ def read_git(
     return found.decode("utf-8", "surrogateescape")
 
 
-def manage_worktrees(repository: Repository, *words: str, seconds: float = SECONDS) -> None:
+def manage_worktrees(repository: Repository, *words: str) -> None:
     """`git worktree` in the real directory. Never let it check out or compare files: filters would run."""
     if words[0] == "add":
         words = ("add", "--no-checkout", *words[1:])
     elif words[0] == "remove":
         words = ("remove", "--force", "--force", *words[1:])
     own = {"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(repository.top), "HOME": os.devnull}
-    _run(("worktree", *words), cwd=repository.top, own=own, seconds=seconds, limit=OUTPUT_BYTES)
+    _run(("worktree", *words), cwd=repository.top, own=own, seconds=SECONDS, limit=OUTPUT_BYTES)
 
 
 def status(repository: Repository, *words: str, cwd: Path | None = None, seconds: float = SECONDS) -> str:

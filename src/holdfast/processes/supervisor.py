@@ -241,9 +241,7 @@ class Supervisor:
         """Return the output of a command."""
         return Spool(self.root, id).output(stream)
 
-    async def follow(
-        self, id: str, offset: int, *, limit: int = 65_536, pause: float | None = None
-    ) -> AsyncIterator[Window]:
+    async def follow(self, id: str, offset: int, *, pause: float | None = None) -> AsyncIterator[Window]:
         """Yield the output from an offset on, as it is written, until the command has ended and all of it was read.
 
         Of one that was started or attached here; of any other, what there is now. `pause` is the time between two
@@ -252,7 +250,7 @@ class Supervisor:
         output = self.output(id)
         while True:
             watch = self._live.get(id)
-            window = output.read(offset, limit)
+            window = output.read(offset, 65_536)
             if window.next > offset:
                 offset = window.next
                 yield window
