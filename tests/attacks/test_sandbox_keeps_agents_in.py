@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -136,7 +137,11 @@ def test_an_agent_that_is_started_in_a_sandbox_has_its_own_files(machine: AgentM
     assert found.opened == [str(machine.user / name) for name in FILES["claude"].credentials]
 
 
-def test_without_a_sandbox_nothing_is_made_for_an_agent(machine: AgentMachine) -> None:
+@pytest.mark.parametrize(("mode", "path"), [("off", "/usr/bin:/bin"), ("auto", "/nowhere")])
+def test_without_a_sandbox_nothing_is_made_for_an_agent(
+    machine: AgentMachine, mode: Literal["off", "auto"], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", path)  # where bubblewrap is, or not
     before = set(machine.user.rglob("*"))
-    assert confined(machine, SandboxPolicy("off")).sandbox is None
+    assert confined(machine, SandboxPolicy(mode)).sandbox is None
     assert set(machine.user.rglob("*")) == before

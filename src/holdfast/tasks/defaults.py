@@ -122,7 +122,7 @@ class Environments:
 
     def keep(self, task: str, environment: Mapping[str, str]) -> None:
         """Store an environment durably."""
-        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._root.mkdir(mode=0o700, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(self._root / task, flags, 0o600), "wb") as file:
             file.write(msgspec.json.encode(dict(environment)))
