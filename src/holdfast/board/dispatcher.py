@@ -21,10 +21,11 @@ from holdfast.periodic import FollowerState, PeriodicTask
 from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
+from holdfast.store.duties import Duty
 from holdfast.store.log_follower import LogFollower
 
 SWEEP_SECONDS = 15.0
-ENDS = frozenset({"TurnFinished", "TaskFinished", "RunBound", "InputWithdrawn"})
+ENDS = frozenset({"TurnFinished", "TaskFinished", "RunBound", "InputWithdrawn", "NodeEnded"})
 log = logging.getLogger(__name__)
 
 
@@ -52,6 +53,7 @@ class Dispatcher:
         self.inbox = InboxReader(store, cards=cards, startable=self.startable, profiles=profiles, clock=clock)
         self._rounds = PeriodicTask(self.run_once, name="the dispatcher", every=SWEEP_SECONDS)
         self._cleaning = PeriodicTask(self.clean_workspaces, name="workspaces", every=SWEEP_SECONDS)
+        self._duty = Duty(store, "board")
         self._looking = asyncio.Lock()
         self._follower = LogFollower(
             store, self._react, wanted=_concerns, name="the board", sweep=self._wake, sweep_seconds=SWEEP_SECONDS
@@ -87,7 +89,9 @@ class Dispatcher:
         self._rounds.wake()
 
     async def run_once(self) -> None:
-        """Run one round: check open runs, make cards ready, start those that can be."""
+        """Run one round, if the board is ours: check open runs, make cards ready, start those that can be."""
+        if not await self._duty.is_ours():
+            return
         async with self._looking:  # the limits count open runs
             running = await self._store.cards.open_runs()
             self.runs.only(running)

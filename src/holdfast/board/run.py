@@ -138,6 +138,7 @@ class Runs:
             fresh_reason=choice.fresh_because,
             driver=self._profiles.driver(card.profile),
             rights=card.rights,
+            node=self._store.node,
         )
         must_remember = choice.resumes is not None and self.resume_policy(card) == "resume"
         begins = _first_events(card, run, state, said, must_remember=must_remember)

@@ -32,6 +32,8 @@ class Break:
     """Since the last sign of life; None when only the log is known. The log alone may give too long a time: a long call
     writes no events, and the wall clock may have been set."""
     cause: str = CRASHED
+    node_lost: bool = False
+    """Whether the node that worked on it was lost; that is no failure of the turn."""
     command_ms: int | None = None
     """Since the last sign of life of a command that the turn waits for: it works on while no gateway is there."""
 
@@ -70,7 +72,7 @@ def pick_up(
         wait = wait_id(session, turn)
         events.append(WaitOpened(turn=turn.number, wait=wait, purpose="resume", reason=reason))
     else:
-        how: Interruption = "shutdown" if turn.suspended else "crash"
+        how: Interruption = "shutdown" if turn.suspended else "node_lost" if break_.node_lost else "crash"
         attempt = turn.resumes + (how == "crash")
         events.append(TurnResumed(turn=turn.number, attempt=attempt, interruption=how, reason=cause, away_ms=away))
     return events
@@ -89,4 +91,6 @@ def _why_not_resume(turn: Turn, away: int, limits: TurnLimits) -> str | None:
         return f"it was interrupted {duration(away)} ago, too long to be resumed automatically"
     if turn.resumes >= limits.resume_attempts:
         return f"it was interrupted {turn.resumes} times in a row without progress"
+    if turn.nodes_lost >= limits.resume_attempts:
+        return f"{turn.nodes_lost} nodes in a row were lost while they worked on it, without progress"
     return None

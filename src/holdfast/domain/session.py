@@ -101,6 +101,8 @@ class Turn(StatePart, frozen=True):
     """How long no worker worked on it: it waited for a person, or no gateway was running."""
     resumes: int = 0
     """Crashes in a row without progress in between; a clean shutdown does not count."""
+    nodes_lost: int = 0
+    """Nodes that were lost in a row while they worked on it, without progress in between."""
     interruptions: tuple[tuple[int, int, int, str], ...] = ()
     """Every resume of this turn: version, time, milliseconds without a worker, and the reason."""
     task: str = ""

@@ -139,6 +139,7 @@ def _turn_resumed(session: Session, event: TurnResumed, here: EventRef) -> Sessi
         last_kind=type(event).__name__,
         suspended="",
         resumes=event.attempt,
+        nodes_lost=turn.nodes_lost + (event.interruption == "node_lost"),
         stood_still_ms=turn.stood_still_ms + event.away_ms,
         interruptions=(*turn.interruptions, (here.version, here.at, event.away_ms, event.reason)),
     )
@@ -207,6 +208,7 @@ def _wait_answered(session: Session, event: WaitAnswered, here: EventRef) -> Ses
         answers=answers,
         kept_waiting=wait if wait is not None and event.answer == KEEP_WAITING else None,
         resumes=0,
+        nodes_lost=0,
         stood_still_ms=stood_still,
     )
     session = replace(session, turn=turn, answered={**session.answered, event.wait: event})
@@ -274,6 +276,7 @@ def _model_responded(session: Session, event: ModelResponded, here: EventRef) ->
         yielded=not event.calls,
         open_calls=open_calls,
         resumes=0,
+        nodes_lost=0,
     )
     messages, visible = added(session, [message])
     session = replace(_without_digest(session), turn=turn, messages=messages, visible=visible)
@@ -320,6 +323,7 @@ def _tool_call_finished(session: Session, event: ToolCallFinished, here: EventRe
             open_calls={call: open_call for call, open_call in turn.open_calls.items() if call != event.call},
             files=(*turn.files, *event.files),
             resumes=0,
+            nodes_lost=0,
         )
     return replace(session, turn=turn, messages=messages, visible=visible)
 

@@ -22,6 +22,7 @@ from holdfast.lifecycle.reset_service import ResetService
 from holdfast.periodic import PeriodicTask
 from holdfast.profiles import Profiles
 from holdfast.store.contract import Store
+from holdfast.store.duties import Duty
 from holdfast.timings import USUAL, LifecycleTimings
 
 AT_ONCE = 4
@@ -48,9 +49,15 @@ class ResetScheduler(PeriodicTask):
         self._awake = awake
         self._clock = clock
         self._few = asyncio.Semaphore(AT_ONCE)
+        self._duty = Duty(store, "reset")
 
     async def run_once(self) -> None:
-        """Run one round. The rows are read first: a round without them would forget how long sessions were idle."""
+        """Run one round, if resets are ours.
+
+        The rows are read first: a round without them would forget how long sessions were idle.
+        """
+        if not await self._duty.is_ours():
+            return
         rows = await self._store.resettable_sessions(own_policy=not self._any_rule())
         self._awake.tick(self._clock.now())
         fallen: list[tuple[str, ResetRules, ResetClockReading]] = []

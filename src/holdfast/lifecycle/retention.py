@@ -17,6 +17,7 @@ from holdfast.profiles import Profiles
 from holdfast.sessions import Caller, Sessions
 from holdfast.settings import RetentionSettings
 from holdfast.store.contract import CommandKey, Store
+from holdfast.store.duties import Duty
 from holdfast.store.rows import SessionRow
 from holdfast.tasks.prune import Prunable, Pruning
 from holdfast.timings import USUAL, LifecycleTimings
@@ -65,6 +66,7 @@ class Retention(PeriodicTask):
         self._sessions = sessions
         self._clock = clock
         self._profiles = profiles
+        self._duty = Duty(store, "retention")
 
     @property
     def rules(self) -> RetentionSettings:
@@ -120,5 +122,6 @@ class Retention(PeriodicTask):
         return gone
 
     async def _apply_all(self) -> None:
-        await self.apply()
-        await self.apply_to_sessions()
+        if await self._duty.is_ours():
+            await self.apply()
+            await self.apply_to_sessions()

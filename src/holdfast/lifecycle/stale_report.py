@@ -1,4 +1,4 @@
-"""Reports once a day which running commands are no longer needed.
+"""Reports once a day which running commands are no longer needed; each node those that run there.
 
 It stops nothing; `holdfast tasks stale --stop` or the dashboard can.
 """
@@ -48,7 +48,7 @@ class StaleReport(PeriodicTask):
         before, self._listed = self._listed, passed
         if before is None or before == passed:
             return False
-        found = [view for view in await self._task_queries.running() if view.stale]
+        found = [view for view in await self._task_queries.running(here=True) if view.stale]
         if not found:
             return False
         event = StaleListed(tasks=[view.id for view in found], reasons=[view.stale for view in found])

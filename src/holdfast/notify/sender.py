@@ -86,7 +86,7 @@ class OutboxSender(PeriodicTask):
         await super().stop()
         if self._alarm is not None:
             self._alarm.cancel()
-        self._stopping = True
+        self._stopping, self._resumed = True, False
         if ending := [self._busy[name] for name in self._unrepeatable]:
             await asyncio.wait(ending, timeout=FINISH_SECONDS)
         for task in self._busy.values():

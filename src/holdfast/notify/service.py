@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from holdfast.notify.channel import Sent
@@ -16,6 +17,7 @@ from holdfast.notify.telegram.bot import TelegramBot
 from holdfast.notify.telegram.updates import TelegramUpdates
 from holdfast.periodic import PeriodicTask
 from holdfast.store.contract import Store
+from holdfast.store.duties import Duty
 from holdfast.timings import USUAL, TelegramTimings
 
 DISK_CHECK_SECONDS = 10.0
@@ -52,6 +54,7 @@ class Notifications:
         store, profiles, clock = work.store, work.profiles, work.clock
         self.presence = Presence(clock)
         self._profiles = profiles
+        self._is_shared = store.is_shared
         self.push = PushSubscriptions(
             store.devices, PushKey(push_key), settings=lambda: profiles.settings.notify.push, contact=self.address
         )
@@ -72,18 +75,40 @@ class Notifications:
         self.updates = TelegramUpdates(self.telegram, commands, store, self.sender, clock=clock, timings=timings)
         self.disk_watch = DiskWatch(store, self.destinations, self.sender)
         self.states = [self.planner.state, self.sender.state, self.updates.state]
+        self._duty = Duty(store, "notify")
+        self._following_duty: asyncio.Task[None] | None = None
 
     def address(self) -> str:
         """Where people reach the dashboard from elsewhere; empty when they cannot."""
         return next(iter(self._profiles.settings.gateway.public_urls), "")
 
     async def start(self) -> None:
-        """Continue where the last gateway was."""
+        """Continue where the last gateway was, if this is the node that tells people; else when it becomes that."""
         await self.disk_watch.stop()
         await self.watch_disk()
+        if ours := await self._duty.is_ours():
+            await self._start_telling()
+        if self._is_shared:
+            self._following_duty = asyncio.create_task(self._follow_duty(ours=ours), name="the duty to notify")
+
+    async def _start_telling(self) -> None:
         await self.planner.start()
         self.sender.start()
         self.updates.start()
+
+    async def _stop_telling(self) -> None:
+        await self.updates.stop()
+        await self.planner.stop()
+        await self.sender.stop()
+
+    async def _follow_duty(self, *, ours: bool) -> None:
+        while True:
+            if not ours:
+                await self._duty.wait_until_ours()
+                await self._start_telling()
+            await self._duty.wait_until_lost()
+            await self._stop_telling()
+            ours = False
 
     async def watch_disk(self) -> None:
         """Tell of a full disk; also before the start, which a full disk does not allow."""
@@ -92,9 +117,10 @@ class Notifications:
 
     async def stop(self) -> None:
         """Until the next start. What is being sent is cut, and sent again then."""
-        await self.updates.stop()
+        if self._following_duty is not None:
+            self._following_duty.cancel()
+            await asyncio.gather(self._following_duty, return_exceptions=True)
         await self.disk_watch.stop()
-        await self.planner.stop()
-        await self.sender.stop()
+        await self._stop_telling()
         await self.destinations.close()
         await self.telegram.close()

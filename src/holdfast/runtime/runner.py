@@ -21,6 +21,7 @@ from holdfast.periodic import FollowerState
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.drivers import Driver, Events
 from holdfast.runtime.drivers.builtin import BuiltinDriver, MissingDriver
+from holdfast.runtime.moves import break_of, why_bound
 from holdfast.runtime.turn import SessionWorker
 from holdfast.runtime.work_time import BEAT_SECONDS, HeartbeatFile, WorkTime
 from holdfast.runtime.writer import SessionWriter, StreamingTexts
@@ -28,6 +29,7 @@ from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
 from holdfast.store.log_follower import LogFollower, growing_pause
 from holdfast.store.reads import SessionCursor, TaskFilter
+from holdfast.store.rows import LeaseHolder
 from holdfast.tasks.log import TaskLog
 from holdfast.timings import USUAL, RuntimeTimings
 
@@ -86,6 +88,8 @@ class Runner:
         self._failures: dict[str, WorkerFailure] = {}
         self._at_rest: dict[str, int] = {}
         """By session: the version at which it was open and had nothing to do, since it waits for a person."""
+        self._bound: dict[str, str] = {}
+        """By session: why it waits for another node."""
         self._to_resume: dict[str, None] = {}
         """Open sessions that have no worker yet, in order."""
         self._resuming: asyncio.Task[None] | None = None
@@ -113,6 +117,10 @@ class Runner:
     def last_failure(self, session: str) -> WorkerFailure | None:
         """Return the failure of a session's last worker, while it waits for the next one."""
         return None if session in self._workers else self._failures.get(session)
+
+    def why_bound(self, session: str) -> str:
+        """Return why a session waits for the node that worked on it; empty if it does not."""
+        return self._bound.get(session, "")
 
     async def start(self) -> None:
         """Resume everything that is open, a few turns at a time, then follow the log."""
@@ -190,10 +198,12 @@ class Runner:
                 await asyncio.to_thread(self._heartbeat.beat)
             await asyncio.sleep(BEAT_SECONDS)
 
-    async def _measure_break(self, session: Session) -> Break:
+    async def _measure_break(self, session: Session, before: LeaseHolder | None) -> Break:
         """Return for how long no worker worked on an open turn, as far as that is known."""
         if session.turn is None:
             return NO_BREAK
+        if before is not None and before.name != self._store.node:
+            return break_of(before)
         if (failure := self._failures.get(session.id)) is not None:
             return Break(elapsed(self._clock, failure.at), f"its worker ended: {failure.reason.rstrip('.')}")
         away = None if self._heartbeat is None else self._heartbeat.away_ms()
@@ -244,6 +254,13 @@ class Runner:
             leaving=self._leaving,
             timings=self._timings,
         )
+        before = await self._store.lease_holder(session_stream(session_id)) if self._store.is_shared else None
+        self._bound.pop(session_id, None)
+        if before is not None and before.ended_at is None and before.name != self._store.node:
+            raise HeldElsewhere(f"Node {before.name} works on {session_stream(session_id)}.")
+        if reason := why_bound(session, before, node=self._store.node):
+            self._bound[session_id] = reason
+            return
         driver = self._driver(writer)
         died = session.chapter.in_progress is not None  # the last worker, while it wrote a summary
         if not died and await self._is_at_rest(session, driver):
@@ -257,7 +274,7 @@ class Runner:
             await writer.refresh()
             left = await self._store.partial(session_stream(session_id))
         partial = Partial() if left is None else Partial(left.text, left.thinking, left.at)
-        await self._run_worker(writer, driver, partial)
+        await self._run_worker(writer, driver, partial, before)
         self._try_again_later(writer.session)
 
     def _driver(self, writer: SessionWriter) -> Driver:
@@ -276,7 +293,9 @@ class Runner:
             seconds = ((failed.retry_at or 0) - now) / 1000
             asyncio.get_running_loop().call_later(seconds, self.wake, session.id)
 
-    async def _run_worker(self, writer: SessionWriter, driver: Driver, left: Partial) -> None:
+    async def _run_worker(
+        self, writer: SessionWriter, driver: Driver, left: Partial, before: LeaseHolder | None
+    ) -> None:
         with self._store.subscribe(session_stream(writer.session.id)) as changes:
             worker = SessionWorker(
                 writer,
@@ -289,7 +308,7 @@ class Runner:
                 plan_seconds=self._timings.plan,
             )
             try:
-                await worker.run(left, await self._measure_break(writer.session))
+                await worker.run(left, await self._measure_break(writer.session, before))
             except (asyncio.CancelledError, HoldfastError):
                 raise
             except Exception as error:  # a bug must not leave a turn that seems to be running

@@ -166,6 +166,8 @@ class Store(ProjectionReads, ABC):
 
     node: str = LOCAL_NODE
     """The name of this node: a machine, or a part of it, whose gateway has the store open."""
+    is_shared: bool = False
+    """Whether other nodes can have it open, too."""
     devices: DeviceStore
     outbox: OutboxStore
     cards: CardReads

@@ -179,6 +179,10 @@ class ProjectionReads:
         """Of those, the sessions that no other node works on."""
         return await self._fetch.rows("unclaimed_sessions", SessionRow, node=node)
 
+    async def is_alive(self, node: str) -> bool:
+        """Whether a node has the store open."""
+        return any(row.name == node and row.ended_at is None for row in await self.nodes())
+
     async def lease_holder(self, stream: str) -> LeaseHolder | None:
         """Which life has the lease of a stream, or had it when it ended; None if nobody ever had."""
         return await self._fetch.row("lease_holder", LeaseHolder, stream=stream)

@@ -32,6 +32,7 @@ from holdfast.tasks.views import view
 from holdfast.timings import USUAL, TaskTimings
 
 FOLLOW_SECONDS = 0.1
+NODE_LOOK_SECONDS = 10.0
 BEGIN_SECONDS = 10.0
 SEARCHED_BYTES = 1 << 20
 SEARCH_STEP = 1 << 18
@@ -71,9 +72,13 @@ class TaskQueries:
         """Return the task with this id or unique prefix."""
         return await self._store.task(prefix)
 
-    async def running(self, *, foreground: bool = False, within: str = "") -> list[TaskView]:
-        """Return the running tasks, oldest first; with `within` only those of that session and its descendants."""
+    async def running(self, *, foreground: bool = False, within: str = "", here: bool = False) -> list[TaskView]:
+        """Return the running tasks, oldest first; with `within` only those of that session and its descendants.
+
+        With `here`, only those of this node.
+        """
         rows = [row for row in await self._store.running_tasks() if foreground or not row.foreground]
+        rows = [row for row in rows if not here or self._tasks.is_here(row)]
         return await self.views([row for row in rows if not within or await self.belongs_to(row, within)])
 
     async def belongs_to(self, row: TaskRow, session: str) -> bool:
@@ -292,6 +297,15 @@ class TaskQueries:
                 await changes.wait()
                 changes.drain()
         return row
+
+    async def wait_node_lost(self, node: str) -> None:
+        """Wait until a node has ended or was lost."""
+        with self._store.subscribe(None, lambda _, kind: kind == "NodeEnded") as changes:
+            while await self._store.is_alive(node):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(NODE_LOOK_SECONDS):
+                        await changes.wait()
+                changes.drain()
 
     async def stop(
         self, row: TaskRow, *, by: Actor, reason: str, force: bool, command: CommandKey | None = None

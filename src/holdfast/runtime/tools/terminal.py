@@ -150,8 +150,30 @@ class TerminalTools:
         since = row.started_at
         if row.state == "running" and row.pid is None:  # the gateway was killed before the command began
             since = self._clock.now()
+        if not self._tasks.is_here(row):  # its session has moved to this node
+            return await self._outcome_elsewhere(row, arguments, since=since)
         self._tasks.follow_to_end(row)
         return await self._outcome(task, arguments, since=since)
+
+    async def _outcome_elsewhere(self, row: TaskRow, arguments: TerminalArguments, *, since: int) -> ToolOutput:
+        """Wait for a command on another node, as long as that node lives; then nobody knows what became of it."""
+        waiting = asyncio.create_task(self._outcome(row.id, arguments, since=since))
+        lost = asyncio.create_task(self._task_queries.wait_node_lost(row.node))
+        try:
+            await asyncio.wait({waiting, lost}, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                return waiting.result()
+        finally:
+            for task in (waiting, lost):
+                task.cancel()
+            await asyncio.gather(waiting, lost, return_exceptions=True)
+        away = f"node {row.node}, where it runs, is away"
+        row = await self._tasks.task_log.background(row.id, away)
+        if row.state != "running":
+            return await self._ended(row)
+        begun = "It may have begun." if row.pid is None else f"It began there as pid {row.pid}."
+        text = f"It is not known what became of it: {away}. {begun} When that node is back, task {row.id} has its end."
+        return ToolOutput(text, task=row.id, outcome="unknown")
 
     async def _find(self, task: str) -> TaskRow | None:
         """Return the task's row, if it is in the log."""

@@ -66,6 +66,8 @@ async def open_address(address: str, outputs: Path, timings: StoreTimings, node:
 class PostgresStore(Store):
     """The store in one schema of a PostgreSQL database, which is prepared. Made on a running loop, by `open_store`."""
 
+    is_shared = True
+
     def __init__(
         self, database: Database, outputs: Path, timings: StoreTimings = USUAL.store, node: str = LOCAL_NODE
     ) -> None:

@@ -1,0 +1,26 @@
+"""Which sessions another node can continue, when the node that worked on them has ended or was lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.domain.resume import Break
+from holdfast.domain.session import Session
+from holdfast.store.rows import LeaseHolder
+
+
+def why_bound(session: Session, holder: LeaseHolder | None, *, node: str) -> str:
+    """Return why this node cannot continue what another one worked on; empty if it can."""
+    if holder is None or holder.name == node:
+        return ""
+    if session.driver != "builtin":
+        return f"its agent runs on node {holder.name}"
+    if not Path(session.cwd).is_dir():
+        return f"its directory {session.cwd} is not on node {node}"
+    return ""
+
+
+def break_of(holder: LeaseHolder) -> Break:
+    """Return the break of a turn whose node has ended. Its length is that of the store's clock."""
+    cause = f"node {holder.name}, which worked on it, was lost"
+    return Break(holder.silent_ms, cause, node_lost=True)
