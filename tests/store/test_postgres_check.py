@@ -7,10 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.config import Home
+from holdfast.domain.errors import HoldfastError, Rejected, Unavailable
 from holdfast.lifecycle import doctor
 from holdfast.store.postgres.connections import Database
+from holdfast.store.postgres.migrate import prepare
+from holdfast.store.postgres.server_findings import (
+    DeadRows,
+    ServerState,
+    connections_finding,
+    replication_finding,
+    vacuum_finding,
+)
 from holdfast.store.postgres.store import open_store
 from tests.postgres_server import shared_server
 from tests.store.conformance import STREAM, A, said, session, write
@@ -45,6 +55,9 @@ async def test_a_database_is_checked_and_rebuilt(database: Database, tmp_path: P
     assert found["events"] == (True, "3 events, all checksums are correct")
     assert found["projections"] == (True, "agree with the events")
     assert found["connections"][0]
+    assert found["replication"] == (True, "a commit waits for no standby")
+    assert found["vacuum"] == (False, "autovacuum is off, so the database grows and gets slower")
+    assert found["database size"][0]
     assert not found["postgres"][0], "this server is one for tests"
     assert "fsync and full_page_writes" in found["postgres"][1]
     await store.close()
@@ -64,3 +77,81 @@ def test_a_server_that_cannot_be_asked_is_a_finding(tmp_path: Path) -> None:
     assert (ok, detail) == (False, "db on 127.0.0.1:1 cannot be reached.")
     ok, detail = findings(home_with(tmp_path / "two", 'url_env = "NO_SUCH_VARIABLE"'))["database"]
     assert (ok, detail) == (False, "NO_SUCH_VARIABLE is not set, but [store] names it")
+
+
+def test_a_rebuild_needs_a_server_and_a_log(tmp_path: Path, database: Database) -> None:
+    with pytest.raises(Rejected, match="NO_SUCH_VARIABLE is not set"):
+        doctor.rebuild(home_with(tmp_path / "one", 'url_env = "NO_SUCH_VARIABLE"'))
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        doctor.rebuild(home_with(tmp_path / "two", 'url = "postgresql://127.0.0.1:1/db"'))
+    with pytest.raises(HoldfastError, match="does not exist"):
+        doctor.rebuild(home_with(tmp_path / "three", f'url = "{database.url}"'))
+
+
+async def test_tables_of_an_older_version_are_named_and_not_read(tmp_path: Path, database: Database) -> None:
+    await prepare(database)
+    shared_server().sql("UPDATE holdfast.schema_version SET version = 0", database=database.parameters()["dbname"])
+    ok, detail = findings(home_with(tmp_path / "home", f'url = "{database.url}"'))["database"]
+    assert ok
+    assert detail.startswith("schema 0; the next start of a gateway of this version brings it to")
+
+
+def test_a_user_without_rights_can_be_asked_too(tmp_path: Path, database: Database) -> None:
+    shared_server().sql("DROP ROLE IF EXISTS plain", "CREATE ROLE plain LOGIN")
+    url = shared_server().url(database.parameters()["dbname"], user="plain")
+    found = findings(home_with(tmp_path / "home", f'url = "{url}"'))
+    assert found["connections"][0] and found["database"][0]
+    shared_server().sql("DROP ROLE plain")
+
+
+WELL = ServerState(
+    used_connections=20,
+    connections=97,
+    standbys=1,
+    synchronous_standbys=1,
+    sees_standbys=True,
+    kept_wal_bytes=0,
+    database_bytes=1,
+    transaction_age=1_000,
+    oldest_transaction_seconds=1,
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "names", "ok", "said"),
+    [
+        ({}, "", True, "a failover can lose the last commits"),
+        ({}, "s1", True, "a commit waits for s1, which is connected"),
+        ({"synchronous_standbys": 0}, "s1", False, "s1, which is not connected, so nothing can be written"),
+        ({"synchronous_standbys": 0, "sees_standbys": False}, "s1", True, "may not see"),
+        ({"kept_wal_bytes": 5 << 30}, "", False, "keeps 5.0 GiB of WAL"),
+    ],
+)
+def test_replication_that_loses_or_blocks_commits_is_named(
+    changes: dict[str, int], names: str, ok: bool, said: str
+) -> None:
+    found = replication_finding(replace(WELL, **changes), {"synchronous_standby_names": names})
+    assert (found.ok, bool(found.hint)) == (ok, not ok)
+    assert said in found.detail
+
+
+@pytest.mark.parametrize(
+    ("changes", "dead", "ok", "said"),
+    [
+        ({}, DeadRows("sessions", 10, 100_000), True, "keeps up"),
+        ({}, DeadRows("sessions", 10, 100_001), False, "sessions has 100,001 dead rows and 10 others"),
+        ({"transaction_age": 1_600_000_000}, None, False, "no VACUUM for 1,600,000,000 transactions"),
+        ({"oldest_transaction_seconds": 7_200}, None, False, "open for 120 minutes"),
+    ],
+)
+def test_what_keeps_the_server_from_cleaning_up_is_named(
+    changes: dict[str, int], dead: DeadRows | None, ok: bool, said: str
+) -> None:
+    found = vacuum_finding(replace(WELL, **changes), {"autovacuum": "on"}, dead)
+    assert (found.ok, bool(found.hint)) == (ok, not ok)
+    assert said in found.detail
+
+
+def test_connections_that_are_used_up_are_named() -> None:
+    assert connections_finding(WELL).ok
+    assert connections_finding(replace(WELL, used_connections=88)).hint.startswith("Raise max_connections")

@@ -12,6 +12,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from holdfast.config import ConfigError, Home, environment
+from holdfast.domain.errors import Rejected
 from holdfast.domain.text import size
 from holdfast.read_settings import load_settings
 from holdfast.settings import DEMO, Settings
@@ -66,6 +67,10 @@ def _rebuild(home: Home) -> tuple[int, set[str]]:
     store = load_settings(home.config).store
     if not store.is_server:
         return rebuild_database(home.database)
+    if not store.address:
+        raise Rejected(
+            f"{store.url_env} is not set, but [store] names it.", hint="Set it to the address of the database."
+        )
     from holdfast.store.postgres.check import rebuild_at
 
     return rebuild_at(store.address)

@@ -12,17 +12,26 @@ import psycopg
 from holdfast.domain.errors import Corrupt, HoldfastError
 from holdfast.domain.events import decode_readable
 from holdfast.store.contract import PAGE_BYTES, Finding
-from holdfast.store.postgres.connections import Database, connect, explain
+from holdfast.store.postgres.connections import Database, connect, explain, explained
 from holdfast.store.postgres.log_reads import checked
 from holdfast.store.postgres.queries import migrations, statement
 from holdfast.store.postgres.rebuild import rebuild_projections
+from holdfast.store.postgres.server_findings import (
+    DeadRows,
+    ServerState,
+    connections_finding,
+    replication_finding,
+    server_finding,
+    size_finding,
+    vacuum_finding,
+)
+from holdfast.store.postgres.troubles import lost
 from holdfast.store.postgres.wire import ConnectionEnded, ResultRows, SqlStatement, Wire
+from holdfast.store.rows import R
+from holdfast.store.tables import decode_rows
 
 PAGE = 2_000
-TRIP_SECONDS = 300.0
-ROOM = 10
-"""So many connections a gateway should find free, with some for the people who look after the server."""
-SETTINGS = ("server_version", "fsync", "full_page_writes", "autovacuum", "max_connections", "synchronous_standby_names")
+TRIP_SECONDS = 3_600.0
 T = TypeVar("T")
 
 
@@ -37,7 +46,12 @@ def check_server(address: str) -> list[Finding]:
 
 def rebuild_at(address: str) -> tuple[int, set[str]]:
     """Rebuild the projections of the database at an address."""
-    return _apart(rebuild_projections(Database(address)))
+    database = Database(address)
+    try:
+        with explained(database):
+            return _apart(rebuild_projections(database))
+    except ConnectionEnded as error:
+        raise lost(database, str(error)) from error
 
 
 def _apart(work: Coroutine[Any, Any, T]) -> T:
@@ -47,10 +61,9 @@ def _apart(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _check(database: Database) -> list[Finding]:
-    wire = await connect(database, {"default_transaction_read_only": "on"})
+    wire = await connect(database, {"default_transaction_read_only": "on", "statement_timeout": 0})
     try:
-        settings = dict((await _ask(wire, _settings())).rows)
-        found = [_server(database, settings), await _connections(wire, settings)]
+        found = await _server(wire, database)
         table = SqlStatement("SELECT to_regclass($1) IS NOT NULL", [f"{database.schema}.schema_version"])
         if (await _ask(wire, table)).rows == [(False,)]:
             return [*found, Finding("database", True, "empty; the next start of a gateway creates the tables")]
@@ -59,38 +72,34 @@ async def _check(database: Database) -> list[Finding]:
         if version > known:
             detail = f"schema {version} is newer than this Holdfast knows ({known})"
             return [*found, Finding("database", False, detail, "Upgrade Holdfast.")]
+        if version < known:
+            detail = f"schema {version}; the next start of a gateway of this version brings it to {known}"
+            return [*found, Finding("database", True, detail)]
         return [*found, await _checksums(wire), await _projections(wire)]
     finally:
         wire.close()
 
 
+async def _server(wire: Wire, database: Database) -> list[Finding]:
+    settings = dict((await _ask(wire, statement("server_settings"))).rows)
+    (state,) = _decoded(ServerState, await _ask(wire, statement("server_state")))
+    dead = _decoded(DeadRows, await _ask(wire, statement("dead_rows", {"schema": database.schema})))
+    return [
+        server_finding(database, settings),
+        connections_finding(state),
+        replication_finding(state, settings),
+        vacuum_finding(state, settings, dead[0] if dead else None),
+        size_finding(state),
+    ]
+
+
+def _decoded(kind: type[R], answer: ResultRows) -> list[R]:
+    return decode_rows(kind, answer.columns, answer.rows)
+
+
 async def _ask(wire: Wire, asked: SqlStatement) -> ResultRows:
     (answer,) = await wire.run([asked], within=TRIP_SECONDS)
     return answer
-
-
-def _settings() -> SqlStatement:
-    return SqlStatement("SELECT name, setting FROM pg_settings WHERE name = ANY($1)", [list(SETTINGS)])
-
-
-def _server(database: Database, settings: dict[str, str]) -> Finding:
-    """Whether it keeps what it confirms."""
-    unsafe = [name for name in ("fsync", "full_page_writes") if settings.get(name) == "off"]
-    if unsafe:
-        detail = f"{' and '.join(unsafe)} of {database} is off: a crash can lose or damage what was acknowledged"
-        return Finding("postgres", False, detail, "Turn it on in postgresql.conf.")
-    if settings.get("autovacuum") == "off":
-        return Finding("postgres", False, f"autovacuum of {database} is off, so it gets slower", "Turn it on.")
-    standby = settings.get("synchronous_standby_names")
-    replicated = f"waits for the standby {standby}" if standby else "waits for no standby"
-    return Finding("postgres", True, f"{settings['server_version']}, {database}; a commit {replicated}")
-
-
-async def _connections(wire: Wire, settings: dict[str, str]) -> Finding:
-    ((used,),) = (await _ask(wire, SqlStatement("SELECT count(*) FROM pg_stat_activity"))).rows
-    most = int(settings["max_connections"])
-    hint = "" if most - used >= ROOM else "Raise max_connections; a gateway keeps about 8 open."
-    return Finding("connections", most - used >= ROOM, f"{used} of {most} are used", hint)
 
 
 async def _checksums(wire: Wire) -> Finding:
