@@ -19,13 +19,13 @@ from holdfast.domain.errors import Conflict, Corrupt, Fenced, HoldfastError, Not
 from holdfast.domain.events import decode
 from holdfast.store.contract import Append, CommandKey, Write
 from holdfast.store.postgres import migrate
-from holdfast.store.postgres.connections import TURN, Database
+from holdfast.store.postgres.connections import SESSION, TURN, Database, connect
 from holdfast.store.postgres.migrate import prepare
-from holdfast.store.postgres.queries import migrations
+from holdfast.store.postgres.queries import migrations, statement
 from holdfast.store.postgres.readers import READERS
 from holdfast.store.postgres.steps import Steps
 from holdfast.store.postgres.store import PostgresStore, open_store
-from holdfast.store.postgres.wire import SqlStatement
+from holdfast.store.postgres.wire import ConnectionEnded, SqlStatement
 from holdfast.timings import StoreTimings
 from tests.eventually import PATIENCE, eventually
 from tests.postgres_server import PostgresServer, new_schema, own_server, schemas, shared_server
@@ -334,6 +334,35 @@ async def test_somebody_who_holds_the_lock_is_waited_for_and_then_named(database
             await _until_somebody_waits(other)
             other.execute(b"SELECT pg_advisory_unlock_all()")
             assert (await job).version == 3
+
+
+async def test_a_gateway_that_is_frozen_with_the_lock_loses_it(database: Database) -> None:
+    """Here after a moment instead of some seconds."""
+    assert 0 < int(SESSION["idle_in_transaction_session_timeout"]) <= StoreTimings().lock * 1_000
+    frozen = await connect(database, {"idle_in_transaction_session_timeout": 100})
+    turn = statement("take_turn", {"key": TURN, "schema": database.schema})
+    await frozen.run([SqlStatement("BEGIN"), turn], within=PATIENCE)
+    async with opened(database) as store:
+        await session(store, A)
+    with pytest.raises(ConnectionEnded):
+        await frozen.run([SqlStatement("COMMIT")], within=PATIENCE)
+
+
+async def test_writes_go_on_when_no_further_connection_is_free(database: Database) -> None:
+    shared_server().sql("DROP ROLE IF EXISTS few", "CREATE ROLE few SUPERUSER LOGIN")
+    async with opened(replace(database, url=shared_server().url(user="few"))) as store:
+        await session(store, A)
+        shared_server().sql(
+            "ALTER ROLE few NOSUPERUSER CONNECTION LIMIT 0", f"GRANT ALL ON SCHEMA {database.schema} TO few"
+        )
+        shared_server().sql(f"GRANT ALL ON ALL TABLES IN SCHEMA {database.schema} TO few")
+        assert (await write(store, STREAM, said())).version == 2
+        reads = await asyncio.gather(*(store.load(STREAM, after=0) for _ in range(READERS)), return_exceptions=True)
+        for problem in reads:
+            assert isinstance(problem, list | NotReady)
+        shared_server().sql("ALTER ROLE few CONNECTION LIMIT -1")
+        assert await versions(store, STREAM) == [1, 2]
+    shared_server().sql("DROP OWNED BY few", "DROP ROLE few")
 
 
 async def _until_somebody_waits(other: psycopg.Connection[tuple[object, ...]]) -> None:

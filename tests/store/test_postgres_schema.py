@@ -7,15 +7,19 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.resources import files
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from holdfast.domain.errors import Rejected
 from holdfast.store.postgres.connections import Database, connect_plain
-from holdfast.store.postgres.migrate import _fold_text, prepare
+from holdfast.store.postgres.migrate import BREAKS, _fold_text, migrate, prepare
 from holdfast.store.postgres.queries import migrations, queries
+from holdfast.store.postgres.store import open_store
+from holdfast.store.reads import SessionCursor
 from tests.postgres_server import new_schema, shared_server
+from tests.store.conformance import STREAM, A, said, session, started, versions, write
 
 COLUMNS = """
 SELECT table_name, column_name, data_type, collation_name, is_nullable, column_default
@@ -120,8 +124,33 @@ async def test_preparing_again_and_by_several_at_once_changes_nothing(database: 
 
 async def test_a_database_of_a_newer_version_is_refused_and_left_alone(database: Database) -> None:
     await prepare(database)
-    shared_server().sql(f"UPDATE {database.schema}.schema_version SET version = 999")
+    shared_server().sql(f"UPDATE {database.schema}.schema_version SET version = 999, usable_from = 998")
     before = shape(database)
     with pytest.raises(Rejected, match="newer Holdfast"):
         await prepare(database)
     assert shape(database) == before
+
+
+async def test_a_newer_version_that_only_added_something_leaves_this_one_at_work(database: Database) -> None:
+    """Nodes are upgraded one by one: the others go on, and can be restarted."""
+    await prepare(database)
+    store = await open_store(database, Path("/nowhere"))
+    await session(store, A, "one")
+    assert (await store.session(A)).message_count == 1
+    number = len(migrations()) + 1
+    adds = "ALTER TABLE {0} ADD COLUMN later BIGINT NOT NULL DEFAULT 7"
+    added = "; ".join(adds.format(table) for table in ("sessions", "events", "commands", "turns", "waits", "nodes"))
+    connection = await connect_plain(database)
+    await migrate(connection, database, [*migrations(), (number, "later", added)])
+    assert (await store.session(A)).message_count == 1
+    await write(store, STREAM, started(1, "i"), said())
+    assert [row.id for row in await store.sessions(archived=False, before=SessionCursor(), limit=9)] == [A]
+    await store.close()
+    store = await open_store(database, Path("/nowhere"))
+    await write(store, STREAM, said())
+    assert await versions(store, STREAM) == [1, 2, 3, 4, 5]
+    await store.close()
+    await migrate(connection, database, [*migrations(), (number + 1, "much later", BREAKS)])
+    await connection.close()
+    with pytest.raises(Rejected, match="newer Holdfast"):
+        await open_store(database, Path("/nowhere"))

@@ -67,9 +67,10 @@ async def _check(database: Database) -> list[Finding]:
         table = SqlStatement("SELECT to_regclass($1) IS NOT NULL", [f"{database.schema}.schema_version"])
         if (await _ask(wire, table)).rows == [(False,)]:
             return [*found, Finding("database", True, "empty; the next start of a gateway creates the tables")]
-        ((version,),) = (await _ask(wire, SqlStatement("SELECT version FROM schema_version"))).rows
+        asked = SqlStatement("SELECT version, usable_from FROM schema_version")
+        ((version, usable_from),) = (await _ask(wire, asked)).rows
         known = migrations()[-1][0]
-        if version > known:
+        if usable_from > known:
             detail = f"schema {version} is newer than this Holdfast knows ({known})"
             return [*found, Finding("database", False, detail, "Upgrade Holdfast.")]
         if version < known:

@@ -1,6 +1,8 @@
 """Prepares a database: creates the tables, or brings those of an older version to the schema of this one.
 
-Under a lock and in one transaction, so that several gateways can start together.
+Under a lock and in one transaction, so that several gateways can start together. A migration that only adds something
+leaves older versions beside this one at work, and they can be restarted; one that takes something away from them says
+so in a line of its own (`BREAKS`).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from holdfast.store.postgres.connections import MIGRATING, Database, connect_pla
 from holdfast.store.postgres.queries import migrations
 
 MIGRATION_SECONDS = 3_600
+BREAKS = "-- Older versions cannot work with this.\n"
 
 
 async def prepare(database: Database) -> None:
@@ -21,7 +24,7 @@ async def prepare(database: Database) -> None:
     connection = await connect_plain(database, {"statement_timeout": MIGRATION_SECONDS * 1_000})
     try:
         with explained(database):
-            if await _version(connection, database) == migrations()[-1][0]:
+            if await _version(connection, database) >= migrations()[-1][0]:
                 return  # nothing is written: the user may have no right to
             async with connection.transaction():
                 await connection.execute(
@@ -32,19 +35,22 @@ async def prepare(database: Database) -> None:
         await connection.close()
 
 
-async def migrate(connection: psycopg.AsyncConnection[Any], database: Database) -> None:
-    """Run the migrations that are missing, in the open transaction."""
+async def migrate(
+    connection: psycopg.AsyncConnection[Any], database: Database, known: list[tuple[int, str, str]] | None = None
+) -> None:
+    """Run the migrations that are missing, in the open transaction; by default those of this version."""
     version = await _version(connection, database)
     if not version:
         found = await connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [database.schema])
         if await found.fetchone() is None:
             await connection.execute(f'CREATE SCHEMA "{database.schema}"'.encode())
         await connection.execute(_fold_text(connection.pgconn.server_version, await _has_icu(connection)).encode())
-    for number, _, statements in migrations():
+    for number, _, statements in known or migrations():
         if number > version:
             await connection.execute(statements.encode())
-            await connection.execute("DELETE FROM schema_version")
-            await connection.execute("INSERT INTO schema_version (version) VALUES (%s)", [number])
+            await connection.execute("UPDATE schema_version SET version = %s", [number])
+            if BREAKS in statements:
+                await connection.execute("UPDATE schema_version SET usable_from = %s", [number])
 
 
 async def has_tables(connection: psycopg.AsyncConnection[Any], database: Database) -> bool:
@@ -54,17 +60,18 @@ async def has_tables(connection: psycopg.AsyncConnection[Any], database: Databas
 
 
 async def _version(connection: psycopg.AsyncConnection[Any], database: Database) -> int:
-    """The last migration that was run; 0 where there are no tables. Rejected for one that is newer than we are."""
+    """The last migration that was run; 0 where there are no tables. Rejected for one that we cannot work with."""
     if not await has_tables(connection, database):
         return 0
-    row = await (await connection.execute("SELECT version FROM schema_version")).fetchone()
-    version, known = int(row[0]) if row is not None else 0, migrations()[-1][0]
-    if version > known:
+    row = await (await connection.execute("SELECT version, usable_from FROM schema_version")).fetchone()
+    assert row is not None
+    (version, usable_from), known = row, migrations()[-1][0]
+    if usable_from > known:
         raise Rejected(
             f"This database was written by a newer Holdfast (schema {version}, this one knows {known}).",
             hint="Upgrade Holdfast; nothing was changed.",
         )
-    return version
+    return int(version)
 
 
 async def _has_icu(connection: psycopg.AsyncConnection[Any]) -> bool:

@@ -2,10 +2,12 @@
 -- It is that of SQLite (sqlite/schema.sql says more about each table) in the words of PostgreSQL, and where it differs the
 -- reason stands beside it. Ids and names of streams are compared byte by byte, whatever the language of the database.
 
--- Which migrations were run.
+-- Which migrations were run, and the oldest version of the schema whose programs can still work with it.
 CREATE TABLE schema_version (
-    version BIGINT NOT NULL
+    version BIGINT NOT NULL DEFAULT 0,
+    usable_from BIGINT NOT NULL DEFAULT 1
 );
+INSERT INTO schema_version DEFAULT VALUES;
 
 -- The log itself. `data` is the wire JSON, `crc` its checksum.
 CREATE TABLE events (

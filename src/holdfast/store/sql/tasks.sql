@@ -1,9 +1,10 @@
 -- Tasks: what people and the runtime look at.
 
 -- name: list_background_tasks
--- A page, newest first; an empty filter fits everything. Keyset paging by (started_at, id).
+-- A page, newest first; an empty filter fits everything. Keyset paging by (started_at, id): the index is entered at its
+-- first column, since an OR alone reads everything that is newer.
 SELECT * FROM tasks
-WHERE foreground = FALSE AND (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
+WHERE foreground = FALSE AND started_at <= :before_at AND (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
     AND started_at >= :since AND (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
     AND (:session = '' OR session = :session OR worker = :session) AND (:ended = 0 OR finished_at >= :ended)
     AND (:text = '' OR has_text(:text, title, command, summary))
@@ -12,7 +13,7 @@ ORDER BY started_at DESC, id LIMIT :limit;
 -- name: list_tasks
 -- The same with the commands that a turn waits or waited for; told apart since the index begins with that.
 SELECT * FROM tasks
-WHERE (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
+WHERE started_at <= :before_at AND (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
     AND started_at >= :since AND (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
     AND (:session = '' OR session = :session OR worker = :session) AND (:ended = 0 OR finished_at >= :ended)
     AND (:text = '' OR has_text(:text, title, command, summary))

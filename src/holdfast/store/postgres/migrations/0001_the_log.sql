@@ -1,9 +1,11 @@
 -- The tables as of the first version of this engine.
 
--- Which migrations were run.
+-- Which migrations were run, and the oldest version of the schema whose programs can still work with it.
 CREATE TABLE schema_version (
-    version BIGINT NOT NULL
+    version BIGINT NOT NULL DEFAULT 0,
+    usable_from BIGINT NOT NULL DEFAULT 1
 );
+INSERT INTO schema_version DEFAULT VALUES;
 
 -- The log itself. `data` is the wire JSON, `crc` its checksum.
 CREATE TABLE events (
