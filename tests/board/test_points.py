@@ -32,6 +32,7 @@ from tests.runtime.mortal import Fault, How, Killed, mortal_store
 from tests.seed import new_seed
 from tests.store.rebuilt import check_integrity, check_projections
 
+pytestmark = pytest.mark.usefixtures("each_engine")
 CARD, FOLLOWER = "c0ffee01", "f" * 16
 BODY = "write a.txt one\nblock which colour?"
 ANSWER = "read a.txt\ncomplete it is blue"

@@ -26,6 +26,7 @@ from tests.lifecycle.house import House
 from tests.runtime.rig import ID, kinds, only
 from tests.store.rebuilt import check_projections
 
+pytestmark = pytest.mark.usefixtures("each_engine")
 ONE, TWO = "11" * 8, "22" * 8
 ROUNDS = 12
 

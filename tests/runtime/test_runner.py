@@ -29,6 +29,7 @@ from tests.rig import StoppedClock
 from tests.runtime.mortal import Fault, mortal_store
 from tests.runtime.rig import ID, STREAM, Rig, kinds, only, seen
 
+pytestmark = pytest.mark.usefixtures("each_engine")
 HOUR = 3_600_000
 
 
