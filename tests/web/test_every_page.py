@@ -365,6 +365,17 @@ def test_toasts_cover_neither_the_composer_nor_answers_on_a_phone(browser: Brows
         seat.until(lambda: page.evaluate(covered) == [], "nothing that is pressed is covered")
         answers.click()
         seat.finished(1)
+        seat.open("/settings/devices")
+        page.get_by_role("button", name="Add a device…").click()
+        sheet = page.get_by_role("dialog", name="Add a device")
+        expect(sheet).to_be_visible()
+        house.gateway.command("POST", "/v1/tasks", {"shell": "exit 3", "name": "another failure"})
+        expect(toasts).to_have_count(1)
+        over = "([sheet, toast]) => toast.getBoundingClientRect().bottom > sheet.getBoundingClientRect().top"
+        seat.until(
+            lambda: not page.evaluate(over, [sheet.element_handle(), toasts.element_handle()]),
+            "it stands above the sheet",
+        )
 
 
 def test_the_drawer_of_a_card_does_not_hide_the_card(visitor: Seat, house: House) -> None:

@@ -69,7 +69,8 @@ export function forget(to: string): void {
 
 /**
  * Where the toasts stand: at the lower right, but never over what is marked `data-keep-clear` (the composer, the
- * answers to a question, the buttons of a dialog). They go up until nothing of it is covered.
+ * answers to a question, the buttons of a dialog), nor over a dialog where there is room above it. They go up until
+ * nothing of it is covered.
  */
 export function clearBottom(
   boxes: readonly { readonly left: number; readonly right: number; readonly top: number; readonly bottom: number }[],
@@ -97,8 +98,9 @@ function useClearPlace(box: RefObject<HTMLDivElement | null>, shown: number): vo
       element.style.translate = "";
       const at = element.getBoundingClientRect();
       const kept = [...document.querySelectorAll("[data-keep-clear]")].map((one) => one.getBoundingClientRect());
+      const dialogs = [...document.querySelectorAll("[role=dialog]")].map((one) => one.getBoundingClientRect());
       const bottom = clearBottom(
-        kept.filter((one) => one.height > 0),
+        [...kept.filter((one) => one.height > 0), ...dialogs.filter((one) => one.top > at.height + 2 * GAP)],
         at,
         at.bottom,
       );
