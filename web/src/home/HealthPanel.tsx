@@ -6,6 +6,7 @@ import { count, dollars, moment, size } from "../text";
 import { Chip } from "../ui/Chip";
 import { AsOf, Show } from "../ui/Known";
 import shared from "../ui/shared.module.css";
+import { gatewayState } from "../ui/states";
 import styles from "./HealthPanel.module.css";
 
 /** Dollars where the price is known, tokens anyhow. */
@@ -25,15 +26,7 @@ export function HealthPanel(): ReactNode {
         <h2>Health</h2>
         <AsOf known={known} />
         <span className={shared.grow} />
-        {known.state === "known" && known.current && (
-          <Chip
-            state={
-              known.value.writable && !known.value.problem
-                ? { look: "done", icon: "done", word: "All well" }
-                : { look: "failed", icon: "failed", word: "Read-only" }
-            }
-          />
-        )}
+        {known.state === "known" && known.current && <Chip state={gatewayState(known.value)} />}
       </header>
       <Show known={known}>
         {(status) => (

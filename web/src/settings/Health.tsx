@@ -9,12 +9,11 @@ import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { AsOf, Show } from "../ui/Known";
 import shared from "../ui/shared.module.css";
-import type { State } from "../ui/states";
+import { gatewayState, type State, WELL } from "../ui/states";
 import { Time } from "../ui/Time";
 import { WithCode } from "../ui/WithCode";
 import styles from "./Health.module.css";
 
-export const WELL: State = { look: "done", icon: "done", word: "All well" };
 const UNWELL: State = { look: "failed", icon: "failed", word: "Needs a hand" };
 
 /** What runs here, and what the doctor found. */
@@ -27,9 +26,7 @@ export function Health(): ReactNode {
           <h2>Health</h2>
           <AsOf known={known} />
           <span className={shared.grow} />
-          {known.state === "known" && known.current && (
-            <Chip state={known.value.writable ? WELL : { look: "failed", icon: "failed", word: "Read-only" }} />
-          )}
+          {known.state === "known" && known.current && <Chip state={gatewayState(known.value)} />}
         </header>
         <Show known={known} rows={4}>
           {(status) => <Facts status={status} />}

@@ -1,5 +1,5 @@
 /** A state is colour, shape and word, in the same order, everywhere. */
-import type { CardView, InboxEntry, SessionView, TaskView, WaitView } from "../api/types.gen";
+import type { CardView, InboxEntry, SessionView, Status, TaskView, WaitView } from "../api/types.gen";
 
 export interface State {
   /** The colour's name. */
@@ -146,4 +146,12 @@ export function waitState(wait: Pick<WaitView, "purpose">): State {
   if (wait.purpose === "login") return make("waiting", "Log-in");
   if (wait.purpose === "quota") return make("waiting", "Quota");
   return make("waiting", "Waiting for you");
+}
+
+export const WELL: State = { look: "done", icon: "done", word: "All well" };
+
+/** Of the gateway, as it says itself. */
+export function gatewayState({ writable, problem }: Pick<Status, "writable" | "problem">): State {
+  if (!writable) return { look: "failed", icon: "failed", word: "Read-only" };
+  return problem ? { look: "failed", icon: "failed", word: "Has a problem" } : WELL;
 }
