@@ -19,6 +19,7 @@ import { useMedia, useNow, useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, Show } from "../ui/Known";
 import { Menu } from "../ui/Menu";
+import { SearchField } from "../ui/SearchField";
 import shared from "../ui/shared.module.css";
 import { Tabs } from "../ui/Tabs";
 import { toastError } from "../ui/toasts";
@@ -143,17 +144,7 @@ function Board({
   );
   const filters = (
     <>
-      <div className={`${shared.field} ${styles.search}`}>
-        <Icon name="search" />
-        <input
-          type="search"
-          data-search
-          placeholder="Filter cards"
-          aria-label="Filter cards"
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-      </div>
+      <SearchField className={styles.search} name="Filter cards" value={text} onChange={setText} showsKey={false} />
       <select
         className={`${shared.input} ${styles.profile}`}
         aria-label="Profile"

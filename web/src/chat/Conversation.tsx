@@ -27,6 +27,7 @@ import { toastError } from "../ui/toasts";
 import { AgentButton } from "./AgentButton";
 import { AgentFacts } from "./AgentFacts";
 import { type Missed, spliceIndex, useAway } from "./away";
+import { BackToChats } from "./BackToChats";
 import { Banners } from "./Banner";
 import { Composer, Outbox } from "./Composer";
 import styles from "./Conversation.module.css";
@@ -90,13 +91,7 @@ export function Conversation({
     <section className={pane.pane} aria-label="Conversation">
       {!bare && (
         <Bar>
-          <Link
-            className={buttonClass({ quiet: true, icon: true }, shared.phoneOnly)}
-            href="/s"
-            aria-label="Back to chats"
-          >
-            <Icon name="left" />
-          </Link>
+          <BackToChats />
         </Bar>
       )}
       <div className={pane.banners}>
@@ -288,9 +283,7 @@ function ConversationBar({ view, title }: { readonly view: SessionView; readonly
   const waits = stateOf(view) === "waiting" && wait?.kind === "wait" && wait.purpose !== "retry";
   return (
     <Bar>
-      <Link className={buttonClass({ quiet: true, icon: true }, shared.phoneOnly)} href="/s" aria-label="Back to chats">
-        <Icon name="left" />
-      </Link>
+      <BackToChats />
       <h1 className={`${shared.cut} ${styles.title}`} dir="auto" data-least="96">
         {title}
       </h1>

@@ -7,7 +7,7 @@ import type { ProfileView } from "../api/types.gen";
 import { useProfiles } from "../settings/queries";
 import { DrawerButton } from "../shell/TasksDrawer";
 import { Bar } from "../ui/Bar";
-import { Button, buttonClass } from "../ui/Button";
+import { Button } from "../ui/Button";
 import { Empty } from "../ui/Empty";
 import { SelectField } from "../ui/fields";
 import { useTitle } from "../ui/hooks";
@@ -15,6 +15,7 @@ import { Icon } from "../ui/Icon";
 import { Show } from "../ui/Known";
 import shared from "../ui/shared.module.css";
 import { ModelField, profileTitle } from "./agentFields";
+import { BackToChats } from "./BackToChats";
 import { Banners } from "./Banner";
 import composer from "./Composer.module.css";
 import styles from "./NewSession.module.css";
@@ -39,13 +40,7 @@ export default function NewSession(): ReactNode {
   return (
     <section className={pane.pane} aria-label="Conversation">
       <Bar>
-        <Link
-          className={buttonClass({ quiet: true, icon: true }, shared.phoneOnly)}
-          href="/s"
-          aria-label="Back to chats"
-        >
-          <Icon name="left" />
-        </Link>
+        <BackToChats />
         <h1>New session</h1>
         <span className={shared.grow} />
         <DrawerButton />

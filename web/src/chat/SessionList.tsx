@@ -13,6 +13,7 @@ import { Empty, Loading } from "../ui/Empty";
 import { useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, Unknown } from "../ui/Known";
+import { SearchField } from "../ui/SearchField";
 import shared from "../ui/shared.module.css";
 import { rowState, type State } from "../ui/states";
 import { Time } from "../ui/Time";
@@ -123,18 +124,7 @@ export function SessionList({
           </span>
         )}
       </Bar>
-      <div className={`${shared.field} ${styles.search}`}>
-        <Icon name="search" />
-        <input
-          type="search"
-          data-search
-          placeholder="Search titles and text"
-          aria-label="Search titles and text"
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-        <span className={`${shared.kbd} ${shared.notOnPhone}`}>/</span>
-      </div>
+      <SearchField className={styles.search} name="Search titles and text" value={text} onChange={setText} />
       <Kinds kind={kind} onChoose={choose} />
       <nav className={`${shared.scroll} ${styles.scroll}`} aria-label="Sessions" ref={box} tabIndex={-1}>
         {known.state === "loading" && lines.length === 0 && <Loading rows={8} />}

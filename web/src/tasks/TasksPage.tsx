@@ -12,6 +12,7 @@ import { Empty, Loading } from "../ui/Empty";
 import { useSettled, useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, Unknown } from "../ui/Known";
+import { SearchField } from "../ui/SearchField";
 import { Segmented } from "../ui/Segmented";
 import shared from "../ui/shared.module.css";
 import { toast, toastError } from "../ui/toasts";
@@ -91,18 +92,12 @@ export default function TasksPage(): ReactNode {
             </button>
           ))}
         </Segmented>
-        <label className={`${shared.field} ${styles.search}`}>
-          <Icon name="search" />
-          <input
-            type="search"
-            data-search
-            placeholder="Search commands, prompts and output"
-            aria-label="Search commands, prompts and output"
-            value={text}
-            onChange={(event) => setText(event.target.value)}
-          />
-          <span className={`${shared.kbd} ${shared.notOnPhone}`}>/</span>
-        </label>
+        <SearchField
+          className={styles.search}
+          name="Search commands, prompts and output"
+          value={text}
+          onChange={setText}
+        />
       </div>
       {chosen.size > 0 && (
         <Selection
