@@ -101,6 +101,7 @@ def test_dragged_with_the_mouse(visitor: Seat) -> None:
         "button", name="Unblock and continue"
     ).click()
     expect(column(page, "ready").locator("[data-card]")).to_have_count(1)
+    visitor.until(lambda: status(gateway, first) == "ready", "it was unblocked")  # the page shows it before it is so
     drag(page, "Sort the mail", "scheduled")
     dialog.get_by_role("button", name="Schedule").click()
     expect(column(page, "scheduled")).to_contain_text(re.compile("Scheduled|1"))
@@ -196,6 +197,7 @@ def faults_at_widths(seat: Seat, path: str, *, ready: str) -> list[str]:
 def test_what_a_card_asks_made_and_did(visitor: Seat) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "made")
     id = new_card(gateway, board, "Paint it", "block Which **colour**, `red` or blue?", profile="demo")
+    new_card(gateway, board, "ارسمه", triage=True)
     over(visitor, id, "blocked")
     made = Path(card(gateway, id)["runs"][0]["workspace"]) / "sub" / "notes.txt"
     made.parent.mkdir()
@@ -206,6 +208,7 @@ def test_what_a_card_asks_made_and_did(visitor: Seat) -> None:
     expect(ask.locator("blockquote strong")).to_have_text("colour")
     face = page.locator("[data-card] [data-reason]")
     expect(face).to_have_text("Which colour, red or blue?")
+    expect(page.locator("[data-title]", has_text="ارسمه")).to_have_css("direction", "rtl")
     drawer = page.get_by_role("complementary", name=re.compile("^Card HF-"))
     drawer.get_by_role("tab", name="Changes").click()
     files = drawer.get_by_role("list", name="Changed files")

@@ -221,7 +221,7 @@ function Head({
           <Icon name="close" />
         </Button>
       </div>
-      <h2 className={styles.title} ref={title} tabIndex={-1}>
+      <h2 className={styles.title} dir="auto" ref={title} tabIndex={-1}>
         {card.title}
       </h2>
       <div className={`${shared.row} ${shared.wrap}`}>

@@ -67,6 +67,7 @@ export const CardFace = memo(function CardFace({
         href={to}
         draggable={false}
         ref={link ?? null}
+        dir="auto"
         data-title
         data-row-link
         data-target

@@ -71,6 +71,7 @@ export function Unblock({ detail }: { readonly detail: CardDetail }): ReactNode 
       </blockquote>
       <textarea
         className={shared.input}
+        dir="auto"
         rows={3}
         aria-label="Answer or comment"
         placeholder="Your answer. It becomes a comment, and the worker's next message."
@@ -124,6 +125,7 @@ export function Talk({ card }: { readonly card: CardView }): ReactNode {
     >
       <textarea
         className={shared.input}
+        dir="auto"
         rows={2}
         aria-label="Comment"
         placeholder={

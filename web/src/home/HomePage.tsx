@@ -119,7 +119,7 @@ function RunningNow({ running }: { readonly running: Known<Running> }): ReactNod
               {now.sessions.map((row) => (
                 <div key={row.id} className={styles.now} data-why={`session/${row.id}`}>
                   <Chip state={rowState(row)} />
-                  <Link className={shared.cut} href={`/s/${row.id}`}>
+                  <Link className={shared.cut} href={`/s/${row.id}`} dir="auto">
                     {row.title || "New session"}
                   </Link>
                   <span className={shared.faint}>
@@ -134,6 +134,7 @@ function RunningNow({ running }: { readonly running: Known<Running> }): ReactNod
                   <Link
                     className={`${shared.cut} ${task.kind === "process" ? shared.mono : ""}`}
                     href={`/tasks/${task.id}`}
+                    dir="auto"
                   >
                     {taskName(task)}
                   </Link>

@@ -72,7 +72,9 @@ function Need({
   return (
     <div className={styles.need} data-why={entry.stream}>
       <Chip state={entryState(entry)} />
-      <span className={styles.question}>{entry.what}</span>
+      <span className={styles.question} dir="auto">
+        {entry.what}
+      </span>
       <span className={styles.where}>
         <Link href={entry.link}>{entryTitle(entry)}</Link> · since {moment(entry.since)}
         {wait?.until ? ` · until ${moment(wait.until)}` : ""}

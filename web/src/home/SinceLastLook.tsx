@@ -135,6 +135,7 @@ function Row({ one, fresh }: { readonly one: Ended; readonly fresh: boolean }): 
         <Chip state={state} />
         <Link
           className={`${shared.cut} ${"task" in one && one.task.kind === "process" ? shared.mono : ""}`}
+          dir="auto"
           href={"task" in one ? `/tasks/${one.task.id}` : `/s/${one.row.id}`}
         >
           {"task" in one ? taskName(one.task) : one.row.title || "New session"}

@@ -133,7 +133,9 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
                   }}
                 >
                   <Icon name={offer.icon} />
-                  <span className={styles.word}>{offer.word}</span>
+                  <span className={styles.word} dir="auto">
+                    {offer.word}
+                  </span>
                   <span className={styles.hint}>{offer.hint}</span>
                 </Autocomplete.Item>
               )}

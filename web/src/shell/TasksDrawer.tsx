@@ -147,7 +147,9 @@ function Groups({
               data-why={entry.stream}
               href={entry.link}
             >
-              <span className={`${styles.name} ${styles.said}`}>{entry.what}</span>
+              <span className={`${styles.name} ${styles.said}`} dir="auto">
+                {entry.what}
+              </span>
               <Chip state={entryState(entry)} />
               <span className={styles.info}>
                 <Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} />
@@ -210,7 +212,9 @@ function Row({ task, current }: { readonly task: TaskView; readonly current: boo
       data-why={`task/${task.id}`}
       href={`/tasks/${task.id}`}
     >
-      <span className={`${styles.name} ${task.kind === "process" ? "" : styles.said}`}>{taskName(task)}</span>
+      <span className={`${styles.name} ${task.kind === "process" ? "" : styles.said}`} dir="auto">
+        {taskName(task)}
+      </span>
       <span className={shared.row}>
         {task.stale && <Chip state={STALE} />}
         <Chip state={taskState(task)} />

@@ -3,7 +3,6 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { call, Refused } from "../api/http";
 import type { TaskView } from "../api/types.gen";
-import { DEFAULT_BOARD } from "../board/queries";
 import { byWhom } from "../text";
 import { agentSession, starter } from "./taskWords";
 
@@ -17,7 +16,7 @@ export function StartedBy({ task }: { readonly task: TaskView }): ReactNode {
     case "agent":
       return session ? <>agent of {session}</> : byWhom(task.started_by);
     case "board":
-      return task.board && task.board !== DEFAULT_BOARD ? `board ${task.board}` : "the board";
+      return /^(board)?$/i.test(task.board ?? "") ? "the board" : `board ${task.board}`;
     default:
       return session ? (
         <>

@@ -115,6 +115,7 @@ function TaskBar({ known, task }: { readonly known: Known<TaskView>; readonly ta
       <h1
         className={`${shared.cut} ${styles.title} ${task.kind === "process" ? styles.commandTitle : ""}`}
         title={task.command}
+        dir="auto"
       >
         {taskName(task)}
       </h1>

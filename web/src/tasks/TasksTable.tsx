@@ -204,6 +204,7 @@ function TaskRow({
           data-row-link
           className={`${styles.link} ${task.kind === "process" ? styles.command : ""}`}
           href={`/tasks/${task.id}`}
+          dir="auto"
           title={task.stale ? `${task.command}\nStale: ${task.stale}` : task.command}
         >
           {taskName(task)}

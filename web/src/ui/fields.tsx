@@ -57,6 +57,7 @@ export function TextField({
   const common = {
     id,
     className: `${shared.input} ${mono ? shared.mono : ""}`,
+    dir: mono ? "ltr" : "auto",
     value,
     ...(first && { "data-autofocus": true }),
   };
