@@ -17,43 +17,41 @@ def cursor(seat: Seat) -> int:
     return int(seat.page.evaluate("fetch('/v1/devices/me').then(a => a.json())")["cursors"].get(seat.session, 0))
 
 
-def test_close_the_tab_in_the_middle_of_a_turn_and_reopen(seat: Seat) -> None:
-    seat.begin()
-    seat.send("slow 600 " + " ".join(f"n{number}" for number in range(1200)))
-    seat.sees("n0 n1")
-    seat.close_tab()
-    seat.reopen("/")
-    seat.page.wait_for_url(f"**/s/{seat.session}")
-    seat.sees("n0 n1 n2 n3")
-    assert seat.page.locator('[data-banner="away"]').count() == 0  # nothing was finished while away
-    seat.page.get_by_role("button", name="Stop the turn").click()
-    seat.finished(1)
-    seat.sees("Stopped")
-    expect(seat.page.locator("article[data-kind]", has_text="n0 n1 n2")).to_have_count(
+def test_close_the_tab_in_the_middle_of_a_turn_and_reopen(guest: Seat) -> None:
+    guest.begin()
+    guest.send("slow 600 " + " ".join(f"n{number}" for number in range(1200)))
+    guest.sees("n0 n1")
+    guest.close_tab()
+    guest.reopen("/")
+    guest.page.wait_for_url(f"**/s/{guest.session}")
+    guest.sees("n0 n1 n2 n3")
+    assert guest.page.locator('[data-banner="away"]').count() == 0  # nothing was finished while away
+    guest.page.get_by_role("button", name="Stop the turn").click()
+    guest.finished(1)
+    guest.sees("Stopped")
+    expect(guest.page.locator("article[data-kind]", has_text="n0 n1 n2")).to_have_count(
         2
     )  # what was asked, and the answer once
 
 
-def test_what_was_finished_while_the_tab_was_closed_is_counted(seat: Seat) -> None:
-    seat.begin()
-    gate = seat.gateway.home.parent / "gate"
-    seat.send(f"sh {wait_for(gate)}\nsay {WORDS}")
-    expect(seat.page.get_by_role("group", name=re.compile("^Call of terminal"))).to_be_visible()
-    seat.close_tab()
+def test_what_was_finished_while_the_tab_was_closed_is_counted(guest: Seat) -> None:
+    guest.begin()
+    gate = guest.gateway.home.parent / "gate"
+    guest.send(f"sh {wait_for(gate)}\nsay {WORDS}")
+    expect(guest.page.get_by_role("group", name=re.compile("^Call of terminal"))).to_be_visible()
+    guest.close_tab()
     gate.touch()
-    seat.finished(1)
-    seat.reopen("/")
-    seat.sees_banner("Reconnected — 1 message received while away")
-    seat.page.get_by_role("button", name="Dismiss").click()
-    expect(seat.page.locator('[data-banner="away"]')).to_have_count(0)
-    seat.until(
-        lambda: seat.gateway.client.get("/v1/sessions").json()["sessions"][0]["version"] == cursor(seat), "it was read"
-    )
-    seat.close_tab()
-    seat.reopen("/")
-    seat.sees(WORDS)
-    seat.page.wait_for_timeout(700)
-    assert seat.page.locator('[data-banner="away"]').count() == 0  # it was read
+    guest.finished(1)
+    guest.reopen("/")
+    guest.sees_banner("Reconnected — 1 message received while away")
+    guest.page.get_by_role("button", name="Dismiss").click()
+    expect(guest.page.locator('[data-banner="away"]')).to_have_count(0)
+    guest.until(lambda: guest.gateway.session(guest.session)["version"] == cursor(guest), "it was read")
+    guest.close_tab()
+    guest.reopen("/")
+    guest.sees(WORDS)
+    guest.page.wait_for_timeout(700)
+    assert guest.page.locator('[data-banner="away"]').count() == 0  # it was read
 
 
 def test_kill_the_gateway_in_the_middle_and_start_it_again(seat: Seat) -> None:
@@ -71,44 +69,44 @@ def test_kill_the_gateway_in_the_middle_and_start_it_again(seat: Seat) -> None:
     expect(seat.page.locator("article [data-text]", has_text=WORDS)).to_have_count(2)  # question and answer, once
 
 
-def test_three_messages_arrive_while_the_line_is_cut(seat: Seat) -> None:
-    seat.begin()
-    seat.send("say hello")
-    seat.sees("demo")
-    seat.finished(1)
-    seat.cut_line()
-    expect(seat.page.locator("[data-connection]")).not_to_have_text("Live")
+def test_three_messages_arrive_while_the_line_is_cut(guest: Seat) -> None:
+    guest.begin()
+    guest.send("say hello")
+    guest.sees("demo")
+    guest.finished(1)
+    guest.cut_line()
+    expect(guest.page.locator("[data-connection]")).not_to_have_text("Live")
     for number in range(3):
-        path = f"/v1/sessions/{seat.session}/messages"
-        seat.gateway.client.post(path, json={"text": f"say while away {number}"})
-        seat.finished(number + 2)
-    seat.mend_line()
-    seat.sees_banner("Reconnected — 3 messages received while away")
-    seat.watch_marks()
-    seat.page.get_by_role("button", name="Jump to first").click()
-    seat.saw_mark("while away 0")
-    expect(seat.page.locator('[data-kind="splice"]')).to_contain_text("Received while away")
-    seat.page.get_by_role("button", name="To the end").click()
-    expect(seat.page.locator("article[data-kind]", has_text="while away 2")).to_have_count(2)
+        path = f"/v1/sessions/{guest.session}/messages"
+        guest.gateway.client.post(path, json={"text": f"say while away {number}"})
+        guest.finished(number + 2)
+    guest.mend_line()
+    guest.sees_banner("Reconnected — 3 messages received while away")
+    guest.watch_marks()
+    guest.page.get_by_role("button", name="Jump to first").click()
+    guest.saw_mark("while away 0")
+    expect(guest.page.locator('[data-kind="splice"]')).to_contain_text("Received while away")
+    guest.page.get_by_role("button", name="To the end").click()
+    expect(guest.page.locator("article[data-kind]", has_text="while away 2")).to_have_count(2)
 
 
-def test_what_was_read_after_a_cut_is_not_told_again(seat: Seat) -> None:
-    seat.begin()
-    seat.cut_line()
-    expect(seat.page.locator("[data-connection]")).not_to_have_text("Live")
-    seat.gateway.client.post(f"/v1/sessions/{seat.session}/messages", json={"text": "say while away"})
-    seat.finished(1)
-    seat.mend_line()
-    seat.sees_banner("1 message")
+def test_what_was_read_after_a_cut_is_not_told_again(guest: Seat) -> None:
+    guest.begin()
+    guest.cut_line()
+    expect(guest.page.locator("[data-connection]")).not_to_have_text("Live")
+    guest.gateway.client.post(f"/v1/sessions/{guest.session}/messages", json={"text": "say while away"})
+    guest.finished(1)
+    guest.mend_line()
+    guest.sees_banner("1 message")
     cursors = "fetch('/v1/devices/me').then(answer => answer.json()).then(mine => mine.cursors)"
-    version = seat.gateway.get(f"/v1/sessions/{seat.session}")["session"]["version"]
-    seat.until(lambda: seat.page.evaluate(cursors).get(seat.session) == version, "it was read")
-    seat.page.get_by_role("link", name="Home", exact=True).click()
-    expect(seat.page.get_by_role("heading", name="Home")).to_be_visible()
-    seat.page.get_by_role("link", name="Chats").click()
-    seat.sees("while away")
-    seat.page.wait_for_timeout(700)
-    expect(seat.page.locator('[data-banner="away"], [data-kind="splice"]')).to_have_count(0)
+    version = guest.gateway.get(f"/v1/sessions/{guest.session}")["session"]["version"]
+    guest.until(lambda: guest.page.evaluate(cursors).get(guest.session) == version, "it was read")
+    guest.page.get_by_role("link", name="Home", exact=True).click()
+    expect(guest.page.get_by_role("heading", name="Home")).to_be_visible()
+    guest.page.get_by_role("link", name="Chats").click()
+    guest.sees("while away")
+    guest.page.wait_for_timeout(700)
+    expect(guest.page.locator('[data-banner="away"], [data-kind="splice"]')).to_have_count(0)
 
 
 def test_a_backup_was_restored(seat: Seat) -> None:
@@ -134,45 +132,45 @@ def test_a_backup_was_restored(seat: Seat) -> None:
     expect(seat.page.get_by_text("Old enough")).to_be_visible()
 
 
-def test_the_line_is_dead_and_nobody_says_so(seat: Seat) -> None:
-    seat.begin()
-    seat.context.set_offline(True)  # the sockets stay open and silent
-    expect(seat.page.locator("[data-connection]")).not_to_have_text("Live")
-    expect(seat.page.locator('[data-banner="offline"]')).to_be_visible()
-    expect(seat.page.locator('[data-banner="offline"]')).to_contain_text("turns wait and commands go on")
-    seat.context.set_offline(False)
-    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
+def test_the_line_is_dead_and_nobody_says_so(guest: Seat) -> None:
+    guest.begin()
+    guest.context.set_offline(True)  # the sockets stay open and silent
+    expect(guest.page.locator("[data-connection]")).not_to_have_text("Live")
+    expect(guest.page.locator('[data-banner="offline"]')).to_be_visible()
+    expect(guest.page.locator('[data-banner="offline"]')).to_contain_text("turns wait and commands go on")
+    guest.context.set_offline(False)
+    expect(guest.page.locator("[data-connection]")).to_have_text("Live")
 
 
-def test_outbox_offline_then_online_sent_once(seat: Seat) -> None:
-    seat.begin()
+def test_outbox_offline_then_online_sent_once(guest: Seat) -> None:
+    guest.begin()
     tried: list[str] = []
-    seat.page.on("requestfailed", lambda request: tried.append(request.url))
-    seat.context.set_offline(True)
-    seat.send("say from the tunnel")
-    expect(seat.page.get_by_text("Waits in this browser")).to_be_visible()
-    seat.until(lambda: sum(url.endswith("/messages") for url in tried) >= 2, "it is tried again")
-    seat.context.set_offline(False)
-    expect(seat.page.get_by_text("Waits in this browser")).to_have_count(0)
-    seat.finished(1)
-    assert [event["text"] for event in seat.events("InputReceived")] == ["say from the tunnel"]
+    guest.page.on("requestfailed", lambda request: tried.append(request.url))
+    guest.context.set_offline(True)
+    guest.send("say from the tunnel")
+    expect(guest.page.get_by_text("Waits in this browser")).to_be_visible()
+    guest.until(lambda: sum(url.endswith("/messages") for url in tried) >= 2, "it is tried again")
+    guest.context.set_offline(False)
+    expect(guest.page.get_by_text("Waits in this browser")).to_have_count(0)
+    guest.finished(1)
+    assert [event["text"] for event in guest.events("InputReceived")] == ["say from the tunnel"]
 
 
-def test_two_tabs_do_not_fight(seat: Seat) -> None:
-    seat.begin()
-    other = seat.tab()
-    other.goto(f"{seat.gateway.url}/s/{seat.session}")
+def test_two_tabs_do_not_fight(guest: Seat) -> None:
+    guest.begin()
+    other = guest.tab()
+    other.goto(f"{guest.gateway.url}/s/{guest.session}")
     expect(other.get_by_label("Message", exact=True)).to_be_visible()
-    seat.send("slow 2 said in one tab")
+    guest.send("slow 2 said in one tab")
     expect(other.locator("article[data-kind]", has_text="said in one tab")).to_have_count(2)
     other.get_by_label("Message", exact=True).fill("say said in the other")
     other.get_by_label("Message", exact=True).press("Enter")
-    seat.sees("said in the other")
-    seat.finished(2)
-    assert len(seat.events("InputReceived")) == 2
+    guest.sees("said in the other")
+    guest.finished(2)
+    assert len(guest.events("InputReceived")) == 2
 
 
-def test_a_session_that_was_deleted_elsewhere(seat: Seat) -> None:
-    seat.begin()
-    seat.gateway.client.request("DELETE", f"/v1/sessions/{seat.session}")
-    expect(seat.page.get_by_text("This session no longer exists")).to_be_visible()
+def test_a_session_that_was_deleted_elsewhere(guest: Seat) -> None:
+    guest.begin()
+    guest.gateway.client.request("DELETE", f"/v1/sessions/{guest.session}")
+    expect(guest.page.get_by_text("This session no longer exists")).to_be_visible()

@@ -95,37 +95,37 @@ def test_since_you_last_looked_moves_on_when_one_has_looked(guest: Seat) -> None
     expect(fresh).to_have_count(0)
 
 
-def test_a_task_says_what_happened_to_it_and_what_it_takes(seat: Seat) -> None:
-    task = seat.gateway.command("POST", "/v1/tasks", {"shell": "while :; do echo x; sleep 0.2; done"})["task"]
-    seat.open(f"/tasks/{task}")
-    facts = seat.page.get_by_label("About this task")
+def test_a_task_says_what_happened_to_it_and_what_it_takes(guest: Seat) -> None:
+    task = guest.gateway.command("POST", "/v1/tasks", {"shell": "while :; do echo x; sleep 0.2; done"})["task"]
+    guest.open(f"/tasks/{task}")
+    facts = guest.page.get_by_label("About this task")
     history, takes = facts.get_by_role("list", name="History"), facts.get_by_role("group", name="What it takes")
     expect(facts).to_contain_text("Live")
     expect(takes).to_contain_text("iB")
     expect(takes.locator("svg").first.locator("rect")).not_to_have_count(0)
     expect(history).to_contain_text("Runs as process")
-    seat.page.get_by_role("button", name="Pin").click()
+    guest.page.get_by_role("button", name="Pin").click()
     expect(history).to_contain_text("Pinned by you")
-    seat.page.get_by_role("button", name="Stop").click()
+    guest.page.get_by_role("button", name="Stop").click()
     expect(history).to_contain_text("Ended: stopped")
     expect(history).to_contain_text("Stop asked for by you")
     expect(facts).not_to_contain_text("Live")  # nothing is measured any more
 
 
-def test_what_the_model_had_in_view(seat: Seat) -> None:
-    seat.begin()
-    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
-    assert seat.page.locator("[data-context]").count() == 0  # nothing is known yet
-    seat.send("say hello")
-    seat.finished(1)
-    expect(seat.page.locator("[data-context]")).to_have_text(re.compile(r"^\d+ of 100k in context$"))
+def test_what_the_model_had_in_view(guest: Seat) -> None:
+    guest.begin()
+    expect(guest.page.locator("[data-connection]")).to_have_text("Live")
+    assert guest.page.locator("[data-context]").count() == 0  # nothing is known yet
+    guest.send("say hello")
+    guest.finished(1)
+    expect(guest.page.locator("[data-context]")).to_have_text(re.compile(r"^\d+ of 100k in context$"))
     # what makes it shorter comes first, unless the model sees even less at once
-    seat.page.route(
+    guest.page.route(
         "**/context?texts=false",
         lambda route: route.fulfill(json=route.fetch().json() | {"window": 1_000}),  # a model that is known
     )
-    seat.page.reload()
-    expect(seat.page.locator("[data-context]")).to_have_text(re.compile(r"^\d+ of 1,000 in context$"))
+    guest.page.reload()
+    expect(guest.page.locator("[data-context]")).to_have_text(re.compile(r"^\d+ of 1,000 in context$"))
 
 
 def test_a_toast_stays_while_somebody_reads_it(seat: Seat) -> None:
