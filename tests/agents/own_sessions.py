@@ -51,11 +51,11 @@ def result(id: str, text: str, second: int, *, is_error: bool = False) -> Line:
     return person([{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error}], second)
 
 
-def claude_file(home: Path, cwd: Path, *lines: Line, id: str = ID) -> Path:
-    """`home` is that of Claude Code."""
+def claude_file(home: Path, cwd: Path, *lines: Line, id: str = ID, stated: str = "") -> Path:
+    """`home` is that of Claude Code; `stated` is the directory that the file names, if that is another one."""
     file = home / "projects" / str(cwd).replace("/", "-").replace("_", "-") / f"{id}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
-    first = {"type": "system", "subtype": "start", "cwd": str(cwd), "sessionId": id, "timestamp": at(0)}
+    first = {"type": "system", "subtype": "start", "cwd": stated or str(cwd), "sessionId": id, "timestamp": at(0)}
     file.write_text(text_of(first, *lines))
     return file
 

@@ -283,15 +283,17 @@ async def test_what_cannot_be_adopted_is_refused_with_the_reason(make: Make, tmp
     await refused(Conflict, "fits 3 sessions", "0a1b2c3d", hint="more characters")
     await refused(Rejected, "gone' does not exist any more", OTHER, hint="Create it again")
     await refused(Rejected, "nobody has said anything", empty)
+    long = "ffffffff-9999-4222-8333-555555555555"
+    for odd in (".", "x" * 5000, "/etc/passwd"):
+        claude_file(it.home, it.cwd, person("hello", 1), id=long, stated=odd)
+        await refused(Rejected, "does not exist any more", long)
     await refused(Rejected, "'other' does not use Claude Code", profile="other", hint="mine")
     await refused(Rejected, "'none' does not exist", profile="none")
     with pytest.raises(NotFound, match="cannot be adopted") as error:
         await it.adoptions.sessions_of("../etc", limit=1)
     assert "claude, codex" in error.value.hint
-    assert [one.id for one in (await it.adoptions.sessions_of("claude", limit=10)).sessions] in (
-        [OTHER, ID],
-        [ID, OTHER],
-    )
+    listed = (await it.adoptions.sessions_of("claude", limit=10)).sessions
+    assert {one.id for one in listed} == {ID, OTHER, long}, "not the empty one"
 
 
 async def test_a_profile_and_the_program_of_the_agent_are_needed(make: Make) -> None:

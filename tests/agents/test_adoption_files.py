@@ -25,6 +25,7 @@ from holdfast.runtime.external.adoption.files import find_files, read_lines
 from holdfast.runtime.external.adoption.history import ImportedHistory, imported_events
 from holdfast.runtime.external.adoption.in_use import used_by
 from holdfast.runtime.external.adoption.reader import read_history, title_of
+from holdfast.runtime.external.command.items import CallEnded
 from holdfast.runtime.external.process import LINE_LIMIT
 from tests.agents.own_sessions import (
     ID,
@@ -281,6 +282,22 @@ def test_of_a_long_history_the_last_turns_are_imported() -> None:
         assert [turn.text for turn in history.turns] == ["q15", "q16", "q17", "another"]
         history.rewind(2)
         assert not history.turns, "what it went back to is not kept"
+
+
+def test_of_a_long_turn_the_last_steps_are_imported() -> None:
+    history = ImportedHistory(parts_kept=10)
+    history.ask("q", ms(1))
+    for number in range(20):
+        history.call(f"c{number}", "terminal", {"command": "x"}, ms(number))
+        history.end_call(CallEnded(f"c{number}", "y" * 300_000), ms(number))
+    (turn,) = history.turns
+    assert turn.steps_left_out == 16 and turn.parts <= 10
+    assert all(len(call.end.output) < 210_000 for step in turn.steps for call in step.calls.values() if call.end)
+    answers = [one for _, one in events_of(history) if isinstance(one, ModelResponded)]
+    assert len(answers) == 4 and "16 earlier steps of this turn were left out" in answers[0].text
+    history.say("a", ms(30))
+    history.say("b" * 500_000, ms(30))
+    assert len(history.turns[-1].steps[-1].text) < 401_000
 
 
 def test_no_link_is_followed_and_only_regular_files_are_read(home: Path, tmp_path: Path) -> None:

@@ -140,6 +140,9 @@ function Body(props: EntryProps): ReactNode {
 const isDoubtful = (event: NoticeItem["event"]): boolean =>
   event.kind === "AgentAttached" && event.context === "unproven";
 
+/** How the sender of an imported message begins. */
+const ELSEWHERE = "the terminal of ";
+
 function Person({ item, session, repeatable, acts }: EntryProps & { readonly item: PersonItem }): ReactNode {
   const [editing, setEditing] = useState(false);
   const turn = item.message.turn ?? 0;
@@ -148,7 +151,7 @@ function Person({ item, session, repeatable, acts }: EntryProps & { readonly ite
     <>
       <span className={`${line.knot} ${line.you}`} />
       <div className={styles.who}>
-        <b>{mine ? "You" : item.by}</b>
+        <b>{mine ? "You" : item.by.startsWith(ELSEWHERE) ? `You, in ${item.by}` : item.by}</b>
         <Time at={item.at} />
         {item.joined && <span className={shared.faint}>joined the turn</span>}
         {item.withdrawnBy && <span className={shared.faint}>withdrawn by {byWhom(item.withdrawnBy)}</span>}

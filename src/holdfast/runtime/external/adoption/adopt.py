@@ -16,7 +16,7 @@ from pathlib import Path
 from holdfast.clock import Clock
 from holdfast.config import command_environment
 from holdfast.domain.commands import AdoptSession
-from holdfast.domain.errors import Conflict, Gone, NotFound, Rejected
+from holdfast.domain.errors import Conflict, Gone, NotFound, Rejected, TooLarge
 from holdfast.domain.events import AnyEvent, session_stream
 from holdfast.domain.events.external_agent import SessionAdopted
 from holdfast.domain.events.session import SessionCreated
@@ -33,6 +33,7 @@ from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Appended, Store, Write
 
 SHORTEST = 4
+FILE_BYTES = 2 << 30
 LOOKED_AT = 50
 """How many sessions of a directory are searched for one that already works in the agent's session."""
 
@@ -78,9 +79,9 @@ class Adoptions:
             raise Conflict(
                 f"This session of {CATALOGUE[agent].title} is that of the Holdfast session {own}.", hint=_go_on(own)
             )
-        if not await asyncio.to_thread(Path(history.cwd).is_dir):
+        if not await asyncio.to_thread(_is_directory, history.cwd):
             raise Rejected(
-                f"Its directory {history.cwd!r} does not exist any more, and the agent would work there.",
+                f"Its directory {history.cwd[:200]!r} does not exist any more, and the agent would work there.",
                 hint="Create it again, for example from a backup or as a git worktree.",
             )
         if not command.anyway and (user := await asyncio.to_thread(used_by, agent, file, history.cwd)):
@@ -201,6 +202,13 @@ def _go_on(session: str) -> str:
     return f'Go on there: `holdfast send {session} "…"` or `holdfast chat {session}`.'
 
 
+def _is_directory(path: str) -> bool:
+    try:
+        return Path(path).is_absolute() and Path(path).is_dir()
+    except OSError:  # it is too long, or may not be looked at
+        return False
+
+
 def _described(agent: str, limit: int) -> list[tuple[SessionFile, ImportedHistory]]:
     """Return the newest sessions in which somebody said something."""
     found: list[tuple[SessionFile, ImportedHistory]] = []
@@ -227,6 +235,8 @@ def _found(agent: str, session: str) -> tuple[SessionFile, ImportedHistory]:
     if len(fitting) > 1 and len(exact) != 1:
         raise Conflict(f"{session!r} fits {len(fitting)} sessions of {title}.", hint="Use more characters of the ID.")
     file = (exact or fitting)[0]
+    if file.size > FILE_BYTES:
+        raise TooLarge(f"{file.path} has {file.size >> 20} MiB; at most {FILE_BYTES >> 20} are read.")
     try:
         history = read_history(agent, file, files)
     except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -30,6 +30,8 @@ from holdfast.runtime.tools.tool import bounded
 NO_ANSWER = "imported without an answer"
 CHARACTERS_KEPT, PARTS_KEPT = 16_000_000, 5_000
 """Of a longer history only the last turns are imported, with no more text, steps and calls than this."""
+RESULT_READ = 200_000
+"""How much of the result of a call is read, in characters; less of it is kept."""
 BLOCKS = "\n\n"
 Mask = Callable[[str], str]
 Timed = list[tuple[int, AnyEvent]]
@@ -55,6 +57,8 @@ class ImportedStep:
     text: str = ""
     thinking: str = ""
     calls: dict[str, ImportedCall] = field(default_factory=dict)
+    characters: int = 0
+    parts: int = 0
 
 
 @dataclass(slots=True)
@@ -65,6 +69,7 @@ class ImportedTurn:
     text: str
     at: int
     steps: list[ImportedStep] = field(default_factory=list)
+    steps_left_out: int = 0
     characters: int = 0
     parts: int = 0
 
@@ -95,12 +100,16 @@ class ImportedHistory:
         """Add what the agent said, or thought."""
         if not self.turns or not text.strip():
             return
-        step, text = self._step(at), bounded(text, TEXT_KEPT)
+        step = self._step(at)
+        before = step.thinking if thinking else step.text
+        if len(before) >= TEXT_KEPT:
+            return
+        whole = bounded(BLOCKS.join(filter(None, (before, text))), TEXT_KEPT)
         if thinking:
-            step.thinking = BLOCKS.join(filter(None, (step.thinking, text)))
+            step.thinking = whole
         else:
-            step.text = BLOCKS.join(filter(None, (step.text, text)))
-        self._count(len(text), 0)
+            step.text = whole
+        self._count(len(whole) - len(before), 0)
 
     def call(self, id: str, tool: str, arguments: Any, at: int) -> None:
         """Add a call."""
@@ -115,8 +124,8 @@ class ImportedHistory:
     def end_call(self, end: CallEnded, at: int) -> None:
         """Add what came of a call."""
         if (call := self._find(end.id)) is not None and call.end is None:
-            call.end, call.ended_at = end, at
-            self._count(len(end.output), 0)
+            call.end, call.ended_at = replace(end, output=bounded(end.output, RESULT_READ)), at
+            self._count(len(call.end.output), 0)
 
     def rewind(self, number: int) -> None:
         """Forget the turns behind this one: the person went back to it."""
@@ -139,15 +148,27 @@ class ImportedHistory:
         return steps[-1]
 
     def _count(self, characters: int, parts: int) -> None:
-        self.turns[-1].characters += characters
-        self.turns[-1].parts += parts
+        """Count what was added to the last turn, and forget what is oldest while there is too much."""
+        turn = self.turns[-1]
+        counted: list[ImportedTurn | ImportedStep] = [turn, *turn.steps[-1:]]
+        for one in counted:
+            one.characters += characters
+            one.parts += parts
         self._characters += characters
         self._parts += parts
-        while len(self.turns) > 1 and (self._characters > self._characters_kept or self._parts > self._parts_kept):
-            turn = self.turns.popleft()
-            self._characters -= turn.characters
-            self._parts -= turn.parts
-            self.left_out += 1
+        while self._characters > self._characters_kept or self._parts > self._parts_kept:
+            if len(self.turns) > 1:
+                gone: ImportedTurn | ImportedStep = self.turns.popleft()
+                self.left_out += 1
+            elif len(turn.steps) > 1:
+                gone = turn.steps.pop(0)
+                turn.steps_left_out += 1
+                turn.characters -= gone.characters
+                turn.parts -= gone.parts
+            else:
+                return
+            self._characters -= gone.characters
+            self._parts -= gone.parts
 
 
 def parse_time(text: str) -> int:
@@ -179,6 +200,9 @@ def _turn_events(turn: ImportedTurn, number: int, agent: str, profile: str, mask
         (turn.at, InputReceived(input=input, text=turn.text, mode="queue", by=by)),
         (turn.at, TurnStarted(turn=number, inputs=[input], profile=profile)),
     ]
+    if turn.steps_left_out:
+        note = f"[{turn.steps_left_out} earlier steps of this turn were left out: there were too many]"
+        turn.steps[0].text = BLOCKS.join(filter(None, (note, turn.steps[0].text)))
     for index, step in enumerate(turn.steps, 1):
         found += _step_events(step, number, index, agent, mask)
     outcome, reason = ("done", IMPORTED) if turn.steps else ("stopped", NO_ANSWER)
