@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from holdfast.domain.command import InputMode
 from holdfast.domain.commands import AnswerWait, CreateSession, SendMessage
 from holdfast.domain.events import AnyEvent, Record, session_stream
 from holdfast.domain.events.session import ModelInterrupted, ModelResponded, ToolCallFinished
@@ -83,8 +84,8 @@ class AgentLife:
             caller=self.rig.caller("create-it"),
         )
 
-    async def say(self, *lines: str, id: str | None = None) -> None:
-        await self.rig.sessions.execute(ID, SendMessage(text="\n".join(lines)), self.rig.caller(id))
+    async def say(self, *lines: str, id: str | None = None, mode: InputMode = "queue") -> None:
+        await self.rig.sessions.execute(ID, SendMessage(text="\n".join(lines), mode=mode), self.rig.caller(id))
 
     async def answer(self, answer: str) -> None:
         """Answer what the turn waits for."""

@@ -25,8 +25,11 @@ A line of the prompt that begins with `!` is done, in order; any other is ignore
     !remember          say every prompt that it remembers
     !tool NAME JSON    ask for a permission, call a tool of the MCP server that it was given, say what it returned
     !server FILE       write the MCP server that it was given to a file
+    !steered COUNT     wait until so many messages came while it worked, and say them
 
-With `many-options` it asks with two options of a kind. With `quoted` it does also what is quoted (`> !say again`).
+With `steers` it takes messages while it works (`steers-late`: it says so after its work has ended, `steers-never`: it
+does not say so, `steers-not`: it refuses). With `many-options` it asks with two options of a kind. With `quoted` it
+does also what is quoted (`> !say again`).
 With `version=FILE` it has the version in the file, and with `login=FILE` it is logged in while the file says `yes`.
 What it was asked is in `<session>.jsonl` of the directory `memory=DIR` or `$SCRIPTED_HOME`, so that another process
 can resume it. Only the standard library.
@@ -46,12 +49,17 @@ from pathlib import Path
 from typing import Any
 
 FLAGS = frozenset(sys.argv[1:])
+STEERS = {"steers", "steers-late", "steers-never", "steers-not"}
 HOME = Path(next((flag[7:] for flag in FLAGS if flag.startswith("memory=")), os.environ.get("SCRIPTED_HOME", ".")))
 incoming: queue.Queue[dict[str, Any] | None] = queue.Queue()
 backlog: list[dict[str, Any]] = []
 modes_set: list[str] = []
 servers: list[dict[str, Any]] = []
 numbers = iter(range(100, 10**6))
+steered: list[str] = []
+late: list[dict[str, Any]] = []
+at_work = threading.Event()
+printing = threading.Lock()
 
 
 def main() -> None:
@@ -69,7 +77,11 @@ def main() -> None:
                 capabilities = {"loadSession": "load" in FLAGS, "sessionCapabilities": can}
                 capabilities["mcpCapabilities"] = {"http": "no-tools" not in FLAGS}
                 info = {"name": "scripted", "version": content_of("version", "1.0")}
-                answer(message, {"protocolVersion": 1, "agentInfo": info, "agentCapabilities": capabilities})
+                meta = {"steering": {"supported": bool(STEERS & FLAGS)}}
+                answer(
+                    message,
+                    {"protocolVersion": 1, "agentInfo": info, "agentCapabilities": capabilities, "_meta": meta},
+                )
             case "session/new":
                 if "no-login" in FLAGS or content_of("login", "yes") != "yes":
                     answer_error(message, -32000, "Authentication required")
@@ -95,6 +107,10 @@ def main() -> None:
                 answer(message, {})
             case "session/prompt":
                 work(message)
+                at_work.clear()
+                for one in late:
+                    answer(one, {"outcome": "injected"})
+                late.clear()
             case _:
                 pass
 
@@ -167,6 +183,23 @@ def work(message: dict[str, Any]) -> None:
     return answer(message, {"stopReason": "end_turn", "usage": usage})
 
 
+def steer(message: dict[str, Any]) -> None:
+    """Take a message while it works."""
+    text = message["params"]["prompt"][0]["text"]
+    if "steers-not" in FLAGS:
+        return answer_error(message, -32603, "not now")
+    if not at_work.is_set():
+        return answer(message, {"outcome": "promptRequired", "reason": "noRunningTurn"})
+    with memory(message["params"]["sessionId"]).open("a") as file:
+        file.write(json.dumps(text) + "\n")
+    steered.append(text)
+    if "steers-late" in FLAGS:
+        late.append(message)
+    elif "steers-never" not in FLAGS:
+        answer(message, {"outcome": "injected"})
+    return None
+
+
 def act(id: str, verb: str, rest: str) -> bool:
     """Do one thing; False if it was cancelled meanwhile."""
     first, _, more = rest.partition(" ")
@@ -196,6 +229,12 @@ def act(id: str, verb: str, rest: str) -> bool:
             if not ask(id, f"t{next(numbers)}", f"mcp__{servers[0]['name']}__{first}", kind="other"):
                 return False
             say(id, f"[{first}: {call_tool(first, json.loads(more or '{}'))}] ")
+        case "steered":
+            while len(steered) < int(rest):
+                if is_cancelled():
+                    return False
+                time.sleep(0.005)
+            say(id, f"[steered: {', '.join(steered)}] ")
         case "server":
             Path(rest).write_text(json.dumps(servers))
         case "plan":
@@ -312,13 +351,21 @@ def answer_error(message: dict[str, Any], code: int, text: str) -> None:
 
 
 def send(message: object) -> None:
-    print(json.dumps(message), flush=True)
+    with printing:
+        print(json.dumps(message), flush=True)
 
 
 def read_input() -> None:
     for line in lines():
         try:
-            incoming.put(json.loads(line))
+            message = json.loads(line)
+            if message.get("method") == "_session/steering":
+                steer(message)
+            else:
+                if message.get("method") == "session/prompt":
+                    steered.clear()
+                    at_work.set()
+                incoming.put(message)
         except ValueError:
             print(f"not understood: {line!r}", file=sys.stderr, flush=True)
     incoming.put(None)

@@ -1,5 +1,5 @@
 """A gateway that is killed at any moment while an external agent works: no word is lost, doubled or reordered, the
-prompt is sent once, and a permission is answered once.
+prompt is sent once, so is a message that joins its work, and a permission is answered once.
 """
 
 from __future__ import annotations
@@ -13,20 +13,28 @@ import pytest
 
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.external_agent import AgentAttached, DriverOutputRead
-from holdfast.domain.events.session import TurnFinished, WaitAnswered, WaitOpened
+from holdfast.domain.events.session import InputsJoined, TurnFinished, WaitAnswered, WaitOpened
 from tests.agents.life import AgentLife, said
 from tests.runtime.mortal import Fault, How, Killed, MortalStore, mortal_store
 
-SAID = ["w0 w1 w2", "call 1-a", "done 1-a result of a", "w3 w4", "call 1-b", "done 1-b yes", "w5 w6"]
+SAID = [
+    *("w0 w1 w2", "call 1-a", "done 1-a result of a", "[steered: look here] w3 w4"),
+    *("call 1-b", "done 1-b yes", "w5 w6"),
+]
 
 
 def script(directory: Path) -> list[str]:
     ran = directory / "ran"
-    return [f"!touch {ran}", "!say w0 w1 w2", "!call a read x", "!say w3 w4", "!ask b rm x", "!say w5 w6"]
+    before = [f"!touch {ran}", "!say w0 w1 w2", "!call a read x", "!steered 1"]
+    return [*before, "!say w3 w4", "!ask b rm x", "!say w5 w6"]
 
 
 def check(directory: Path, events: list[AnyEvent]) -> None:
-    assert said(events) == SAID
+    assert one_text(said(events)) == SAID
+    (joined,) = [event for event in events if isinstance(event, InputsJoined)]
+    assert joined.inputs == ["steer-it"]
+    remembered = "".join(file.read_text() for file in (directory / "memory").iterdir())
+    assert remembered.count("look here") == 1, "it was sent once"
     assert (directory / "ran").read_text() == "x\n", "the prompt was carried out once"
     assert len([event for event in events if isinstance(event, WaitOpened)]) == 1
     assert len([event for event in events if isinstance(event, WaitAnswered)]) == 1
@@ -37,9 +45,22 @@ def check(directory: Path, events: list[AnyEvent]) -> None:
     assert len([event for event in events if isinstance(event, AgentAttached)]) == 1
 
 
+def one_text(said: list[str]) -> list[str]:
+    """Put texts together: a message that joins divides them."""
+    found: list[str] = []
+    for one in said:
+        is_text = not one.startswith(("call ", "done "))
+        if is_text and found and not found[-1].startswith(("call ", "done ")):
+            found[-1] += f" {one}"
+        else:
+            found.append(one)
+    return found
+
+
 @asynccontextmanager
 async def life_of(directory: Path, store: MortalStore | None = None) -> AsyncIterator[AgentLife]:
-    life = AgentLife(directory, store=store)
+    (directory / "memory").mkdir(parents=True, exist_ok=True)
+    life = AgentLife(directory, "steers", f"memory={directory / 'memory'}", store=store)
     try:
         yield life
     finally:
@@ -50,6 +71,7 @@ async def work(life: AgentLife, directory: Path) -> list[AnyEvent]:
     await life.start()
     if not (await life.records()):
         await life.create(*script(directory))
+    await life.say("look here", id="steer-it", mode="steer")
     await life.answer_once("allow")
     await life.rest()
     return await life.events()
@@ -72,13 +94,6 @@ async def crash(directory: Path, fault: Fault) -> None:
     check(directory, events)
 
 
-@pytest.fixture
-def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "memory").mkdir()
-    monkeypatch.setenv("SCRIPTED_HOME", str(tmp_path / "memory"))
-    return tmp_path
-
-
 async def writes_of_a_turn(directory: Path) -> int:
     (directory / "home").mkdir(parents=True, mode=0o700)
     store = mortal_store(directory / "home" / "holdfast.db")
@@ -89,7 +104,7 @@ async def writes_of_a_turn(directory: Path) -> int:
 
 
 @pytest.mark.parametrize("how", ["before", "after"])
-async def test_promise_1_a_crash_at_any_write_loses_doubles_and_repeats_nothing(memory: Path, how: How) -> None:
-    writes = await writes_of_a_turn(memory / "whole")
+async def test_promise_1_a_crash_at_any_write_loses_doubles_and_repeats_nothing(tmp_path: Path, how: How) -> None:
+    writes = await writes_of_a_turn(tmp_path / "whole")
     assert writes > 8
-    await asyncio.gather(*(crash(memory / f"{how}-{at}", Fault(at, how)) for at in range(1, writes + 1)))
+    await asyncio.gather(*(crash(tmp_path / f"{how}-{at}", Fault(at, how)) for at in range(1, writes + 1)))

@@ -406,6 +406,7 @@ EVENTS: list[AnyEvent] = [
         context="unproven",
         prompt=2001,
         reason="it does not list the session",
+        steers=True,
         version_before="2.0.9",
     ),
     SessionAdopted(
@@ -424,6 +425,7 @@ EVENTS: list[AnyEvent] = [
         offset=4_096,
         owed=[OwedRequest(id="7", call="2-a", reason="allow rm?", options={"allow": "once", "deny": "no"})],
         prompt=2001,
+        steering=["c9"],
     ),
     GatewayStarted(pid=4711, version="0.1.0", boot="b7d1"),
     GatewayStopped(pid=4711, reason="SIGTERM"),

@@ -118,6 +118,9 @@ class ScriptDriver:
         turn = self._writer.session.turn
         return Events([ModelFailed(turn=turn.number, step=turn.step, problem=problem)])
 
+    def session_changed(self) -> None:
+        pass
+
     async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:
         """End the process, and read its last lines."""
         task, facts = agent_task(session), Events()

@@ -195,7 +195,20 @@ def _queued(session: Session, input: str) -> QueuedInput:
     queued = find(session.queue, input)
     if queued is None:
         raise Conflict("This message is no longer in the queue: a turn has taken it, or it was withdrawn.")
+    if session.output_read is not None and input in session.output_read.steering:
+        raise Conflict("This message was sent to the agent, which works on it or will in its next turn.")
     return queued
+
+
+def not_steered_reason(session: Session) -> str:
+    """Return why a message cannot join the running turn; empty if it can, or if that is not known yet."""
+    known = session.attached
+    if session.driver == "acp" and (known is None or known.steers):
+        return ""
+    if session.driver not in ("acp", "command"):
+        return ""
+    name = "The agent" if known is None else known.agent
+    return f"{name} takes no messages while it works: this one waits for the end of the turn"
 
 
 def _withdraw(session: Session, input: str, by: Actor) -> InputWithdrawn:

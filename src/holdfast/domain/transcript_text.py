@@ -198,7 +198,8 @@ def revision_text(revision: InputRevised) -> str:
         f"set to {revision.mode}" if revision.mode else "",
         f"moved to place {revision.place}" if revision.place is not None else "",
     ]
-    return f"{' and '.join(filter(None, done))} by {revision.by}"
+    why = f": {_clause(revision.reason)}" if revision.reason else ""
+    return f"{' and '.join(filter(None, done))} by {revision.by}{why}"
 
 
 def wait_text(item: WaitItem, *, clock: FormatTime) -> str:

@@ -174,6 +174,7 @@ class SessionWorker:
                     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
                     if not effect.done() and (heard := await self._is_cancelled_by_log(before)):
                         break
+                    self._driver.session_changed()
             finally:
                 if not effect.done():
                     effect.cancel()

@@ -37,6 +37,7 @@ export interface AgentAttached {
   readonly reason?: string;
   readonly run?: number;
   readonly tools_url?: string;
+  readonly steers?: boolean;
   readonly version_before?: string;
 }
 
@@ -602,6 +603,7 @@ export interface DriverOutputRead {
   readonly offset: number;
   readonly owed: OwedRequest[];
   readonly prompt?: number;
+  readonly steering?: string[];
   readonly used?: Usage | null;
 }
 
@@ -776,6 +778,7 @@ export interface InputRevised {
   readonly text?: string | null;
   readonly mode?: "interrupt" | "queue" | "steer" | null;
   readonly place?: number | null;
+  readonly reason?: string;
 }
 
 export interface InputWithdrawn {

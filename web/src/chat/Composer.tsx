@@ -5,7 +5,7 @@ import { call, newId } from "../api/http";
 import { again, discard, outbox, post } from "../api/outbox";
 import { drop, load, save } from "../api/storage";
 import { useStore } from "../api/store";
-import type { QueueEdit } from "../api/types.gen";
+import type { InputRevised, QueueEdit } from "../api/types.gen";
 import { type QueuedInput, type SessionView, stateOf, type WaitItem } from "../log/model";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
@@ -201,6 +201,11 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
   );
 }
 
+/** Why the agent does not take a message while it works; empty if it was not refused. */
+function postponed(revisions: readonly InputRevised[] | undefined): string {
+  return revisions?.at(-1)?.reason ?? "";
+}
+
 /** What waits for the turn's end: still ours to change. */
 function Queue({
   session,
@@ -223,7 +228,7 @@ function Queue({
   };
   return (
     <div className={styles.queue} role="list" aria-label="Queued messages">
-      {queue.map(({ input, text, mode }, index) => (
+      {queue.map(({ input, text, mode, message }, index) => (
         <div key={input} className={styles.queued} role="listitem" onKeyDown={(event) => move(event, input, index)}>
           <Icon name="grip" />
           <span className={styles.place}>{index + 1}</span>
@@ -257,7 +262,11 @@ function Queue({
               {text}
             </span>
           )}
-          {mode === "queue" ? (
+          {mode === "queue" && postponed(message.revisions) ? (
+            <span className={`${shared.faint} ${shared.cut}`} title={postponed(message.revisions)}>
+              waits for the next turn
+            </span>
+          ) : mode === "queue" ? (
             <Button quiet small onClick={() => change(input, { mode: "steer" })}>
               <Icon name="steer" />
               Steer now

@@ -207,7 +207,8 @@ def send(client: Client, message: OutgoingMessage) -> str:
                 if not ref.session:
                     begin(client, ref, text=message.text, id=message.id)
                     return ""
-            client.command("POST", f"/v1/sessions/{ref.session}/messages", message.body, id=message.id)
+            path = f"/v1/sessions/{ref.session}/messages"
+            return str(client.command("POST", path, message.body, id=message.id).get("warning", ""))
     return ""
 
 

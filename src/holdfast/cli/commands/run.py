@@ -104,6 +104,8 @@ def send(cli: Cli, session: str, text: str, mode: str, wait: bool, patience: flo
             raise
         worker = session_of_task(cli.client, session, otherwise=error)
         accepted = cli.send_command(Accepted, f"/v1/sessions/{worker}/messages", text=text, mode=mode)
+    if accepted.warning:
+        cli.note(accepted.warning)
     if wait:
         return wait_for_answer(cli, accepted, patience=patience)
     fields = {"input": accepted.input, "version": accepted.version, "seq": accepted.seq}

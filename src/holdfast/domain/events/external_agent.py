@@ -66,6 +66,8 @@ class AgentAttached(Event, frozen=True):
     """The run of the card whose tools it was given; 0 outside of a run."""
     tools_url: str = ""
     """Where it finds them."""
+    steers: bool = False
+    """Whether it takes messages while it works."""
     version_before: str = ""
     """The version of the process before it, if the agent was updated since then."""
 
@@ -105,6 +107,8 @@ class DriverOutputRead(Event, frozen=True):
     """The agent's requests that have no answer yet, in order."""
     prompt: int = 0
     """The id of the request that the agent works on; 0 when it works on none."""
+    steering: list[str] = msgspec.field(default_factory=list)
+    """The inputs that are sent to the agent while it works, in order, until it says whether it took them."""
     used: Usage | None = None
     """What its session has cost so far by its own count, where an agent says no more than that."""
 

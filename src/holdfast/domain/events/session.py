@@ -123,13 +123,17 @@ class InputReceived(Event, frozen=True):
 
 
 class InputRevised(Event, frozen=True):
-    """A person changed a message that no turn had taken: its text, its mode, its place in the queue (from 1)."""
+    """A message that no turn had taken was changed: its text, its mode, its place in the queue (from 1).
+
+    By a person; or by the runtime, with the reason, if the agent does not take it while it works.
+    """
 
     input: str
     by: Actor
     text: str | None = None
     mode: InputMode | None = None
     place: int | None = None
+    reason: str = ""
 
 
 class InputWithdrawn(Event, frozen=True):

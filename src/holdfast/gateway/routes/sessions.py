@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.board.cards import COMMENT
+from holdfast.domain.command import InputMode
 from holdfast.domain.commands import (
     ArchiveSession,
     ChooseAgent,
@@ -35,6 +36,7 @@ from holdfast.domain.commands import (
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import session_stream
 from holdfast.domain.session import Session
+from holdfast.domain.session_rules import not_steered_reason
 from holdfast.domain.why import why, why_chapter
 from holdfast.gateway.export import as_jsonl, as_markdown
 from holdfast.gateway.openapi import Handler, Routes
@@ -214,12 +216,22 @@ async def send_message(request: Request) -> Response:
     while (run := await gateway.store.cards.open_run_of(row.id)) is None:
         try:
             said = caller.replying(session=row.id, input=caller.key.id)
-            return accepted(Accepted, await gateway.sessions.execute(row.id, command, said))
+            appended = await gateway.sessions.execute(row.id, command, said)
+            return accepted(Accepted, appended, warning=await _not_steered(gateway, row.id, command.mode))
         except Conflict:
             if not (await gateway.sessions.get(row.id)).run:
                 raise  # otherwise a run has just begun
     commented = caller.replying(session=row.id, input=COMMENT + caller.key.id)
     return accepted(Accepted, await gateway.cards.execute(run.card, CommentCard(text=command.text), commented))
+
+
+async def _not_steered(gateway: Gateway, session: str, mode: InputMode) -> str:
+    """Return why a message does not join the running turn, although it should; empty if it does."""
+    if mode != "steer":
+        return ""
+    state = await gateway.sessions.get(session)
+    reason = "" if state.turn is None else not_steered_reason(state)
+    return f"{reason}." if reason else ""
 
 
 @routes.command("/v1/sessions/{id}/repeat", RepeatTurn)

@@ -75,7 +75,9 @@ class Driver(Protocol):
     name: str
     """The name in `SessionCreated.driver`."""
     joins: bool
-    """Whether a message can join a running turn (`InputsJoined`); else it waits for the next one."""
+    """Whether a message can join a running turn between two of its steps (`InputsJoined`). One whose agent is a process
+    passes it on while that works, or changes its mode to `queue` with the reason (`InputRevised`).
+    """
 
     async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
         """Return what is known about a turn that an earlier worker left open; nothing if its agent still works.
@@ -106,6 +108,10 @@ class Driver(Protocol):
 
         The facts are stored in one append with what follows from them, often the end of the turn.
         """
+        ...
+
+    def session_changed(self) -> None:
+        """Notice that something was written to the session while `perform` runs: `writer.session` has it."""
         ...
 
     async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:

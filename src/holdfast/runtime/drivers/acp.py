@@ -10,7 +10,7 @@ died, another one resumes the agent's own session.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -23,6 +23,7 @@ from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import ToolCallStarted, WaitOpened
 from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.next_step import DriverStep, RunAgent
+from holdfast.domain.queue import find
 from holdfast.domain.rights import strictest
 from holdfast.domain.session import Session
 from holdfast.rules.patterns import policy_of_tool
@@ -37,12 +38,21 @@ from holdfast.runtime.drivers.external import (
     idle,
     not_external,
 )
-from holdfast.runtime.external.acp.lines import LineReader, error_problem
+from holdfast.runtime.external.acp.lines import LineReader, error_problem, steering_end
 from holdfast.runtime.external.acp.process import AcpProcess, AgentNotReady, Ready
-from holdfast.runtime.external.acp.protocol import answer, notification, parse, refusal, request
+from holdfast.runtime.external.acp.protocol import (
+    answer,
+    notification,
+    parse,
+    refusal,
+    request,
+    steered_input,
+    steering_request,
+)
 from holdfast.runtime.external.configuration import ExternalCommand, to_fork
 from holdfast.runtime.external.problems import without_countdown
 from holdfast.runtime.external.prompt import prompt_id, prompt_text, prompted_turn, remembers
+from holdfast.runtime.external.steering import joined, postponed, steering_inputs
 from holdfast.runtime.external.steps import request_event
 from holdfast.runtime.permissions import with_timeout
 from holdfast.settings import Policy
@@ -146,6 +156,7 @@ class AcpDriver(ExternalDriver):
         process.discard(session.output_read)
         with suppress(NotFound):  # it has ended: its last lines are read all the same
             await self._send_due(process, agent)
+            await self._send_steering(process)
         return await self._or_wait(await self._read(process, agent, agent.external), agent.external)
 
     async def _make_ready(self, task: str, session: Session, agent: Agent, external: ExternalCommand) -> Problem | None:
@@ -201,6 +212,7 @@ class AcpDriver(ExternalDriver):
             context=ready.context,
             prompt=prompt,
             reason=agent.mask(ready.reason),
+            steers=ready.steers,
             run=run,
             tools_url=url,
             version_before=_changed_version(session.attached, ready),
@@ -243,7 +255,9 @@ class AcpDriver(ExternalDriver):
         session = self._writer.session
         assert session.output_read is not None
         self._show_step(reader.steps)
-        async for line, offset in process.lines(session.output_read.offset):
+        lines = process.lines(session.output_read.offset)
+        while (said := await self._next_line(lines)) is not None:
+            line, offset = said
             message = parse(line)
             if message is None:
                 continue
@@ -258,6 +272,8 @@ class AcpDriver(ExternalDriver):
             if not found.events:
                 continue
             events = self._with_offset(found.events, session, offset)
+            if found.done:
+                events = [*await self._steered(lines, session), *events]
             if found.waits or found.done:
                 self._writer.end_text()
                 now = self._clock.now()
@@ -285,6 +301,47 @@ class AcpDriver(ExternalDriver):
             self._owed = last.owed
         return [*others, msgspec.structs.replace(last, offset=offset)]
 
+    # --- messages for it while it works -----------------------------------------------------------
+
+    async def _steer(self) -> None:
+        """Send what is to join its work; what it cannot take waits for the next turn."""
+        session = self._writer.session
+        read, attached = session.output_read, session.attached
+        if attached is None or not attached.steers or read is None or read.prompt == 0:
+            await super()._steer()
+            return
+        if session.turn is None or not (inputs := steering_inputs(session)):
+            return
+        steering = [*read.steering, *inputs]
+        await self._commit([msgspec.structs.replace(read, owed=list(self._owed), steering=steering)])
+        with suppress(NotFound):  # it has ended: its last lines are read all the same
+            await self._send_steering(self._process(attached.task))
+
+    async def _send_steering(self, process: AcpProcess) -> None:
+        """Send the messages that the log says are to be sent while it works, unless they were."""
+        session = self._writer.session
+        assert session.attached is not None
+        assert session.output_read is not None
+        for input in session.output_read.steering:
+            if (queued := find(session.queue, input)) is not None:
+                await process.send(steering_request(input, session.attached.remote, queued.event.text))
+
+    async def _steered(self, lines: AsyncIterator[tuple[bytes, int]], session: Session) -> list[AnyEvent]:
+        """Return what became of the messages that it had not taken when its work ended: it may still say so.
+
+        The lines that are read for that are read again in the next turn.
+        """
+        assert session.output_read is not None
+        left, events = list(session.output_read.steering), list[AnyEvent]()
+        with suppress(TimeoutError, StopAsyncIteration):
+            async with asyncio.timeout(self._writer.timings.agent_stop):
+                while left:
+                    message = parse((await anext(lines))[0])
+                    if message is not None and message.is_answer and (input := steered_input(message)) in left:
+                        left.remove(input)
+                        events += steering_end(message, session)
+        return [*events, *postponed(left, "the agent ended its work and did not say whether it has read it")]
+
     # --- stop and shutdown ----------------------------------------------------------------------
 
     async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:
@@ -297,20 +354,30 @@ class AcpDriver(ExternalDriver):
             return Events([idle(read)])
         with suppress(TimeoutError, NotFound):
             async with asyncio.timeout(self._writer.timings.agent_stop):
-                return Events([await self._stopped(process, attached, read)])
+                return Events(await self._stopped(process, attached, session))
         await self._end_process(attached.task, "it did not stop its work when it was asked to")
-        return Events([idle(read)])
+        return Events([*joined(session, read.steering), idle(read)])
 
-    async def _stopped(self, process: AcpProcess, attached: AgentAttached, read: DriverOutputRead) -> DriverOutputRead:
-        """Ask it to stop, and wait until it says that it has. What it says meanwhile is not kept."""
+    async def _stopped(self, process: AcpProcess, attached: AgentAttached, session: Session) -> list[AnyEvent]:
+        """Ask it to stop, and wait until it says that it has. What it says meanwhile is not kept; a message that was
+        sent to it meanwhile is of the turn that is stopped, unless it says that it did not take it.
+        """
+        read, events = session.output_read, list[AnyEvent]()
+        assert read is not None
+        left = list(read.steering)
         for owed in read.owed:
             await process.send(answer(owed.id, {"outcome": {"outcome": "cancelled"}}))
         await process.send(notification("session/cancel", {"sessionId": attached.remote}))
         async for line, offset in process.lines(read.offset):
             message = parse(line)
-            if message is not None and message.is_answer and message.id == read.prompt:
-                return idle(read, offset=offset)
-        return idle(read)
+            if message is None or not message.is_answer:
+                continue
+            if (input := steered_input(message)) in left:
+                left.remove(input)
+                events += steering_end(message, session)
+            if message.id == read.prompt:
+                return [*events, *joined(session, left), idle(read, offset=offset)]
+        return [*events, *joined(session, left), idle(read)]
 
 
 def with_timeout_of(event: AnyEvent, agent: Agent, *, now: int) -> AnyEvent:

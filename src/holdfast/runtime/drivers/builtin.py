@@ -120,6 +120,9 @@ class BuiltinDriver:
             case _ as never:
                 assert_never(never)
 
+    def session_changed(self) -> None:
+        """A message joins between two steps, so nothing is to do."""
+
     async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:
         """Return the failure of a tool call that did not run, or the interruption of a summary."""
         if isinstance(step, RunTool) and not begun and self._begun_before is None:

@@ -166,12 +166,13 @@ class CommandDriver(ExternalDriver):
         while True:
             try:
                 async with asyncio.timeout(self._patience(reader)):
-                    line, offset = await anext(lines)
-            except StopAsyncIteration:
-                break
+                    said = await self._next_line(lines)
             except TimeoutError:
                 await self._end_process(process.task, "it had answered, and did not end")
                 break
+            if said is None:
+                break
+            line, offset = said
             session = self._writer.session
             if session.turn is None:
                 return Events()

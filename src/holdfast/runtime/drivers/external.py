@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import msgspec
@@ -18,13 +19,14 @@ from holdfast.clock import Clock
 from holdfast.domain.errors import Conflict
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.actor import THE_RUNTIME, AgentActor
-from holdfast.domain.events.external_agent import DriverOutputRead, OwedRequest
+from holdfast.domain.events.external_agent import DriverOutputRead
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import ModelFailed, TurnResumed, WaitOpened
 from holdfast.domain.events.task import AgentProcess, TaskStarted
 from holdfast.domain.next_step import DriverStep, Partial, Rest, RunAgent, wait_id
 from holdfast.domain.resume import Break
 from holdfast.domain.session import Session, Turn
+from holdfast.domain.session_rules import not_steered_reason
 from holdfast.domain.task import AGENT_CALL, task_of_call
 from holdfast.domain.task_commands import StartCommand
 from holdfast.runtime.agents import Agent
@@ -33,6 +35,7 @@ from holdfast.runtime.external.configuration import ExternalCommand
 from holdfast.runtime.external.out_of_memory import MemoryKills, out_of_memory
 from holdfast.runtime.external.problems import wait_after
 from holdfast.runtime.external.process import ExternalProcess
+from holdfast.runtime.external.steering import joined, postponed, steering_inputs
 from holdfast.runtime.external.steps import StepCollector, unknown_end
 from holdfast.runtime.writer import SessionWriter
 from holdfast.store.rows import TaskRow
@@ -66,6 +69,7 @@ class ExternalDriver(ABC):
         self._access = access
         self._worker_tools = worker_tools
         self._killed = MemoryKills()
+        self._changed = asyncio.Event()
 
     async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
         """The agent works on by itself: nothing was interrupted. One that was stopped meanwhile is told so."""
@@ -80,6 +84,10 @@ class ExternalDriver(ABC):
     @abstractmethod
     async def cancel(self, session: Session, step: DriverStep, reason: str, *, begun: bool) -> Events:
         """Have the agent stop its work."""
+
+    def session_changed(self) -> None:
+        """Have `_next_line` look for messages that steer."""
+        self._changed.set()
 
     async def leave(self, session: Session, *, now: int) -> Events:
         """The agent goes on without us."""
@@ -131,6 +139,31 @@ class ExternalDriver(ABC):
 
     # --- its output -----------------------------------------------------------------------------
 
+    async def _next_line(self, lines: AsyncIterator[tuple[bytes, int]]) -> tuple[bytes, int] | None:
+        """Return the agent's next line with the offset behind it; None at the end. Messages that come meanwhile and are
+        to join its work are passed on to it.
+        """
+        line = asyncio.ensure_future(anext(lines, None))
+        while not line.done():
+            self._changed.clear()
+            changed = asyncio.ensure_future(self._changed.wait())
+            try:
+                await self._steer()
+                await asyncio.wait((line, changed), return_when=asyncio.FIRST_COMPLETED)
+            except BaseException:
+                line.cancel()
+                await asyncio.gather(line, return_exceptions=True)
+                raise
+            finally:
+                changed.cancel()
+        return line.result()
+
+    async def _steer(self) -> None:
+        """Pass on what is to join the work of the agent; by default it waits for the next turn, which is said."""
+        session = self._writer.session
+        if session.turn is not None and (inputs := steering_inputs(session)):
+            await self._commit([*postponed(inputs, not_steered_reason(session))])
+
     def _show_step(self, steps: StepCollector) -> None:
         """Show the text of the step that begins."""
         turn = self._writer.session.turn
@@ -156,7 +189,9 @@ class ExternalDriver(ABC):
         assert turn is not None
         assert read is not None
         self._writer.end_text()
-        events: list[AnyEvent] = [steps.interrupted(turn, reason)] if turn.asked else []
+        # what it was told meanwhile is told again with the rest: nobody knows whether it has read that
+        events: list[AnyEvent] = [*joined(session, read.steering)]
+        events += [steps.interrupted(turn, reason)] if turn.asked else []
         events += [unknown_end(turn, call, reason) for call in turn.open_calls]
         events.append(idle(read))
         if turn.stop is not None:
@@ -188,8 +223,8 @@ class ExternalDriver(ABC):
 
 def idle(read: DriverOutputRead, *, offset: int | None = None) -> DriverOutputRead:
     """Return how far the output was read of an agent that works on nothing any more."""
-    owed: list[OwedRequest] = []
-    return msgspec.structs.replace(read, owed=owed, prompt=0, offset=read.offset if offset is None else offset)
+    end = read.offset if offset is None else offset
+    return msgspec.structs.replace(read, owed=[], steering=[], prompt=0, offset=end)
 
 
 def given_tools(server: ToolServer | None) -> tuple[int, str]:

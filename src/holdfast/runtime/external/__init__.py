@@ -3,6 +3,7 @@
     configuration.py   the agent of a profile: its command, environment and quirks, from the catalogue or from settings
     prompt.py          what it is told; if it lost its memory, the conversation so far
     process.py         its process under keepers: what it says, line by line with offsets, and how it is reached
+    steering.py        messages for it while it works
     steps.py           from what it says and does to events of its turn
     problems.py        what its errors mean: nobody is logged in, its quota is used up, or something else
     out_of_memory.py   whether it died for lack of memory

@@ -47,10 +47,13 @@ from holdfast.runtime.external.acp.protocol import (
     PromptDone,
     RpcError,
     SessionUpdate,
+    Steered,
     Updated,
+    steered_input,
 )
 from holdfast.runtime.external.configuration import ExternalCommand
 from holdfast.runtime.external.problems import problem_of
+from holdfast.runtime.external.steering import joined, postponed
 from holdfast.runtime.external.steps import (
     AnnouncedCall,
     LineResult,
@@ -106,8 +109,10 @@ class LineReader:
         turn, read = session.turn, session.output_read
         assert turn is not None
         assert read is not None
+        if message.is_answer and message.id == read.prompt:
+            return self._prompt_answered(message, session, turn, now)
         if message.is_answer:
-            return self._prompt_answered(message, session, turn, now) if message.id == read.prompt else AcpLineResult()
+            return AcpLineResult(self._steered(message, session, turn, now))
         if message.method == "session/update":
             updated = _convert(message.params, Updated)
             return AcpLineResult() if updated is None else self._updated(updated.update, session, turn, now)
@@ -245,6 +250,19 @@ class LineReader:
             call_digest=blake2s(described.encode(errors="surrogatepass"), digest_size=16).hexdigest(),
         )
 
+    # --- messages for it while it works -----------------------------------------------------------
+
+    def _steered(self, message: AcpMessage, session: Session, turn: Turn, now: int) -> list[AnyEvent]:
+        """Return what became of a message that was sent to the agent while it works."""
+        read, input = session.output_read, steered_input(message)
+        assert read is not None
+        if input not in read.steering:
+            return []
+        # what it said before is a step of its own; a call that it only spoke of is still to come
+        before = [] if self.steps.announced else self._collected(turn, now)
+        left = [one for one in read.steering if one != input]
+        return [*before, *steering_end(message, session), msgspec.structs.replace(read, owed=[], steering=left)]
+
     # --- the end --------------------------------------------------------------------------------
 
     def _prompt_answered(self, message: AcpMessage, session: Session, turn: Turn, now: int) -> AcpLineResult:
@@ -270,7 +288,17 @@ class LineReader:
             events.append(self.steps.response(turn, [], reason_, now, _usage(done)))
         read = session.output_read
         assert read is not None
-        return AcpLineResult([*events, msgspec.structs.replace(read, owed=[], prompt=0)], done=True)
+        return AcpLineResult([*events, msgspec.structs.replace(read, owed=[], steering=[], prompt=0)], done=True)
+
+
+def steering_end(answer: AcpMessage, session: Session) -> list[AnyEvent]:
+    """Return that a message joined the turn, by the agent's answer; or that it waits for the next one, and why."""
+    input = steered_input(answer)
+    outcome = "failed" if answer.error is not None else (_convert(answer.result, Steered) or Steered()).outcome
+    if outcome in ("injected", "startedNewTurn"):
+        return [*joined(session, [input])]
+    why = "it had ended its work" if outcome == "promptRequired" else str(answer.error or "it gives no reason")
+    return [*postponed([input], f"the agent did not take it while it worked: {why}")]
 
 
 def owed_mark(session: Session, owed: list[OwedRequest]) -> DriverOutputRead:

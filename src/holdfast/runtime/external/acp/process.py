@@ -59,6 +59,7 @@ class Ready:
     how: AttachedBy
     context: ContextKnown
     reason: str
+    steers: bool
     offset: int
     """The offset behind what it said until then."""
 
@@ -134,6 +135,7 @@ class AcpProcess(ExternalProcess):
             how=how,
             context=context,  # type: ignore[arg-type]
             reason=reason,
+            steers=known.steers,
             offset=talk.offset,
         )
 

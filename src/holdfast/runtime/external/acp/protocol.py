@@ -10,6 +10,8 @@ from holdfast.worker_access import ToolServer
 
 INITIALIZE, OPEN, LIST, SET_MODE = 1, 2, 3, 4
 """The ids of our requests while a process is made ready."""
+STEER = "steer-"
+"""Before the id of an input, in that of the request by which it is sent to an agent at work."""
 UNKNOWN_METHOD = -32601
 NO_TOOLS = 1
 """Ours, not of the protocol: the agent takes no tools over HTTP."""
@@ -82,6 +84,13 @@ class Initialized(msgspec.Struct, frozen=True, rename="camel"):
 
     agent_info: AgentInfo | None = None
     agent_capabilities: Capabilities = Capabilities()
+    meta: Any = msgspec.field(name="_meta", default=None)
+
+    @property
+    def steers(self) -> bool:
+        """Whether it takes messages while it works: an extension, `_session/steering`."""
+        steering = self.meta.get("steering") if isinstance(self.meta, dict) else None
+        return isinstance(steering, dict) and steering.get("supported") is True
 
 
 class AcpMode(msgspec.Struct, frozen=True):
@@ -177,6 +186,13 @@ class TokenUsage(msgspec.Struct, frozen=True, rename="camel"):
     cached_read_tokens: int | None = None
 
 
+class Steered(msgspec.Struct, frozen=True):
+    """The answer to `_session/steering`."""
+
+    outcome: str = ""
+    """`injected`; `promptRequired` if it works on nothing; `failed`."""
+
+
 class PromptDone(msgspec.Struct, frozen=True, rename="camel"):
     """The answer to `session/prompt`."""
 
@@ -195,9 +211,21 @@ def parse(line: bytes) -> AcpMessage | None:
         return None
 
 
-def request(id: int, method: str, params: object) -> bytes:
+def request(id: int | str, method: str, params: object) -> bytes:
     """Return the line of a request of ours."""
     return _line({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+
+
+def steering_request(input: str, remote: str, text: str) -> bytes:
+    """Return the line that adds a message to what the agent works on. It says so if it works on nothing."""
+    prompt = [{"type": "text", "text": text}]
+    keep = {"steering": {"idleBehavior": "promptRequired"}}
+    return request(STEER + input, "_session/steering", {"sessionId": remote, "prompt": prompt, "_meta": keep})
+
+
+def steered_input(message: AcpMessage) -> str:
+    """Return the input whose steering a message answers; empty if it answers something else."""
+    return message.id.removeprefix(STEER) if isinstance(message.id, str) and message.id.startswith(STEER) else ""
 
 
 def notification(method: str, params: object) -> bytes:
