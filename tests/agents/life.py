@@ -94,10 +94,17 @@ class AgentLife:
         command = AnswerWait(wait=state.turn.wait.wait, answer=answer)
         await self.rig.sessions.execute(ID, command, self.rig.caller(f"answer-{state.turn.wait.wait}"))
 
-    async def answer_once(self, answer: str) -> None:
-        """Answer the one thing that the turn will ask, unless somebody did before."""
-        state = await self.rig.until_session(ID, lambda state: _waits(state) or bool(state.answered) or state.turns > 1)
-        if _waits(state):
+    async def answer_once(self, answer: str, *, number: int = 1) -> None:
+        """Answer what the turn asks with this number, unless somebody did before."""
+        state = await self.rig.until_session(
+            ID,
+            lambda state: (
+                (_waits(state) and len(state.answered) == number - 1)
+                or len(state.answered) >= number
+                or state.turns > 1
+            ),
+        )
+        if len(state.answered) < number and _waits(state):
             await self.answer(answer)
 
     async def rest(self, turns: int = 1) -> Session:

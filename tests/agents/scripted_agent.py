@@ -25,6 +25,7 @@ A line of the prompt that begins with `!` is done, in order; any other is ignore
     !remember          say every prompt that it remembers
     !tool NAME JSON    ask for a permission, call a tool of the MCP server that it was given, say what it returned
     !server FILE       write the MCP server that it was given to a file
+    !form JSON         ask by a form (the whole of the parameters), then say what was answered
     !steered COUNT     wait until so many messages came while it worked, and say them
 
 With `steers` it takes messages while it works (`steers-late`: it says so after its work has ended, `steers-never`: it
@@ -260,6 +261,12 @@ def act(id: str, verb: str, rest: str) -> bool:
             send({"jsonrpc": "2.0", "id": (number := next(numbers)), "method": rest, "params": {}})
             reply = reply_to(number)
             say(id, "refused" if "error" in reply else "served")
+        case "form":
+            params = {"sessionId": id, "mode": "form", **json.loads(rest)}
+            send({"jsonrpc": "2.0", "id": (number := next(numbers)), "method": "elicitation/create", "params": params})
+            reply = reply_to(number)
+            say(id, (json.dumps(reply["result"], sort_keys=True) if "result" in reply else "refused") + " ")
+            return reply.get("result") != {"action": "cancel"} or not is_cancelled()
         case "once":
             if not Path(first).exists():
                 Path(first).touch()

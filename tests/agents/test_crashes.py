@@ -5,6 +5,7 @@ prompt is sent once, so is a message that joins its work, and a permission is an
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,14 +20,18 @@ from tests.runtime.mortal import Fault, How, Killed, MortalStore, mortal_store
 
 SAID = [
     *("w0 w1 w2", "call 1-a", "done 1-a result of a", "[steered: look here] w3 w4"),
-    *("call 1-b", "done 1-b yes", "w5 w6"),
+    *("call 1-b", "done 1-b yes", '{"action": "accept", "content": {"a": "x", "b": 7}} w5 w6'),
 ]
+
+
+ANSWERS = ("allow", "x", "7")
 
 
 def script(directory: Path) -> list[str]:
     ran = directory / "ran"
     before = [f"!touch {ran}", "!say w0 w1 w2", "!call a read x", "!steered 1"]
-    return [*before, "!say w3 w4", "!ask b rm x", "!say w5 w6"]
+    form = {"message": "?", "requestedSchema": {"properties": {"a": {}, "b": {"type": "integer"}}}}
+    return [*before, "!say w3 w4", "!ask b rm x", "!form " + json.dumps(form), "!say w5 w6"]
 
 
 def check(directory: Path, events: list[AnyEvent]) -> None:
@@ -36,8 +41,8 @@ def check(directory: Path, events: list[AnyEvent]) -> None:
     remembered = "".join(file.read_text() for file in (directory / "memory").iterdir())
     assert remembered.count("look here") == 1, "it was sent once"
     assert (directory / "ran").read_text() == "x\n", "the prompt was carried out once"
-    assert len([event for event in events if isinstance(event, WaitOpened)]) == 1
-    assert len([event for event in events if isinstance(event, WaitAnswered)]) == 1
+    assert len([event for event in events if isinstance(event, WaitOpened)]) == len(ANSWERS)
+    assert [event.answer for event in events if isinstance(event, WaitAnswered)] == ["yes", "x", "7"]
     (end,) = [event for event in events if isinstance(event, TurnFinished)]
     assert (end.outcome, end.reason) == ("done", "the agent had nothing more to do")
     reads = [event for event in events if isinstance(event, DriverOutputRead)]
@@ -72,7 +77,8 @@ async def work(life: AgentLife, directory: Path) -> list[AnyEvent]:
     if not (await life.records()):
         await life.create(*script(directory))
     await life.say("look here", id="steer-it", mode="steer")
-    await life.answer_once("allow")
+    for number, answer in enumerate(ANSWERS, start=1):
+        await life.answer_once(answer, number=number)
     await life.rest()
     return await life.events()
 

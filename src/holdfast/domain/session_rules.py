@@ -203,12 +203,12 @@ def _queued(session: Session, input: str) -> QueuedInput:
 def not_steered_reason(session: Session) -> str:
     """Return why a message cannot join the running turn; empty if it can, or if that is not known yet."""
     known = session.attached
+    if session.turn is None or session.driver not in ("acp", "command"):
+        return ""
     if session.driver == "acp" and (known is None or known.steers):
         return ""
-    if session.driver not in ("acp", "command"):
-        return ""
     name = "The agent" if known is None else known.agent
-    return f"{name} takes no messages while it works: this one waits for the end of the turn"
+    return f"{name} takes no messages while it works: this one waits for the end of the turn."
 
 
 def _withdraw(session: Session, input: str, by: Actor) -> InputWithdrawn:

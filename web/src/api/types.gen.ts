@@ -102,6 +102,18 @@ export interface ArchiveSession {
   readonly running?: "keep" | "stop" | null;
 }
 
+export interface AskedField {
+  readonly name: string;
+  readonly kind: "boolean" | "choice" | "choices" | "integer" | "number" | "text";
+  readonly text: string;
+  readonly options?: Record<string, string>;
+  readonly details?: string[];
+  readonly required?: boolean;
+  readonly other?: string;
+  readonly minimum?: number | null;
+  readonly maximum?: number | null;
+}
+
 export interface AwaySummary {
   readonly after: number;
   readonly version: number;
@@ -1011,6 +1023,9 @@ export interface OwedRequest {
   readonly options: Record<string, string>;
   readonly refusals?: string[];
   readonly answer?: string;
+  readonly is_form?: boolean;
+  readonly fields?: AskedField[];
+  readonly until?: number | null;
 }
 
 export interface OwnDevice {

@@ -19,14 +19,34 @@ it does not, or there was nothing to remember.
 
 IMPORTED = "imported"
 """The reason of the end of a turn that was imported with an adopted session."""
+FieldKind = Literal["text", "number", "integer", "boolean", "choice", "choices"]
+"""What an answer must be; `choices` are any number of the options."""
+
+
+class AskedField(EventPart, frozen=True):
+    """One question of a form that an external agent wants to have filled in."""
+
+    name: str
+    kind: FieldKind
+    text: str
+    options: dict[str, str] = msgspec.field(default_factory=dict)
+    """The values of the options, by their names."""
+    details: list[str] = msgspec.field(default_factory=list)
+    """What the agent says about the options."""
+    required: bool = False
+    other: str = ""
+    """The field for an answer that is none of the options, if there is one."""
+    minimum: float | None = None
+    maximum: float | None = None
 
 
 class OwedRequest(EventPart, frozen=True):
-    """A permission that an external agent asked for."""
+    """A permission that an external agent asked for, or a form."""
 
     id: str
     """The id of the request, as it is in JSON."""
     call: str
+    """The call that waits for the permission; of a form, what the keys of its answers begin with."""
     reason: str
     options: dict[str, str]
     """The ids of the agent's own options, by the answer that chooses each."""
@@ -34,6 +54,11 @@ class OwedRequest(EventPart, frozen=True):
     """The answers that refuse it."""
     answer: str = ""
     """The answer, where a rule of the profile gives it."""
+    is_form: bool = False
+    fields: list[AskedField] = msgspec.field(default_factory=list)
+    """The questions of a form."""
+    until: int | None = None
+    """When the agent no longer waits for the answers."""
 
 
 class PlanEntry(EventPart, frozen=True):

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.board.cards import COMMENT
-from holdfast.domain.command import InputMode
 from holdfast.domain.commands import (
     ArchiveSession,
     ChooseAgent,
@@ -217,21 +216,13 @@ async def send_message(request: Request) -> Response:
         try:
             said = caller.replying(session=row.id, input=caller.key.id)
             appended = await gateway.sessions.execute(row.id, command, said)
-            return accepted(Accepted, appended, warning=await _not_steered(gateway, row.id, command.mode))
+            warning = "" if command.mode != "steer" else not_steered_reason(await gateway.sessions.get(row.id))
+            return accepted(Accepted, appended, warning=warning)
         except Conflict:
             if not (await gateway.sessions.get(row.id)).run:
                 raise  # otherwise a run has just begun
     commented = caller.replying(session=row.id, input=COMMENT + caller.key.id)
     return accepted(Accepted, await gateway.cards.execute(run.card, CommentCard(text=command.text), commented))
-
-
-async def _not_steered(gateway: Gateway, session: str, mode: InputMode) -> str:
-    """Return why a message does not join the running turn, although it should; empty if it does."""
-    if mode != "steer":
-        return ""
-    state = await gateway.sessions.get(session)
-    reason = "" if state.turn is None else not_steered_reason(state)
-    return f"{reason}." if reason else ""
 
 
 @routes.command("/v1/sessions/{id}/repeat", RepeatTurn)

@@ -38,6 +38,7 @@ from holdfast.runtime.drivers.external import (
     idle,
     not_external,
 )
+from holdfast.runtime.external.acp.answers import answer_to, cancelled, is_refused, next_wait, outcome
 from holdfast.runtime.external.acp.lines import LineReader, error_problem, steering_end
 from holdfast.runtime.external.acp.process import AcpProcess, AgentNotReady, Ready
 from holdfast.runtime.external.acp.protocol import (
@@ -154,6 +155,8 @@ class AcpDriver(ExternalDriver):
         assert session.attached is not None
         process = self._process(session.attached.task)
         process.discard(session.output_read)
+        if (wait := next_wait(session)) is not None:
+            return Events([wait])
         with suppress(NotFound):  # it has ended: its last lines are read all the same
             await self._send_due(process, agent)
             await self._send_steering(process)
@@ -215,7 +218,7 @@ class AcpDriver(ExternalDriver):
             steers=ready.steers,
             run=run,
             tools_url=url,
-            version_before=_changed_version(session.attached, ready),
+            version_before=ready.version_before(session.attached),
         )
         return [attached, DriverOutputRead(task=task, offset=ready.offset, owed=[], prompt=prompt)]
 
@@ -235,14 +238,12 @@ class AcpDriver(ExternalDriver):
         await process.send(request(read.prompt, "session/prompt", {"sessionId": attached.remote, "prompt": blocks}))
         open_, begun = list[OwedRequest](), list[AnyEvent]()
         for owed in read.owed:
-            given = turn.answers.get(owed.call)
-            choice = owed.answer or ("" if given is None else given.answer)
-            if not choice:
+            if (result := answer_to(owed, session, turn)) is None:
                 open_.append(owed)
                 continue
-            await process.send(answer(owed.id, _outcome(owed, choice)))
+            await process.send(answer(owed.id, result))
             opened = turn.open_calls.get(owed.call)
-            if choice not in owed.refusals and opened is not None and opened.effect is None:
+            if not is_refused(owed, turn) and opened is not None and opened.effect is None:
                 begun.append(ToolCallStarted(turn=turn.number, call=owed.call, tool=opened.call.tool, effect="unsafe"))
         self._owed = open_
         if begun:
@@ -271,7 +272,10 @@ class AcpDriver(ExternalDriver):
                 self._writer.add_text(found.text, found.thinking)
             if not found.events:
                 continue
-            events = self._with_offset(found.events, session, offset)
+            assert session.output_read is not None
+            events = self._with_offset(
+                found.events, session, session.output_read.offset if found.collecting else offset
+            )
             if found.done:
                 events = [*await self._steered(lines, session), *events]
             if found.waits or found.done:
@@ -281,7 +285,7 @@ class AcpDriver(ExternalDriver):
             self._writer.end_text()
             await self._commit(events)
             for owed in self._owed:  # a rule of the profile gave the answer, and the log has it
-                await process.send(answer(owed.id, _outcome(owed, owed.answer)))
+                await process.send(answer(owed.id, outcome(owed, owed.answer)))
             self._owed = ()
             self._show_step(reader.steps)
         return await self._died(process, agent, reader.steps)
@@ -366,7 +370,7 @@ class AcpDriver(ExternalDriver):
         assert read is not None
         left = list(read.steering)
         for owed in read.owed:
-            await process.send(answer(owed.id, {"outcome": {"outcome": "cancelled"}}))
+            await process.send(answer(owed.id, cancelled(owed)))
         await process.send(notification("session/cancel", {"sessionId": attached.remote}))
         async for line, offset in process.lines(read.offset):
             message = parse(line)
@@ -385,23 +389,9 @@ def with_timeout_of(event: AnyEvent, agent: Agent, *, now: int) -> AnyEvent:
     return with_timeout(event, agent.approval_timeout_ms, now=now) if isinstance(event, WaitOpened) else event
 
 
-def _changed_version(before: AgentAttached | None, ready: Ready) -> str:
-    """Return the version that the agent had before, if it has another one now: it was updated meanwhile."""
-    if before is None or before.agent != ready.agent or not ready.version:
-        return ""
-    return before.version if before.version != ready.version else ""
-
-
 def _policy(agent: Agent, tool: str) -> Policy:
     """Return what the rules say about a tool of an external agent; where they say nothing, a person is asked.
 
     The agent acts by itself, so only rules for a whole tool are applied, not those for a path or a command.
     """
     return strictest([policy_of_tool(tool, rules) or "ask" for rules in agent.all_rules])
-
-
-def _outcome(owed: OwedRequest, choice: str) -> object:
-    option = owed.options.get(choice)
-    if option is None:
-        return {"outcome": {"outcome": "cancelled"}}
-    return {"outcome": {"outcome": "selected", "optionId": option}}

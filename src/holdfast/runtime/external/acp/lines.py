@@ -28,6 +28,7 @@ from holdfast.domain.events.session import (
 )
 from holdfast.domain.next_step import wait_id
 from holdfast.domain.session import Session, Turn
+from holdfast.runtime.external.acp.answers import question_of
 from holdfast.runtime.external.acp.content import (
     arguments_of,
     exit_code_of,
@@ -38,6 +39,7 @@ from holdfast.runtime.external.acp.content import (
     shown_argument,
     text_of,
 )
+from holdfast.runtime.external.acp.elicitation import TEXT_SHOWN, ElicitationRequest, asked_fields
 from holdfast.runtime.external.acp.options import Offered
 from holdfast.runtime.external.acp.protocol import (
     NO_TOOLS,
@@ -81,6 +83,8 @@ class AcpLineResult(LineResult):
     """The turn waits for a person."""
     done: bool = False
     """The agent has ended its work on the prompt."""
+    collecting: bool = False
+    """Something that was said before is not in the events: it is read again after a crash."""
 
 
 class LineReader:
@@ -112,7 +116,7 @@ class LineReader:
         if message.is_answer and message.id == read.prompt:
             return self._prompt_answered(message, session, turn, now)
         if message.is_answer:
-            return AcpLineResult(self._steered(message, session, turn, now))
+            return self._steered(message, session, turn, now)
         if message.method == "session/update":
             updated = _convert(message.params, Updated)
             return AcpLineResult() if updated is None else self._updated(updated.update, session, turn, now)
@@ -122,6 +126,10 @@ class LineReader:
             asked = _convert(message.params, PermissionRequest)
             if asked is not None and asked.options:
                 return self._asked(message, asked, session, turn, now)
+        if message.method == "elicitation/create":
+            form = _convert(message.params, ElicitationRequest)
+            if form is not None and form.is_asked:
+                return self._form(message, form, session, turn, now)
         return AcpLineResult(refuse=message)
 
     # --- updates --------------------------------------------------------------------------------
@@ -250,18 +258,37 @@ class LineReader:
             call_digest=blake2s(described.encode(errors="surrogatepass"), digest_size=16).hexdigest(),
         )
 
+    def _form(
+        self, message: AcpMessage, form: ElicitationRequest, session: Session, turn: Turn, now: int
+    ) -> AcpLineResult:
+        """Return the first question of a form; the others follow when it is answered."""
+        owed = OwedRequest(
+            id=message.json_id,
+            call=call_id(turn, f"form-{message.json_id}"),
+            reason=bounded(self._mask(form.message.strip()), TEXT_SHOWN),
+            options={},
+            is_form=True,
+            fields=asked_fields(form, self._mask),
+            until=None if form.within_ms is None else now + form.within_ms,
+        )
+        wait = question_of(owed, session, turn)
+        assert isinstance(wait, WaitOpened)
+        return AcpLineResult([*self._collected(turn, now), wait, owed_mark(session, [owed])], waits=True)
+
     # --- messages for it while it works -----------------------------------------------------------
 
-    def _steered(self, message: AcpMessage, session: Session, turn: Turn, now: int) -> list[AnyEvent]:
+    def _steered(self, message: AcpMessage, session: Session, turn: Turn, now: int) -> AcpLineResult:
         """Return what became of a message that was sent to the agent while it works."""
         read, input = session.output_read, steered_input(message)
         assert read is not None
         if input not in read.steering:
-            return []
+            return AcpLineResult()
         # what it said before is a step of its own; a call that it only spoke of is still to come
-        before = [] if self.steps.announced else self._collected(turn, now)
+        collecting = bool(self.steps.announced)
+        before = [] if collecting else self._collected(turn, now)
         left = [one for one in read.steering if one != input]
-        return [*before, *steering_end(message, session), msgspec.structs.replace(read, owed=[], steering=left)]
+        mark = msgspec.structs.replace(read, owed=[], steering=left)
+        return AcpLineResult([*before, *steering_end(message, session), mark], collecting=collecting)
 
     # --- the end --------------------------------------------------------------------------------
 

@@ -63,6 +63,12 @@ class Ready:
     offset: int
     """The offset behind what it said until then."""
 
+    def version_before(self, before: AgentAttached | None) -> str:
+        """Return the version that the agent had before, if it has another one now: it was updated meanwhile."""
+        if before is None or before.agent != self.agent or not self.version:
+            return ""
+        return before.version if before.version != self.version else ""
+
 
 class AcpProcess(ExternalProcess):
     """One process."""

@@ -17,7 +17,11 @@ NO_TOOLS = 1
 """Ours, not of the protocol: the agent takes no tools over HTTP."""
 CLIENT = {
     "protocolVersion": 1,
-    "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False},
+    "clientCapabilities": {
+        "fs": {"readTextFile": False, "writeTextFile": False},
+        "terminal": False,
+        "elicitation": {"form": {}},
+    },
     "clientInfo": {"name": "holdfast", "version": "1"},
 }
 
