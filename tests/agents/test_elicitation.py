@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -152,3 +153,13 @@ async def test_a_secret_and_values_of_ours_are_said_to_be_stored(make: Make) -> 
     await life.until(WaitOpened)
     (wait,) = await waits(life)
     assert "stored in the log" in wait.reason and wait.choices == ["decline to answer"]
+
+
+async def test_another_process_that_uses_the_same_ids_is_not_given_an_old_answer(make: Make, tmp_path: Path) -> None:
+    life = make("quoted")
+    await life.start(form({"a": {"title": "First"}}), f"!once {tmp_path / 'died'} die 1")
+    await life.answer("one")
+    await life.until(WaitOpened, 2)
+    await life.answer("two")
+    await life.rest()
+    assert (await answered(life))["content"] == {"a": "two"}

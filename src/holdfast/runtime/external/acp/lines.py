@@ -55,6 +55,7 @@ from holdfast.runtime.external.acp.protocol import (
 )
 from holdfast.runtime.external.configuration import ExternalCommand
 from holdfast.runtime.external.problems import problem_of
+from holdfast.runtime.external.prompt import PROMPTS
 from holdfast.runtime.external.steering import joined, postponed
 from holdfast.runtime.external.steps import (
     AnnouncedCall,
@@ -262,9 +263,11 @@ class LineReader:
         self, message: AcpMessage, form: ElicitationRequest, session: Session, turn: Turn, now: int
     ) -> AcpLineResult:
         """Return the first question of a form; the others follow when it is answered."""
+        assert session.output_read is not None
+        prompt = session.output_read.prompt % PROMPTS  # another process may use the same ids again
         owed = OwedRequest(
             id=message.json_id,
-            call=call_id(turn, f"form-{message.json_id}"),
+            call=call_id(turn, f"form-{prompt}-{message.json_id}"),
             reason=bounded(self._mask(form.message.strip()), TEXT_SHOWN),
             options={},
             is_form=True,
