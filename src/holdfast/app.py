@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from socket import gethostname
@@ -35,7 +35,7 @@ from holdfast.gateway.guard import Guard
 from holdfast.gateway.server import Server, listen, start_logging
 from holdfast.gateway.state import Again, Gateway
 from holdfast.gateway.welcome import Welcome
-from holdfast.lifecycle.run_files import RunFiles
+from holdfast.lifecycle.run_files import RunFiles, port_of_killed
 from holdfast.models.registry import ModelRegistry
 from holdfast.processes.open_files import raise_limit, restore_limit
 from holdfast.profiles import Profiles
@@ -340,8 +340,15 @@ async def _remove_left_tmp(store: Store, sandbox: SandboxBuilder) -> None:
 
 
 def _bind(host: _Host, asked: int | None) -> Socket:
-    """Bind the port that was asked for; by default the usual one, or any free one when that is taken."""
+    """Bind the port that was asked for; by default the usual one, or any free one when that is taken.
+
+    After a crash the port of the gateway before comes first, unless another one was asked for: agents that work on know
+    no other address, and neither do open pages.
+    """
     port, unread = host.settings.gateway.port if asked is None else asked, host.timings.gateway.unread
+    if not port and (before := port_of_killed(host.home)):
+        with suppress(OSError):  # somebody else has it now
+            return listen(before, unread_seconds=unread)
     try:
         return listen(host.default_port if port is None else port, unread_seconds=unread)
     except OSError as error:

@@ -146,6 +146,23 @@ def test_what_a_killed_gateway_left_behind_does_not_matter(gateway: GatewayProce
     assert gateway.address == {}, "one that says goodbye does"
 
 
+def test_after_a_crash_the_port_is_the_same_if_it_is_free(gateway: GatewayProcess) -> None:
+    first = gateway.start().port
+    gateway.kill9()
+    assert gateway.start().port == first
+    gateway.kill9()
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", first))
+        other.listen()
+        assert gateway.start().port != first
+        gateway.kill9()
+    for nonsense in ("", "{", '{"url": "http://127.0.0.1:99999"}', '{"url": "http://127.0.0.1:0"}'):
+        (gateway.home / "run" / "gateway.json").write_text(nonsense)
+        gateway.start()
+        gateway.kill9()
+
+
 def test_without_a_wish_any_port_will_do(gateway: GatewayProcess) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         gateway.default_port = other.getsockname()[1]

@@ -85,6 +85,13 @@ class RunFiles:
             log.info("written to %s: %s", self._home.run, ", ".join(restored))
 
 
+def port_of_killed(home: Home) -> int:
+    """Return the port of the gateway that was here before, if it left its address behind; else 0."""
+    found = re.search(r'"url": "http://127\.0\.0\.1:(\d{1,5})"', _text(home.address))
+    port = 0 if found is None else int(found[1])
+    return port if port < 1 << 16 else 0
+
+
 def _token(home: Home) -> str:
     """Return the owner's token, which survives restarts so that clients stay signed in."""
     token = _text(home.token).strip()
