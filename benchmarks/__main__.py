@@ -24,6 +24,7 @@ AREAS = (
     "gateway",
     "processes",
     "tasks",
+    "agents",
     "board",
     "notify",
     "push",

@@ -25,6 +25,7 @@ A line of the prompt that begins with `!` is done, in order; any other is ignore
     !remember          say every prompt that it remembers
     !tool NAME JSON    ask for a permission, call a tool of the MCP server that it was given, say what it returned
     !server FILE       write the MCP server that it was given to a file
+    !tick COUNT        make so many calls, each with the time at which it is said (for benchmarks)
     !form JSON         ask by a form (the whole of the parameters), then say what was answered
     !steered COUNT     wait until so many messages came while it worked, and say them
 
@@ -261,6 +262,13 @@ def act(id: str, verb: str, rest: str) -> bool:
             send({"jsonrpc": "2.0", "id": (number := next(numbers)), "method": rest, "params": {}})
             reply = reply_to(number)
             say(id, "refused" if "error" in reply else "served")
+        case "tick":
+            for _ in range(int(rest)):
+                time.sleep(0.03)
+                id_ = f"t{next(numbers)}"
+                now = str(time.perf_counter_ns())
+                update(id, "tool_call", toolCallId=id_, kind="read", status="in_progress", rawInput={"command": now})
+                update(id, "tool_call_update", toolCallId=id_, status="completed")
         case "form":
             params = {"sessionId": id, "mode": "form", **json.loads(rest)}
             send({"jsonrpc": "2.0", "id": (number := next(numbers)), "method": "elicitation/create", "params": params})
