@@ -424,14 +424,8 @@ EVENTS: list[AnyEvent] = [
     DriverOutputRead(
         task="ab" * 8,
         offset=4_096,
-        owed=[OwedRequest(id="7", call="2-a", reason="allow rm?", options={"allow": "once", "deny": "no"})],
-        prompt=2001,
-        steering=["c9"],
-    ),
-    DriverOutputRead(
-        task="ab" * 8,
-        offset=8_192,
         owed=[
+            OwedRequest(id="7", call="2-a", reason="allow rm?", options={"allow": "once", "deny": "no"}),
             OwedRequest(
                 id="8",
                 call="2-form-8",
@@ -440,9 +434,10 @@ EVENTS: list[AnyEvent] = [
                 is_form=True,
                 fields=[AskedField(name="a", kind="choice", text="Colour", options={"Red": "r"}, other="a_custom")],
                 until=1_700_000_000_000,
-            )
+            ),
         ],
         prompt=2001,
+        steering=["c9"],
     ),
     GatewayStarted(pid=4711, version="0.1.0", boot="b7d1"),
     GatewayStopped(pid=4711, reason="SIGTERM"),

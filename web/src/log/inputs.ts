@@ -61,7 +61,7 @@ function revise(view: Draft, change: InputRevised): void {
   view.queue.splice(index, 1);
   const text = change.text ?? queued.text;
   const mode = change.mode ?? queued.mode;
-  const revisions = [...(queued.message.revisions ?? []), change];
+  const revisions = [...(queued.message.revisions ?? []), { ...change, reason: change.reason ?? "" }];
   const message: Message =
     queued.message.item === "message"
       ? { ...queued.message, text, mode: change.mode ?? queued.message.mode, revisions }
