@@ -208,6 +208,8 @@ PATHS = {
     "/": 200,
     "/healthz": 200,
     "/healthz?token=x": 200,
+    "/readyz": 200,
+    "/readyz/": 401,
     "/%68ealthz": 200,
     "//": 401,
     "//healthz": 401,

@@ -22,7 +22,7 @@ STATIC = Path(__file__).with_name("static")
 PAGES = frozenset({"", "home", "new", "s", "chats", "tasks", "board", "card", "settings"})
 """The first parts of the paths of pages; the dashboard itself decides what to show there."""
 FOLDERS = frozenset({"assets", "icons"})
-PAGE = r"(?!(?:v1|healthz|metrics|assets|icons)(?:/|\Z))[A-Za-z][A-Za-z0-9_-]*(?:/.*)?"
+PAGE = r"(?!(?:v1|healthz|readyz|metrics|assets|icons)(?:/|\Z))[A-Za-z][A-Za-z0-9_-]*(?:/.*)?"
 """The path of a page without its first slash, also of one that does not exist: the dashboard says so."""
 PAGE_PATH = re.compile(rf"/(?:{PAGE})?\Z")
 FILE = re.compile(r"/[A-Za-z0-9][A-Za-z0-9._-]*\.(?:webmanifest|js|png|svg|ico|txt)\Z")

@@ -1,7 +1,8 @@
 """Devices: browsers that signed in with a one-time code and have a cookie.
 
-Their rows are also kept in memory, so that the guard can check a cookie without waiting. Only the one process that
-owns the home changes them. Secrets are stored as hashes.
+Their rows are also kept in memory, so that the guard can check a cookie without waiting. Where several gateways work on
+one store, each reads them again as soon as another has changed them, and before it refuses a cookie or a code that it
+does not know: it may be a moment old. Secrets are stored as hashes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected, 
 from holdfast.gateway.streams import Streams
 from holdfast.notify.push import PushSubscriptions
 from holdfast.schemas.devices import DeviceView, SignInCode
+from holdfast.store.contract import Subscription
 from holdfast.store.device_store import DeviceRow, DeviceStore
 from holdfast.timings import USUAL, GatewayTimings
 
@@ -68,16 +70,71 @@ class Devices:
         self._by_hash: dict[str, DeviceRow] = {}
         self._codes: dict[str, int] = {}
         """Expiry of each valid code by its hash, so that a wrong code is refused without asking the database."""
+        self._revoked: set[str] = set()
+        self._own_changes = 0
+        """How often this gateway itself has changed what is in memory."""
+        self._reading: asyncio.Task[None] | None = None
+        self._changes = store.changes()
         self._writing: set[asyncio.Task[None]] = set()
 
     async def load(self) -> None:
         """Read the stored devices; store revocations that the last gateway could not."""
-        pending = await asyncio.to_thread(self._revocations.open)
-        self._by_hash = {row.hash: row for row in await self._store.all() if row.id not in pending}
-        self._codes = await self._store.codes(at=self._clock.now())
-        for device in pending:
+        self._revoked |= await asyncio.to_thread(self._revocations.open)
+        await self._read()
+        for device in self._revoked:
             self._push.forget(device)
             self._in_background(self._drop_later(device))
+        if self._changes is not None:
+            self._in_background(self._follow(self._changes))
+
+    # --- other gateways --------------------------------------------------------------------------
+
+    async def _follow(self, changes: Subscription) -> None:
+        """Read the devices again whenever another gateway has changed them; and now and then, as all followers do."""
+        with changes:
+            is_stale = False
+            while True:
+                if not is_stale:
+                    await changes.wait()
+                changes.drain()
+                is_stale = not await self._try_refresh()
+                if is_stale:
+                    await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _try_refresh(self) -> bool:
+        try:
+            await self.refresh()
+            await self._push.load()
+        except HoldfastError as error:
+            log.warning("the devices could not be read again: %s", error)
+            return False
+        return True
+
+    async def refresh(self) -> None:
+        """Know what other gateways have stored up to now. Those who ask at the same time share a read."""
+        if self._changes is None:
+            return
+        if self._reading is not None:  # it may have begun too early
+            await asyncio.wait({self._reading})
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
+        await asyncio.shield(self._reading)
+
+    async def _read(self) -> None:
+        while True:
+            before = self._own_changes
+            rows, codes = await self._store.all(), await self._store.codes(at=self._clock.now())
+            if before == self._own_changes:
+                break
+        known = self._by_hash
+        found = {row.hash: row for row in rows if row.id not in self._revoked}
+        self._by_hash = {
+            hash: replace(row, seen_at=max(row.seen_at, known[hash].seen_at)) if hash in known else row
+            for hash, row in found.items()
+        }
+        self._codes = codes
+        for device in {row.id for row in known.values()} - {row.id for row in found.values()}:
+            self._end(device)
 
     # --- signing in ------------------------------------------------------------------------------
 
@@ -86,23 +143,27 @@ class Devices:
         code, now = secrets.token_urlsafe(24), self._clock.now()
         expires_at = now + CODE_MS
         await self._store.add_code(hashed(code), expires_at=expires_at, at=now, device=device)
+        self._own_changes += 1
         self._codes = {hash: until for hash, until in self._codes.items() if until > now}
         self._codes[hashed(code)] = expires_at
         return SignInCode(code, expires_at)
 
-    def is_code(self, code: str) -> bool:
+    async def is_code(self, code: str) -> bool:
         """Return whether a code can be used. It has 192 random bits, so that guessing is hopeless."""
+        if hashed(code) not in self._codes:
+            await self.refresh()
         return self._codes.get(hashed(code), 0) > self._clock.now()
 
     async def sign_in(self, code: str, name: str, *, known: str) -> tuple[DeviceRow, str]:
         """Return the device and the value of its cookie. A `known` device stays the same, with its read positions."""
-        if not self.is_code(code):
+        if not await self.is_code(code):
             raise Unauthorized(USED)
         secret, now = secrets.token_urlsafe(32), self._clock.now()
         device = DeviceRow(secrets.token_hex(8), hashed(secret), name, now, now)
         if known:
             device = replace(self.get(known), hash=device.hash, seen_at=now)  # with the name that it was given
         used = await self._store.sign_in(hashed(code), device, revoked=self._revocations.pending)
+        self._own_changes += 1
         self._codes.pop(hashed(code), None)
         if not used:
             raise Unauthorized(USED)
@@ -119,6 +180,7 @@ class Devices:
         if not name.strip() or given != name.strip():
             raise Rejected("name: letters, digits and other visible characters only.")
         await self._store.rename(device, given)
+        self._own_changes += 1
         row = replace(self.get(device), name=given)
         self._by_hash[row.hash] = row
         return row
@@ -190,8 +252,7 @@ class Devices:
         """Sign a device out and end its streams at once, even if that cannot be stored now."""
         row = self.get(device)
         self._by_hash.pop(row.hash, None)
-        self._streams.cut(device)
-        self._push.forget(device)
+        self._end(device)
         try:
             await self._store.drop(device)
         except Unavailable as error:
@@ -201,6 +262,12 @@ class Devices:
                 message = f"{row.name} is signed out, but that is not stored yet. {error.message}"
                 raise Unavailable(message, hint=NOT_STORED, retry_after=error.retry_after) from error
         return row
+
+    def _end(self, device: str) -> None:
+        """End the streams of a device that is signed out, and tell it nothing more."""
+        self._revoked.add(device)
+        self._streams.cut(device)
+        self._push.forget(device)
 
     async def _drop_later(self, device: str) -> None:
         log.warning("the revocation of device %s is not in the database yet", device)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from holdfast.domain.errors import HoldfastError
 from holdfast.gateway import dashboard_files
 from holdfast.gateway.connections import SECURITY_HEADERS, ConnectionLimits
 from holdfast.gateway.devices import Devices
@@ -22,8 +24,9 @@ from holdfast.worker_access import PATH as MCP
 from holdfast.worker_access import RunToken, WorkerAccess
 
 LOGIN = "/v1/login"
-PUBLIC = frozenset({"/healthz", "/v1/build", LOGIN})
+PUBLIC = frozenset({"/healthz", "/readyz", "/v1/build", LOGIN})
 READING = frozenset({"GET", "HEAD"})
+UNAUTHORIZED = 401
 COOKIES_LOOKED_AT = 4
 
 
@@ -148,11 +151,22 @@ class Guard:
 
     def _device(self, headers: list[tuple[bytes, bytes]], origin: ServedOrigin) -> str | None:
         """Return the device by its cookie. Other programs on this machine can set such cookies, so try a few."""
-        name = f"{origin.cookie}=".encode()
-        crumbs = [crumb.strip() for header, value in headers if header == b"cookie" for crumb in value.split(b";")]
-        ours = [crumb.removeprefix(name) for crumb in crumbs if crumb.startswith(name)]
-        found = (self.devices.who(value) for value in ours[:COOKIES_LOOKED_AT])
+        found = (self.devices.who(value) for value in _cookies(headers, origin)[:COOKIES_LOOKED_AT])
         return next((device for device in found if device is not None), None)
+
+    def has_cookie(self, scope: Scope) -> bool:
+        """Return whether a request has a cookie of ours, known or not."""
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        hosts = [value for name, value in headers if name == b"host"]
+        origin = self._origins.get(_known_name(hosts[0])) if hosts else None
+        return origin is not None and bool(_cookies(headers, origin))
+
+
+def _cookies(headers: list[tuple[bytes, bytes]], origin: ServedOrigin) -> list[bytes]:
+    """Return the values of the cookies with the name that an origin has."""
+    name = f"{origin.cookie}=".encode()
+    crumbs = [crumb.strip() for header, value in headers if header == b"cookie" for crumb in value.split(b";")]
+    return [crumb.removeprefix(name) for crumb in crumbs if crumb.startswith(name)]
 
 
 class GuardMiddleware:
@@ -169,12 +183,17 @@ class GuardMiddleware:
             await self._app(scope, receive, send)
             return
         found = self._guard.check(scope)
+        if isinstance(found, Refusal) and found.status == UNAUTHORIZED and self._guard.has_cookie(scope):
+            with suppress(HoldfastError):
+                await self._guard.devices.refresh()  # another gateway may have signed it in a moment ago
+            found = self._guard.check(scope)
         if isinstance(found, Refusal):
             await _refuse(scope, receive, send, found)
             return
         if found.known:
             self._limits.identified(tuple(scope["client"]))
         scope["device"], scope["origin"], scope["worker"] = found.device, found.origin, found.worker
+        scope["known"] = found.known
         scope["identified"] = partial(
             self._limits.identified, tuple(scope["client"])
         )  # called when a sign-in code is right
@@ -234,6 +253,8 @@ class ServedOrigin:
     cookie: str
     """The name of its cookie. It contains the port, since browsers share cookies between ports."""
     secure: bool = False
+    is_local: bool = False
+    """Whether only programs of this machine reach it."""
 
     def set_cookie(self, value: str, seconds: int) -> str:
         """Return the value of a Set-Cookie header."""
@@ -245,7 +266,7 @@ def served_origins(port: int, public_urls: Iterable[str]) -> dict[bytes, ServedO
     """Return all origins of this gateway by Host."""
     found = {_host(url): _public(url) for url in public_urls}
     hosts = [f"{name}:{port}".encode() for name in LOOPBACK]
-    own = ServedOrigin(frozenset(b"http://" + host for host in hosts), f"holdfast_{port}")
+    own = ServedOrigin(frozenset(b"http://" + host for host in hosts), f"holdfast_{port}", is_local=True)
     return found | dict.fromkeys(hosts, own)
 
 

@@ -82,6 +82,13 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     parts: list[PartHealth] = []
 
 
+class Readiness(msgspec.Struct, frozen=True):
+    """Whether the gateway takes requests, for load balancers."""
+
+    status: Literal["ready", "starting", "draining", "unavailable"]
+    """`unavailable`: the store takes no writes, or the node could not renew its life."""
+
+
 class Restart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to restart the gateway."""
 

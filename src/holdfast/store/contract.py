@@ -181,6 +181,11 @@ class Store(ProjectionReads, ABC):
     def life(self) -> int:
         """The life of this process as a node (`nodes`); 0 until its first write."""
 
+    @property
+    def draining(self) -> bool:
+        """Whether this node hands its work over to others, on somebody's word."""
+        return False
+
     @abstractmethod
     async def append(self, append: Append) -> Appended:
         """Commit, durably; then return. Conflict or Fenced: nothing was stored.

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.task import TaskOutcome
 from holdfast.store.reads import Fetch
+
+if TYPE_CHECKING:
+    from holdfast.store.contract import Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,10 @@ class DeviceStore(ABC):
 
     def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
+
+    def changes(self) -> Subscription | None:
+        """Wakes up when another gateway has changed devices or codes; None if no other one can."""
+        return None
 
     @abstractmethod
     async def add_code(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:

@@ -1173,6 +1173,10 @@ export interface ReadPosition {
   readonly version: number;
 }
 
+export interface Readiness {
+  readonly status: "draining" | "ready" | "starting" | "unavailable";
+}
+
 export interface LogRecord {
   readonly seq: number;
   readonly stream: string;
@@ -2287,6 +2291,7 @@ export interface WriteTask {
 
 export interface Routes {
   readonly "GET /healthz": { readonly takes: undefined; readonly gives: Health };
+  readonly "GET /readyz": { readonly takes: undefined; readonly gives: Readiness };
   readonly "GET /v1/agents": { readonly takes: undefined; readonly gives: AgentList };
   readonly "POST /v1/agents/{agent}/adopt": { readonly takes: AdoptSession; readonly gives: Accepted };
   readonly "GET /v1/agents/{agent}/sessions": { readonly takes: undefined; readonly gives: AgentSessions };

@@ -56,7 +56,7 @@ async def log_in(request: Request) -> Response:
     """
     gateway = gateway_of(request)
     given = await parse_body(request, LogIn, limit=LOGIN_LIMIT)
-    if gateway.devices.is_code(given.code):
+    if await gateway.devices.is_code(given.code):
         request.scope["identified"]()  # so that it is not closed while its cookie is written
     name = name_of(given.name, request.headers.get("user-agent", ""))
     device, secret = await gateway.devices.sign_in(given.code, name, known=device_of(request))

@@ -25,9 +25,9 @@ from holdfast.gateway.requests import parse_body
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.routes.sessions import statements
 from holdfast.gateway.routes.tasks import task_statements
-from holdfast.gateway.state import device_of, gateway_of
+from holdfast.gateway.state import device_of, gateway_of, origin_of
 from holdfast.schemas.devices import Build
-from holdfast.schemas.gateway import Health, PartHealth, Restart, ShuttingDown, Statement, Status, Why
+from holdfast.schemas.gateway import Health, PartHealth, Readiness, Restart, ShuttingDown, Statement, Status, Why
 
 CHECK_SECONDS = 30.0
 RESTART_HINT = "Correct this, then restart again."
@@ -36,7 +36,10 @@ routes = Routes("system")
 
 @routes.get("/healthz", Health)
 async def health(request: Request) -> Response:
-    """Report whether the gateway is up. Needs no credential."""
+    """Report whether the gateway is up. Needs no credential.
+
+    What the trouble is, is said on this machine and to those who are signed in.
+    """
     gateway = gateway_of(request)
     found = gateway.store.health
     parts = [
@@ -47,7 +50,22 @@ async def health(request: Request) -> Response:
     problems = [found.problem, *(f"{part.name}: {part.problem}" for part in parts if part.problem)]
     problem = next(filter(None, problems), "")
     word = "degraded" if problem else "ok" if gateway.recovered.is_set() else "starting"
+    if not request.scope["known"] and not origin_of(request).is_local:
+        problem, parts = "", []
     return json_response(Health(status=word, version=__version__, pid=os.getpid(), problem=problem, parts=parts))
+
+
+@routes.get("/readyz", Readiness)
+async def readiness(request: Request) -> Response:
+    """Report whether the gateway takes requests, for load balancers: 200, or 503. Needs no credential."""
+    gateway = gateway_of(request)
+    if gateway.shutdown.is_set() or gateway.store.draining:
+        found = Readiness("draining")
+    elif not gateway.recovered.is_set():
+        found = Readiness("starting")
+    else:
+        found = Readiness("ready" if gateway.store.health.writable else "unavailable")
+    return json_response(found, status=200 if found.status == "ready" else 503)
 
 
 @routes.get("/v1/status", Status)

@@ -7,27 +7,36 @@ from msgspec.structs import asdict
 
 from holdfast.domain.errors import NotFound
 from holdfast.domain.events import session_stream
+from holdfast.store.contract import Subscription
 from holdfast.store.decisions import check_seen
 from holdfast.store.device_store import DeviceRow, DeviceStore, PushRow
 from holdfast.store.postgres.facts import Needs
 from holdfast.store.postgres.steps import Steps
 from holdfast.store.postgres.writer import PostgresWriter
 from holdfast.store.reads import Fetch
+from holdfast.store.subscriptions import Subscriptions
 
+DEVICES = "devices"
+"""The counter of changes that other nodes must know of at once."""
 GONE = "This device no longer exists."
 
 
 class PostgresDevices(DeviceStore):
     """The devices beside a log in PostgreSQL."""
 
-    def __init__(self, writer: PostgresWriter, fetch: Fetch) -> None:
+    def __init__(self, writer: PostgresWriter, fetch: Fetch, subscriptions: Subscriptions) -> None:
         super().__init__(fetch)
         self._writer = writer
+        self._subscriptions = subscriptions
+
+    def changes(self) -> Subscription:
+        return self._subscriptions.follow(DEVICES)
 
     async def add_code(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:
         async def add(steps: Steps) -> None:
             await steps.run("delete_old_codes", {"at": at})
             await steps.run("add_code", {"hash": hash, "expires_at": expires_at, "device": device})
+            await steps.count_change(DEVICES)
 
         await self._writer.do_alone(add, repeatable=False)
 
@@ -39,6 +48,7 @@ class PostgresDevices(DeviceStore):
                 return False
             row = {"id": device.id, "hash": device.hash, "name": device.name, "at": device.seen_at}
             await steps.run("add_device", row)
+            await steps.count_change(DEVICES)
             return True
 
         return await self._writer.do_alone(use_code, repeatable=False)
@@ -47,10 +57,11 @@ class PostgresDevices(DeviceStore):
         await self._writer.do_alone(lambda steps: _drop(steps, device), repeatable=True)
 
     async def touch(self, device: str, *, at: int) -> None:
-        await self._run("touch_device", {"id": device, "at": at})
+        touched = {"id": device, "at": at}
+        await self._writer.do_alone(lambda steps: steps.run("touch_device", touched), repeatable=True)
 
     async def rename(self, device: str, name: str) -> None:
-        await self._run("rename_device", {"id": device, "name": name})
+        await self._change("rename_device", {"id": device, "name": name})
 
     async def mark_seen(self, device: str, session: str, version: int, *, at: int) -> int:
         async def mark(steps: Steps) -> int:
@@ -77,20 +88,26 @@ class PostgresDevices(DeviceStore):
             await steps.run("release_endpoint", {"endpoint": row.endpoint, "device": row.device})
             if not (await steps.run("save_push", asdict(row) | {"kinds": encode(row.kinds).decode()})).rows:
                 raise NotFound(GONE)
+            await steps.count_change(DEVICES)
 
         await self._writer.do_alone(save, repeatable=True)
 
     async def end_push(self, row: PushRow) -> None:
         given = {"device": row.device, "endpoint": row.endpoint, "ended": row.ended, "changed_at": row.changed_at}
-        await self._run("end_push", given)
+        await self._change("end_push", given)
 
     async def delete_push(self, device: str) -> None:
-        await self._run("delete_push", {"device": device})
+        await self._change("delete_push", {"device": device})
 
-    async def _run(self, query: str, parameters: dict[str, object]) -> None:
-        await self._writer.do_alone(lambda steps: steps.run(query, parameters), repeatable=True)
+    async def _change(self, query: str, parameters: dict[str, object]) -> None:
+        async def change(steps: Steps) -> None:
+            await steps.run(query, parameters)
+            await steps.count_change(DEVICES)
+
+        await self._writer.do_alone(change, repeatable=True)
 
 
 async def _drop(steps: Steps, device: str) -> None:
     await steps.run("delete_codes_of", {"device": device})
     await steps.run("delete_device", {"id": device})
+    await steps.count_change(DEVICES)

@@ -39,6 +39,8 @@ class NodeHints:
         """Up to which seq the followers were woken; None before the first look."""
         self._own: deque[tuple[int, int]] = deque()
         """Behind that, the ranges of seq that this node itself has committed."""
+        self._changes: dict[str, int] = {}
+        """How often rows beside the log were changed, as far as the followers know."""
         self._look, self._tell = asyncio.Event(), asyncio.Event()
         self.listening = asyncio.Event()
         """Set when nothing that is committed from then on is missed."""
@@ -51,14 +53,17 @@ class NodeHints:
 
     def committed(self, stored: list[NewEvent], known: KnownFacts) -> None:
         """Note a commit of this node: tell the others, and notice if others committed before."""
-        first, last = stored[0].record.seq, stored[-1].record.seq
+        if stored:
+            self._note_own(stored[0].record.seq, stored[-1].record.seq)
+        if known.has_peers:
+            self._tell.set()
+
+    def _note_own(self, first: int, last: int) -> None:
         if self._seq is not None and first == self._seq + 1:
             self._seq = last
         else:
             self._own.append((first, last))
             self._look.set()
-        if known.has_peers:
-            self._tell.set()
 
     async def _keep_listening(self) -> None:
         """Any error is tried again, since without this task nothing of other nodes would be heard."""
@@ -111,7 +116,9 @@ class NodeHints:
             self._seq = int(answer.rows[0][0])
         while True:
             parameters: dict[str, object] = {"after": self._seq, "limit": PAGE}
-            (answer,) = await wire.run([statement("new_events", parameters)], within=self._timings.answer)
+            asked = [statement("changes_beside_log"), statement("new_events", parameters)]
+            changes, answer = await wire.run(asked, within=self._timings.answer)
+            self._wake_beside_log(dict(changes.rows))
             for seq, stream, kind in answer.rows:
                 if seq > self._seq:
                     self._seq = seq
@@ -119,6 +126,13 @@ class NodeHints:
                         self._subscriptions.committed_elsewhere(stream, kind)
             if len(answer.rows) < PAGE:
                 return
+
+    def _wake_beside_log(self, changes: dict[str, int]) -> None:
+        """Wake those who follow rows beside the log, such as the devices, if somebody changed them."""
+        for name, count in changes.items():
+            if self._changes.get(name) != count:
+                self._changes[name] = count
+                self._subscriptions.hint(name)
 
     def _is_own(self, seq: int) -> bool:
         while self._own and self._own[0][1] < seq:

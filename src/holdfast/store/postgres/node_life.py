@@ -42,6 +42,8 @@ class NodeLife:
         self._timings = timings
         self.life = 0
         """0 before it began, and after it was ended by others."""
+        self.draining = False
+        """Whether it is to hand its work over, as of the last renewal."""
         self._before = 0
         """The last life, which has ended."""
         self._renewed = 0.0
@@ -131,7 +133,7 @@ class NodeLife:
                 wire.close("the life of the node could not begin")  # and with it the transaction
             raise
         ((self.life,),) = begun.rows
-        self._renewed = asked
+        self._renewed, self.draining = asked, False
         if self._beating is None:
             self._beating = asyncio.create_task(self._keep_renewing(), name=f"the life of node {self.node}")
 
@@ -157,8 +159,9 @@ class NodeLife:
                 await self._begin()
                 return
             life, asked = self.life, seconds_since_boot()
-            if (await self._run("renew_life", life=life, lease=self.lease_ms)).rows:
-                self._renewed = asked
+            renewed = (await self._run("renew_life", life=life, lease=self.lease_ms)).rows
+            if renewed:
+                self._renewed, self.draining = asked, bool(renewed[0][0])
             else:
                 self.ended(life)
                 await self._begin()

@@ -36,6 +36,11 @@ class Steps:
         (answer,) = await self._wire.run([statement(query, parameters)], within=self._within)
         return answer
 
+    async def count_change(self, what: str) -> None:
+        """Count a change of rows beside the log, by which other nodes notice it; they are told after the commit."""
+        await self.run("count_change", {"name": what})
+        self._tx.has_news = True
+
     async def facts(self, needs: Needs) -> BatchTransaction:
         """What is known of these, for the functions of `decisions.py`."""
         answers = await self._wire.run(self._known.statements(needs), within=self._within)

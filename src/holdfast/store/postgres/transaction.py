@@ -71,6 +71,8 @@ class BatchTransaction:
     """The texts so far, by stream; changed here only when it is committed."""
     stored: list[NewEvent] = field(default_factory=list)
     new_saved: dict[str, SavedText | None] = field(default_factory=dict)
+    has_news: bool = False
+    """Whether other nodes must know of it although it has no events."""
     _last_seq: int = field(init=False)
     _last_token: int = field(init=False)
     _last_card_number: int | None = field(init=False)

@@ -212,7 +212,7 @@ class PostgresWriter:
             await self._failed(batch, error, in_doubt=in_doubt)
             return
         self._keep(tx, time.perf_counter() - started)
-        if tx.stored:
+        if tx.stored or tx.has_news:
             self._committed(tx.stored, known)
 
     def _keep(self, tx: BatchTransaction, seconds: float) -> None:

@@ -86,6 +86,14 @@ SELECT data, crc FROM (
 -- What was committed after a seq, by any node.
 SELECT seq, stream, kind FROM events WHERE seq > :after ORDER BY seq LIMIT :limit;
 
+-- name: count_change
+-- Rows beside the log have changed, which other nodes keep in memory.
+INSERT INTO counters (name, value) VALUES (:name, 1) ON CONFLICT (name) DO UPDATE SET value = counters.value + 1;
+
+-- name: changes_beside_log
+-- How often that happened, of each kind.
+SELECT name, value FROM counters WHERE name IN ('devices', 'settings');
+
 -- name: notify_nodes
 -- Tell the other nodes that there is something new.
 SELECT pg_notify(:channel, '');

@@ -7,10 +7,10 @@ SELECT :name, :version, c.now, c.now, c.now + :lease
 FROM (SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT AS now) c RETURNING life;
 
 -- name: renew_life
--- A sign of life; no row if the life has ended.
+-- A sign of life, and whether the node is to hand its work over; no row if the life has ended.
 UPDATE nodes SET heard_at = c.now, expires_at = c.now + :lease
 FROM (SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT AS now) c
-WHERE life = :life AND ended_at IS NULL RETURNING life;
+WHERE life = :life AND ended_at IS NULL RETURNING draining;
 
 -- name: name_in_use
 -- Whether a node with this name is alive.
