@@ -224,8 +224,7 @@ class _Work:
 
     def devices(self, streams: Streams, revocations: Revocations) -> Devices:
         """Return the browsers that signed in."""
-        store = self._store.devices
-        return Devices(store, streams, self.notify.push, self._clock, revocations, self._timings.gateway)
+        return Devices(self._store, streams, self.notify.push, self._clock, revocations, self._timings.gateway)
 
     def retention(self, pruning: Pruning) -> Retention:
         """Return what deletes by the rules for retention."""

@@ -23,8 +23,8 @@ from holdfast.domain.errors import Conflict, HoldfastError, NotFound, Rejected, 
 from holdfast.gateway.streams import Streams
 from holdfast.notify.push import PushSubscriptions
 from holdfast.schemas.devices import DeviceView, SignInCode
-from holdfast.store.contract import Subscription
-from holdfast.store.device_store import DeviceRow, DeviceStore
+from holdfast.store.contract import Store, Subscription
+from holdfast.store.device_store import DEVICES, DeviceRow
 from holdfast.timings import USUAL, GatewayTimings
 
 CODE_MS = 10 * 60_000
@@ -54,7 +54,7 @@ class Devices:
 
     def __init__(
         self,
-        store: DeviceStore,
+        store: Store,
         streams: Streams,
         push: PushSubscriptions,
         clock: Clock,
@@ -62,7 +62,7 @@ class Devices:
         timings: GatewayTimings = USUAL.gateway,
     ) -> None:
         self._seen_ms = timings.device_seen * 1000
-        self._store = store
+        self._store = store.devices
         self._streams = streams
         self._push = push
         self._clock = clock
@@ -74,7 +74,7 @@ class Devices:
         self._own_changes = 0
         """How often this gateway itself has changed what is in memory."""
         self._reading: asyncio.Task[None] | None = None
-        self._changes = store.changes()
+        self._changes = store.subscribe(DEVICES) if store.is_shared else None
         self._writing: set[asyncio.Task[None]] = set()
 
     async def load(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import msgspec
 
@@ -15,8 +15,8 @@ from holdfast.domain.events import session_stream
 from holdfast.domain.events.task import TaskOutcome
 from holdfast.store.reads import Fetch
 
-if TYPE_CHECKING:
-    from holdfast.store.contract import Subscription
+DEVICES = "devices"
+"""Followed like a stream: wakes up when another gateway has changed devices or codes, if there can be others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,6 @@ class DeviceStore(ABC):
 
     def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
-
-    def changes(self) -> Subscription | None:
-        """Wakes up when another gateway has changed devices or codes; None if no other one can."""
-        return None
 
     @abstractmethod
     async def add_code(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:

@@ -7,30 +7,22 @@ from msgspec.structs import asdict
 
 from holdfast.domain.errors import NotFound
 from holdfast.domain.events import session_stream
-from holdfast.store.contract import Subscription
 from holdfast.store.decisions import check_seen
-from holdfast.store.device_store import DeviceRow, DeviceStore, PushRow
+from holdfast.store.device_store import DEVICES, DeviceRow, DeviceStore, PushRow
 from holdfast.store.postgres.facts import Needs
 from holdfast.store.postgres.steps import Steps
 from holdfast.store.postgres.writer import PostgresWriter
 from holdfast.store.reads import Fetch
-from holdfast.store.subscriptions import Subscriptions
 
-DEVICES = "devices"
-"""The counter of changes that other nodes must know of at once."""
 GONE = "This device no longer exists."
 
 
 class PostgresDevices(DeviceStore):
     """The devices beside a log in PostgreSQL."""
 
-    def __init__(self, writer: PostgresWriter, fetch: Fetch, subscriptions: Subscriptions) -> None:
+    def __init__(self, writer: PostgresWriter, fetch: Fetch) -> None:
         super().__init__(fetch)
         self._writer = writer
-        self._subscriptions = subscriptions
-
-    def changes(self) -> Subscription:
-        return self._subscriptions.follow(DEVICES)
 
     async def add_code(self, hash: str, *, expires_at: int, at: int, device: str = "") -> None:
         async def add(steps: Steps) -> None:

@@ -80,7 +80,7 @@ class PostgresStore(Store):
         super().__init__(fetch)
         self._log = LogReads(self.readers)
         self._hints = NodeHints(database, self._subscriptions, timings)
-        self.devices = PostgresDevices(self.writer, fetch, self._subscriptions)
+        self.devices = PostgresDevices(self.writer, fetch)
         self.outbox = PostgresOutbox(self.writer, fetch)
         self._index = Search(database, self.readers, self._subscriptions, outputs, timings)
         self._lost_nodes = LostNodes(database, self._life, self.writer, self.readers, timings)
