@@ -64,7 +64,7 @@ def main() -> None:
         elif way == "garbage" and method == "tools/call":
             send({"id": number, "result": {"content": "this is not a list"}})
         elif way == "flood" and method == "tools/call":
-            for count in range(20_000):
+            for count in range(3_000):
                 send({"method": "notifications/message", "params": {"level": "info", "data": f"{count}" * 50}})
                 print("x" * 200, file=sys.stderr)
             send({"id": number, "result": result_of(method, request["params"], way)})

@@ -85,7 +85,7 @@ def paths() -> st.SearchStrategy[str]:
     return st.one_of(joined, joined.map("/".__add__), joined.map("CWD/".__add__), st.text())
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(path=paths())
 @example("out/../file")
 @example("a/../../cwd-evil/file")
@@ -106,7 +106,7 @@ def test_what_is_called_inside_is_inside(world: LinkedTree, path: str) -> None:
     assert real == world.cwd_path or real.startswith(world.cwd_path + "/")
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(path=paths())
 @example("file-out")
 @example("out/file")

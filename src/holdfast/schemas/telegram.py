@@ -51,6 +51,6 @@ class PairPerson(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class RemovePerson(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Let somebody in no longer."""
+    """A person to whom the bot no longer answers."""
 
     person: Annotated[int, msgspec.Meta(ge=1, lt=2**53)]

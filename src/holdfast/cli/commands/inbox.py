@@ -20,9 +20,9 @@ from holdfast.schemas.sessions import Accepted
 def inbox(cli: Cli, id: str | None, dismiss: str | None) -> None:
     """List everything that waits for a person, longest waiting first, each with the commands that answer it.
 
-    These are questions, approvals, interrupted turns, blocked cards, cards in review, cards that cannot start, and
-    failed turns. A failed turn leaves the list with the next turn of its session, when you undo it, reset or archive
-    the session, or with --dismiss.
+    These are questions, approvals, interrupted turns, expired log-ins and used-up quotas of agents, blocked cards,
+    cards in review, cards that cannot start, and failed turns. A failed turn leaves the list with the next turn of its
+    session, when you undo it, reset or archive the session, or with --dismiss.
 
     With the ID of a question or an approval, show it in full: every argument of the call, the change of a file, and
     what each answer allows.
@@ -55,7 +55,8 @@ def answer(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
     """Answer a question with TEXT (or the number of a choice), or an approval with an option.
 
     `holdfast inbox` lists the IDs. `holdfast inbox ID` shows every argument of the call, and the rule that --session
-    and --always allow. A context that is too long and has no summary takes `try again` or `digest`.
+    and --always allow. An expired log-in and a used-up quota take `try again`; a context that is too long and has no
+    summary takes `try again` or `digest`.
 
     Only the first answer counts; a second one is refused and names who answered first.
     """

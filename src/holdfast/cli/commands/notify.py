@@ -168,7 +168,7 @@ def list_people(cli: Cli) -> None:
 @click.argument("code", type=TEXT)
 @click.option("--approve", is_flag=True, help="The person may answer approvals, too.")
 def pair(cli: Cli, code: str, approve: bool) -> None:
-    """Let the person in to whom the bot gave CODE. It is written into config.toml."""
+    """Allow the person to whom the bot gave CODE to talk to it. This is written to config.toml."""
     cli.client.post(TelegramStatus, "/v1/telegram/pair", code=code, approve=approve)
     person = code.partition("-")[0]
     rights = "may talk to agents and answer approvals" if approve else "may talk to agents"
@@ -178,7 +178,7 @@ def pair(cli: Cli, code: str, approve: bool) -> None:
 @telegram.verb("Change")
 @click.argument("person", type=click.IntRange(min=1))
 def remove(cli: Cli, person: int) -> None:
-    """Let PERSON (a number of the list) in no longer."""
+    """Remove PERSON (a number of the list): the bot no longer answers them."""
     cli.client.post(TelegramStatus, "/v1/telegram/remove", person=person)
     cli.result(f"{person} is no longer let in", person=person, talks=False, approves=False)
 
