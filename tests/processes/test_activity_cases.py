@@ -171,9 +171,7 @@ async def test_the_word_is_what_a_person_would_say(house: House) -> None:
     """
     right = dict.fromkeys((case.name for case in CASES), 0)
     shown: dict[str, str] = {}
-    burning = [
-        case for case in CASES if case.said == "working"
-    ]  # first: they would starve the others
+    burning = [case for case in CASES if case.said == "working"]  # first: they would starve the others
     for cases in (burning, [case for case in CASES if case not in burning]):
         async with started(house, cases) as ids:
             for _ in range(LOOKS):

@@ -116,8 +116,11 @@ async def desk(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[
 
 async def test_past_its_timeout_a_command_goes_on_in_the_background_and_is_told_of_later(desk: Desk) -> None:
     command = "echo first; until [ -e go ]; do sleep 0.02; done; echo second > late"
-    result = await desk.call("terminal", command=command, timeout=10)  # a busy machine needs some before the first word
-    assert result.outcome == "done" and f"in the background as task {result.task}" in result.output
+    for timeout in (1, 10, 100):  # a busy machine needs some before the first word
+        result = await desk.call("terminal", command=command, timeout=timeout)
+        assert result.outcome == "done" and f"in the background as task {result.task}" in result.output
+        if "first" in result.output:
+            break
     assert result.output.endswith("So far it printed:\nfirst\n")
     row = await desk.task_queries.find(result.task)
     assert (row.state, row.foreground) == ("running", 0)
@@ -125,8 +128,8 @@ async def test_past_its_timeout_a_command_goes_on_in_the_background_and_is_told_
     (desk.context.cwd / "go").touch()
     await desk.task_queries.wait_ended(result.task)
     assert (desk.context.cwd / "late").read_text() == "second\n", "it was not killed"
-    (note,) = await desk.notes()
-    assert note.task == result.task and "ended as done: exit code 0" in note.text
+    (note,) = [note for note in await desk.notes() if note.task == result.task]
+    assert "ended as done: exit code 0" in note.text
 
 
 async def test_the_same_call_again_finds_its_command_and_does_not_repeat_it(desk: Desk) -> None:
