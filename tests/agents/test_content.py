@@ -1,4 +1,4 @@
-"""Which calls of an agent are of the tools that we gave it: those it need not ask for."""
+"""What the calls of an agent are: which are of the tools that we gave it, and which files they changed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.runtime.external.acp.content import given_tool, merge, output_of
-from holdfast.runtime.external.acp.protocol import SessionUpdate
+from holdfast.runtime.external.acp.content import files_of, given_tool, merge, output_of
+from holdfast.runtime.external.acp.protocol import AcpLocation, SessionUpdate
 from holdfast.runtime.external.steps import AnnouncedCall
 
 TOOLS = frozenset({"kanban_show", "kanban_complete"})
@@ -59,6 +59,22 @@ def test_a_call_keeps_the_name_of_the_tool_when_its_title_changes() -> None:
 
 def test_the_result_of_a_tool_is_its_text() -> None:
     assert output_of({"result": {"content": [{"type": "text", "text": "Card HF-1 is done."}]}}) == "Card HF-1 is done."
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "files"),
+    [
+        ("edit", [{"type": "diff", "path": "/a"}, {"type": "diff", "path": "/a"}, {"type": "content"}], ["/a"]),
+        ("edit", [], ["/read"]),
+        ("move", None, ["/read"]),
+        ("read", [], []),
+        ("execute", [{"type": "diff", "path": "/b"}], ["/b"]),
+    ],
+)
+def test_the_files_of_a_call_are_those_of_its_differences_else_those_where_it_edits(
+    kind: str, content: object, files: list[str]
+) -> None:
+    assert files_of(SessionUpdate(kind=kind, content=content, locations=[AcpLocation(path="/read")])) == files
 
 
 def _update(fields: dict[str, Any]) -> SessionUpdate:
