@@ -357,7 +357,7 @@ def run_tests(tree: Path, tests: list[str], *, without: Iterable[str] = (), seco
     failed = [line.split(" - ")[0] for line in said.splitlines() if line.startswith(("FAILED tests/", "ERROR tests/"))]
     if failed:
         return Verdict(noticed=True, by=failed[0].partition(" ")[2])
-    if code == -1:
+    if code in (-1, 1):  # a test that hangs ends pytest with 1, and is not named
         return Verdict(noticed=True, by=HANG)
     return Verdict(noticed=False, by=f"{len(tests)} tests pass" if code == 0 else f"pytest ended with {code}")
 
