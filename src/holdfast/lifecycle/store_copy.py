@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from holdfast.config import ConfigError, Home, environment
 from holdfast.domain.errors import Rejected
 from holdfast.edit_settings import set_store
-from holdfast.read_settings import has_password
+from holdfast.read_settings import has_password, load_settings
 from holdfast.store.copying import CopyReport, Progress, copy_store
 from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite import copying as sqlite
@@ -90,19 +90,26 @@ def copy(source: StorePlace, target: StorePlace, progress: Progress) -> CopyRepo
         return asyncio.run(_from_server(database, tables, progress))
 
 
-def switch(source: StorePlace, target: StorePlace) -> str:
-    """Have the home of the copy use its target from now on; return what was written."""
-    config = (source if target.is_server else target).home.config
+def switch(source: StorePlace, target: StorePlace) -> None:
+    """Have the home of the copy use its target from now on."""
     url, url_env = ("", target.variable) if target.variable else (target.text if target.is_server else "", "")
-    set_store(config, url=url, url_env=url_env)
-    return f"{config}: {store_setting(target)}"
+    set_store(config_of(source, target), url=url, url_env=url_env)
 
 
-def store_setting(target: StorePlace) -> str:
-    """The setting with which a gateway uses it."""
-    if not target.is_server:
-        return "without [store]"
-    return f'[store] url_env = "{target.variable}"' if target.variable else f'[store] url = "{target.text}"'
+def config_of(source: StorePlace, target: StorePlace) -> Path:
+    """The settings that say which of both is used."""
+    return (source if target.is_server else target).home.config
+
+
+def how_to_use(source: StorePlace, target: StorePlace) -> str:
+    """What a person has to do so that gateways use the copy."""
+    config = config_of(source, target)
+    if target.is_server:
+        setting = f'url_env = "{target.variable}"' if target.variable else f'url = "{target.text}"'
+        return f"to use it, write into {config}: [store] {setting}"
+    if load_settings(config).store.is_server:
+        return f"to use it, remove the address from [store] in {config}"
+    return f"the next gateway in {target.home.path} uses it"
 
 
 @contextmanager

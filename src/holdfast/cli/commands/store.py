@@ -54,11 +54,17 @@ def copy(cli: Cli, source: str, target: str, switch: bool) -> None:
     places = store_copy.StorePlace(source), store_copy.StorePlace(target)
     try:
         report = store_copy.copy(*places, _Progress(cli))
-        written = store_copy.switch(*places) if switch else ""
     except ConfigError as error:
         raise CliError(str(error), code=USAGE) from error
     except OSError as error:
         raise CliError(f"{error}.", hint="Nothing was changed.", code=FAILED) from error
+    config = store_copy.config_of(*places)
+    try:
+        if switch:
+            store_copy.switch(*places)
+        used = f"gateways in {config.parent} use it from now on" if switch else store_copy.how_to_use(*places)
+    except ConfigError as error:
+        raise CliError(f"The copy is complete, but {error}", hint=f"Correct [store] in {config} by hand.") from error
     others = sum(report.rows.values()) - report.events
     lines = [
         f"copied and compared {plural(report.events, 'event')} and {plural(others, 'other row')}",
@@ -66,10 +72,9 @@ def copy(cli: Cli, source: str, target: str, switch: bool) -> None:
     ]
     if report.damaged:
         lines.append(f"{plural(report.damaged, 'event')} did not match the checksum before, and so in the copy")
-    config = (places[0] if places[1].is_server else places[1]).home.config
-    lines.append(f"wrote {written}" if written else f"to use it, in {config}: {store_copy.store_setting(places[1])}")
+    lines.append(used)
     fields = {"events": report.events, "rows": report.rows, "digest": report.digest, "damaged": report.damaged}
-    cli.result("\n".join(lines), **fields, switched=bool(written))
+    cli.result("\n".join(lines), **fields, switched=switch)
 
 
 class _Progress:
