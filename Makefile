@@ -1,4 +1,4 @@
-# make run · make test · make check · make proof · make mutants · make bench · make profile · make agents · make web · make types
+# make run · make test · make check · make proof · make mutants · make bench · make profile · make agents · make web · make types · make cluster
 # Needs Python 3.11+ and git; everything else is fetched into .tools and .venv.
 PY ?= python3
 UV := .tools/bin/uv
@@ -10,7 +10,7 @@ RUN := $(UV) run --quiet --locked
 # Tests wait more than they compute: four workers more than there are cores.
 WORKERS ?= $(shell $(PY) -c 'import os; print((os.cpu_count() or 1) + 4)')
 
-.PHONY: run test check proof mutants bench profile agents setup clean web web-test compile-tests types screenshots
+.PHONY: run test check proof mutants bench profile agents setup clean web web-test compile-tests types screenshots cluster
 
 run: $(UV)
 	@$(PY) hatch_build.py || echo "Going on without the dashboard."
@@ -56,6 +56,9 @@ web-test: $(UV)
 
 types: $(UV)
 	$(RUN) python web/generate.py
+
+cluster: setup
+	@$(RUN) python -m tests.local_cluster
 
 screenshots: web
 	$(RUN) python -m tests.web.screenshots

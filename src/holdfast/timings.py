@@ -116,6 +116,8 @@ class GatewayTimings:
     stalled: float = 10.0
     """A client that takes nothing for this long, while much is waiting for it, is disconnected."""
     stalled_check: float = 1.0
+    remote_text: float = 0.25
+    """Between two looks at the text that another node generates, while somebody watches it here."""
     device_seen: float = 60.0
     """How old the moment may be at which a device was last seen."""
 

@@ -18,6 +18,7 @@ from tests.e2e.cluster import ProxiedBrowser, cluster, node_database
 from tests.e2e.followers import FORMS, Follower, Form, page
 from tests.e2e.gateway import GatewayProcess, Json, until
 from tests.e2e.proxy import CuttingProxy
+from tests.e2e.test_cuts import check
 from tests.eventually import PATIENCE
 from tests.seed import new_seed
 
@@ -122,6 +123,20 @@ class RoamingFollower(Follower):
 def is_end(session: str, record: Json) -> bool:
     event = record["event"]
     return (record["stream"], event["kind"], event.get("turn")) == (f"session/{session}", "TurnFinished", MESSAGES + 1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_whoever_watches_on_another_node_sees_the_text_grow_then_the_answer_once(
+    nodes: Nodes, form: Form
+) -> None:
+    session = await asyncio.to_thread(nodes[0].create, None)
+    follower = Follower(form, nodes[1], f"/v1/sessions/{session}/events")
+    following = asyncio.create_task(follower.follow(lambda record: record["event"]["kind"] == "TurnFinished"))
+    words = " ".join(f"wort{n}" for n in range(40))
+    await asyncio.to_thread(nodes[0].send, session, f"slow 3 {words}")
+    await following
+    check(follower, page(nodes[2], follower.path))
+    assert len(follower.spoken) >= 3, "it grew"
 
 
 def set_draining(node: GatewayProcess, *, is_so: bool) -> None:

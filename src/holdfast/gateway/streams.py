@@ -22,6 +22,7 @@ from holdfast.domain.errors import Unauthorized
 from holdfast.domain.events import SYSTEM, session_stream
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskPruned
+from holdfast.gateway.remote_texts import RemoteTexts
 from holdfast.periodic import PeriodicTask
 from holdfast.runtime.writer import StreamingText, StreamingTexts
 from holdfast.schemas.sessions import Delta
@@ -128,6 +129,7 @@ class Streams:
         self._budget_bytes = budget_bytes
         self._store = store
         self._streaming = streaming
+        self._remote = RemoteTexts(store, timings.remote_text)
         self._shared: OrderedDict[tuple[str | None, int], Batch] = OrderedDict()
         self._shared_bytes = 0
         self._reading: dict[tuple[str | None, int], asyncio.Task[Batch | None]] = {}
@@ -153,6 +155,7 @@ class Streams:
         """End all streams: the gateway is shutting down. Clients reconnect with their cursors."""
         self._closing = True
         await self._checks.stop()
+        await self._remote.close()
         self._system.__exit__(None, None, None)
         for task in self._open:
             task.cancel()
@@ -248,7 +251,7 @@ class Streams:
         """Yield everything after a cursor, then what is new. `None` is the whole log, without deltas."""
         stream = session_stream(session) if session is not None else None
         sent = _SentText()
-        with self._store.subscribe(stream) as changes:
+        with self._store.subscribe(stream) as changes, self._remote.watching(stream):
             while True:
                 changes.drain()
                 await connection.ready()
@@ -257,11 +260,18 @@ class Streams:
                     yield batch
                     del batch
                     await connection.ready()
-                streaming = self._streaming.get(stream) if stream is not None else None
-                if streaming is not None and streaming.since <= after and (delta := sent.rest(streaming)) is not None:
+                streaming = self._text(stream, after) if stream is not None else None
+                if streaming is not None and (delta := sent.rest(streaming)) is not None:
                     yield delta
                 if not await _changed(changes, self._timings.heartbeat):
                     yield Heartbeat()
+
+    def _text(self, stream: str, after: int) -> StreamingText | None:
+        """Return the text that is being generated, here or on another node, unless the client lacks its request."""
+        own = self._streaming.get(stream)
+        if own is None:
+            return self._remote.get(stream, after=after)
+        return own if own.since <= after else None
 
     async def page(self, session: str | None, *, after: int, limit: int) -> Page:
         """Return one page."""

@@ -20,7 +20,7 @@ from holdfast.store.card_reads import CardReads
 from holdfast.store.device_store import DeviceStore
 from holdfast.store.outbox_store import OutboxStore
 from holdfast.store.reads import Fetch, ProjectionReads
-from holdfast.store.rows import PartialText
+from holdfast.store.rows import PartialText, TextPiece
 
 PAGE_BYTES = 1_048_576
 LOCAL_NODE = "local"
@@ -276,6 +276,14 @@ class Store(ProjectionReads, ABC):
     @abstractmethod
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         """Overwrite the text so far. Fenced like any other work."""
+
+    async def running_texts(self, known: dict[str, int]) -> list[TextPiece]:  # noqa: ARG002
+        """The pieces of the texts so far of these sessions: the first, and those from a number on.
+
+        Ordered by session and number. A session without a running turn has none, one that has said nothing yet has
+        one without a number. Only where other nodes may generate the text.
+        """
+        return []
 
     @abstractmethod
     async def search(self, text: str, *, limit: int) -> list[Hit]:

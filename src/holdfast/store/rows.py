@@ -349,6 +349,20 @@ class StoreCounts(msgspec.Struct, frozen=True, gc=False):
     """Where the log ends; larger than the number of events once something was deleted."""
 
 
+class TextPiece(msgspec.Struct, frozen=True, gc=False):
+    """A piece of the text so far of a running step, with the version of its session then."""
+
+    stream: str
+    version: int
+    number: int | None = None
+    """None: the turn runs, and nothing was said yet."""
+    turn: int = 0
+    step: int = 0
+    text: str = ""
+    thinking: str = ""
+    at: int = 0
+
+
 class PartialText(msgspec.Struct, frozen=True, gc=False):
     """The text so far of a running step."""
 

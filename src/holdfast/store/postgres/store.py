@@ -36,8 +36,9 @@ from holdfast.store.postgres.outbox import PostgresOutbox
 from holdfast.store.postgres.readers import ReadConnections
 from holdfast.store.postgres.search import Search
 from holdfast.store.postgres.transaction import do_append, do_claim, do_save_text
+from holdfast.store.postgres.wire import BIGINT, Array
 from holdfast.store.postgres.writer import PostgresWriter
-from holdfast.store.rows import PartialText
+from holdfast.store.rows import PartialText, TextPiece
 from holdfast.store.subscriptions import Subscriptions
 from holdfast.timings import USUAL, StoreTimings
 
@@ -120,6 +121,13 @@ class PostgresStore(Store):
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         needs = Needs(leases={lease.stream})
         await self.writer.do(lambda tx: do_save_text(tx, lease, partial), needs, repeatable=True)
+
+    async def running_texts(self, known: dict[str, int]) -> list[TextPiece]:
+        numbers = Array(BIGINT, [*known.values()])
+        found = await self.readers.query("running_texts", streams=[*known], numbers=numbers)
+        return [
+            TextPiece(*row) if row[2] is not None else TextPiece(stream=row[0], version=row[1]) for row in found.rows
+        ]
 
     async def find_command(self, key: CommandKey) -> Appended | None:
         found = (await self.readers.query("find_command", id=key.id)).rows

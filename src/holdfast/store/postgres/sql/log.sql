@@ -109,6 +109,13 @@ SELECT MAX(turn) AS turn, MAX(step) AS step, string_agg(text, '' ORDER BY number
     string_agg(thinking, '' ORDER BY number) AS thinking, MAX(at) AS at
 FROM partials WHERE stream = :stream HAVING COUNT(*) > 0 AND COUNT(*) = MAX(number) + 1;
 
+-- name: running_texts
+-- Of sessions with a running turn: the first piece of the text so far, and those from a number on.
+SELECT w.stream, s.version, p.number, p.turn, p.step, p.text, p.thinking, p.at
+FROM unnest(:streams, :numbers) AS w(stream, number) JOIN sessions s ON s.id = substr(w.stream, 9)
+LEFT JOIN partials p ON p.stream = w.stream AND (p.number = 0 OR p.number >= w.number)
+WHERE s.turn_state = 'running' ORDER BY w.stream, p.number;
+
 -- name: delete_partials_of_steps
 -- The steps have their answers, or their partials became facts.
 DELETE FROM partials p USING unnest(:streams, :turns, :steps) AS ended(stream, turn, step)
