@@ -35,6 +35,7 @@ from holdfast.gateway.guard import Guard
 from holdfast.gateway.server import Server, listen, start_logging
 from holdfast.gateway.state import Again, Gateway
 from holdfast.gateway.welcome import Welcome
+from holdfast.lifecycle.drain import Drain
 from holdfast.lifecycle.run_files import RunFiles, port_of_killed
 from holdfast.models.registry import ModelRegistry
 from holdfast.processes.open_files import raise_limit, restore_limit
@@ -223,6 +224,10 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
                 await serving
                 return number
         await _recover(gateway)
+        drain = Drain(store, runner=gateway.runner, tasks=gateway.tasks, shutdown=shutdown)
+        if store.is_shared:
+            closing.push_async_callback(drain.stop)
+            drain.start()
         _collect_garbage_less_often()
         if started:
             _announce(home, gateway, files, public_urls)

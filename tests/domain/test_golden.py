@@ -137,7 +137,14 @@ from holdfast.domain.events.session import (
     WaitAnswered,
     WaitOpened,
 )
-from holdfast.domain.events.system import GatewayStarted, GatewayStopped, NodeEnded, SessionDeleted, StaleListed
+from holdfast.domain.events.system import (
+    GatewayStarted,
+    GatewayStopped,
+    NodeDrained,
+    NodeEnded,
+    SessionDeleted,
+    StaleListed,
+)
 from holdfast.domain.events.task import (
     CommandKilled,
     ProcessStarted,
@@ -441,6 +448,7 @@ EVENTS: list[AnyEvent] = [
     ),
     GatewayStarted(pid=4711, version="0.1.0", boot="b7d1"),
     GatewayStopped(pid=4711, reason="SIGTERM"),
+    NodeDrained(node="gpu"),
     NodeEnded(node="gpu", reason="it did not renew its life in time", heard_at=1_700_000_000_000),
     SessionDeleted(session=ID, title="say hi", events=42, by=person("cli")),
 ]

@@ -72,12 +72,15 @@ def test_a_load_balancer_learns_who_is_ready_and_strangers_learn_nothing_else(no
         answer = stranger.request(node, "GET", "/readyz")
         assert (answer.status_code, answer.json()) == (200, {"status": "ready"})
     draining = nodes[2]
+    task = draining.command("POST", "/v1/tasks", {"shell": "sleep 999", "cwd": "/"})["task"]  # else it would end
     set_draining(draining, is_so=True)
     until(lambda: stranger.request(draining, "GET", "/readyz").json() == {"status": "draining"}, "it is known")
     assert stranger.request(draining, "GET", "/readyz").status_code == 503
     assert stranger.request(draining, "GET", "/healthz").status_code == 200
     set_draining(draining, is_so=False)
     until(lambda: stranger.request(draining, "GET", "/readyz").status_code == 200, "it is ready again")
+    draining.command("POST", f"/v1/tasks/{task}/stop", {})
+    draining.until_ended(task)
 
 
 @pytest.mark.parametrize("form", FORMS)

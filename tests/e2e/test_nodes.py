@@ -237,3 +237,36 @@ def test_promise_7_a_command_on_a_dead_node_is_unknown_until_the_node_is_back(cl
     cluster.start("alpha")
     ended = beta.until_ended(str(task))
     assert (ended["state"], ended["exit_code"]) == ("failed", 7)
+
+
+def test_a_drained_node_hands_over_and_ends_when_nothing_is_left(cluster: Cluster) -> None:
+    gate = cluster.directory / "gate"
+    alpha, beta = cluster.nodes["alpha"], cluster.nodes["beta"]
+    task = alpha.command("POST", "/v1/tasks", {"shell": f"{wait_for(gate)}; exit 7", "cwd": "/"})["task"]
+    session = alpha.create("hang\nsay goodbye", cwd=cluster.directory)
+    alpha.until_event(session, "ModelRequested")
+    beta.request("POST", "/v1/nodes/alpha/drain")
+    records = beta.until_event(session, "TurnResumed", seconds=PATIENT)
+    assert [event["interruption"] for event in of_kind(records, "TurnResumed")] == ["shutdown"]
+    nodes = {node["name"]: node for node in beta.get("/v1/nodes")["nodes"]}
+    assert (nodes["alpha"]["state"], nodes["alpha"]["tasks"]) == ("draining", [task])
+    assert session not in nodes["alpha"]["sessions"] and not nodes["alpha"]["duties"]
+    assert beta.request("DELETE", "/v1/nodes/alpha").status_code == 409
+    gate.touch()
+    assert alpha.wait_for_end() == 0
+    assert beta.get(f"/v1/tasks/{task}")["exit_code"] == 7
+    assert beta.request("DELETE", "/v1/nodes/alpha").status_code == 202
+    assert [node["name"] for node in beta.get("/v1/nodes")["nodes"]] == ["beta", "gamma"]
+
+
+def test_a_forgotten_node_loses_its_commands(cluster: Cluster) -> None:
+    alpha, beta = cluster.nodes["alpha"], cluster.nodes["beta"]
+    task = alpha.command("POST", "/v1/tasks", {"shell": "sleep 999", "cwd": "/"})["task"]
+    pid = until(lambda: alpha.get(f"/v1/tasks/{task}")["pid"], "it has begun")
+    cluster.kill("alpha")
+    cluster.wait_until_lost("alpha")
+    sentences = beta.get("/v1/nodes/alpha/why")["sentences"]
+    assert "1 command ran there" in sentences[0]["text"]
+    assert beta.request("DELETE", "/v1/nodes/alpha").json() == {"name": "alpha", "lost_tasks": [task]}
+    assert "was forgotten" in beta.until_ended(task)["reason"]
+    os.kill(pid, signal.SIGKILL)

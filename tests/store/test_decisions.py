@@ -38,6 +38,7 @@ class MemoryFacts:
     deleted: set[str] = field(default_factory=set)
     leases: dict[str, int] = field(default_factory=dict)
     life: int = 1
+    is_draining: bool = False
     others: dict[str, HeldLease] = field(default_factory=dict)
     """The leases of other nodes that live."""
     commands: dict[str, StoredCommand] = field(default_factory=dict)

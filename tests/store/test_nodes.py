@@ -14,12 +14,13 @@ from holdfast.domain.errors import Fenced, HeldElsewhere
 from holdfast.domain.events import SYSTEM
 from holdfast.domain.events.system import NodeEnded
 from holdfast.store.contract import Append, Lease, Write
+from holdfast.store.duties import Duty
 from holdfast.store.postgres.connections import Database
 from holdfast.store.postgres.store import PostgresStore
 from holdfast.timings import StoreTimings
 from tests.eventually import PATIENCE, eventually
 from tests.postgres_server import schemas, shared_server
-from tests.store.conformance import AT, STREAM, A, asked, session, started, versions, write
+from tests.store.conformance import AT, OTHER, STREAM, A, B, asked, session, started, versions, write
 
 QUICK = StoreTimings(lock=PATIENCE, probe=0.05, look=0.05, lease=0.4)
 CALM = StoreTimings(lock=PATIENCE, probe=0.05, look=0.05, lease=PATIENCE)
@@ -183,3 +184,52 @@ async def test_a_life_of_a_version_without_heartbeats_is_ended(database: Databas
             return [event.node for event in await ended(one)] == ["local"]
 
         await eventually(is_ended)
+
+
+async def test_a_node_that_is_drained_gives_back_its_leases_and_takes_no_others(database: Database) -> None:
+    async with opened(database, "leaves") as leaves, opened(database, "stays") as stays:
+        await session(leaves, A)
+        await session(leaves, B)
+        lease, kept = await leaves.claim(STREAM, holder="t"), await leaves.claim(OTHER, holder="t")
+        await stays.drain_node("leaves")
+        assert [row.draining for row in await stays.nodes() if row.name == "leaves"] == [True]
+        await leaves._life._renew()
+        assert leaves.is_draining and not stays.is_draining
+        await leaves.hand_over(keep=[OTHER])
+        assert (leaves.holds(lease), leaves.holds(kept)) == (False, True)
+        with pytest.raises(HeldElsewhere, match="is being drained"):
+            await leaves.claim(STREAM, holder="t")
+        await leaves.claim(OTHER, holder="t")  # it works on that to its end
+        await stays.claim(STREAM, holder="t")
+        with pytest.raises(HeldElsewhere):
+            await stays.claim(OTHER, holder="t")
+        kinds = [type(record.event).__name__ for record in await stays.load(SYSTEM, after=0)]
+        assert kinds == ["NodeDrained"]
+
+
+async def test_only_a_node_that_has_ended_is_forgotten(database: Database) -> None:
+    async with opened(database, "one") as one:
+        async with opened(database, "two") as two:
+            await session(two, A)
+            await two.claim(STREAM, holder="t")
+            await one.forget_node("two")
+            assert {row.name for row in await one.nodes()} == {"one", "two"}
+        await one.forget_node("two")
+        assert {row.name for row in await one.nodes()} == {"one"}
+        assert await one.lease_holder(STREAM) is None
+
+
+async def test_a_duty_belongs_to_one_node_and_moves_when_that_ends(database: Database) -> None:
+    async with opened(database, "stays") as stays:
+        here = Duty(stays, "board")
+        async with opened(database, "leaves") as leaves:
+            there = Duty(leaves, "board")
+            assert await there.is_ours()
+            assert not await here.is_ours()
+            assert not here.is_held
+            taking_over = asyncio.create_task(here.wait_until_ours())
+            work = await stays.work_of_nodes()
+            assert [(one.node, one.stream) for one in work] == [("leaves", "duty/board")]
+        async with asyncio.timeout(PATIENCE):
+            await taking_over
+        assert (here.is_held, there.is_held) == (True, False)

@@ -25,7 +25,7 @@ from holdfast.store.duties import Duty
 from holdfast.store.log_follower import LogFollower
 
 SWEEP_SECONDS = 15.0
-ENDS = frozenset({"TurnFinished", "TaskFinished", "RunBound", "InputWithdrawn", "NodeEnded"})
+ENDS = frozenset({"TurnFinished", "TaskFinished", "RunBound", "InputWithdrawn", "NodeDrained", "NodeEnded"})
 log = logging.getLogger(__name__)
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from holdfast.domain.resume import Break
 from holdfast.domain.session import Session
-from holdfast.store.rows import LeaseHolder
+from holdfast.store.rows import NodeRow
 
 
-def why_bound(session: Session, holder: LeaseHolder | None, *, node: str) -> str:
+def why_bound(session: Session, holder: NodeRow | None, *, node: str) -> str:
     """Return why this node cannot continue what another one worked on; empty if it can."""
     if holder is None or holder.name == node:
         return ""
@@ -20,7 +20,7 @@ def why_bound(session: Session, holder: LeaseHolder | None, *, node: str) -> str
     return ""
 
 
-def break_of(holder: LeaseHolder) -> Break:
+def break_of(holder: NodeRow) -> Break:
     """Return the break of a turn whose node has ended. Its length is that of the store's clock."""
     cause = f"node {holder.name}, which worked on it, was lost"
     return Break(holder.silent_ms, cause, node_lost=True)

@@ -29,7 +29,7 @@ from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
 from holdfast.store.log_follower import LogFollower, growing_pause
 from holdfast.store.reads import SessionCursor, TaskFilter
-from holdfast.store.rows import LeaseHolder
+from holdfast.store.rows import NodeRow
 from holdfast.tasks.log import TaskLog
 from holdfast.timings import USUAL, RuntimeTimings
 
@@ -39,7 +39,7 @@ RESUME_AT_ONCE = 8
 WAKING = frozenset(
     {"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered", "SummaryRequested"}
 )
-FREEING = frozenset({"NodeEnded"})
+FREEING = frozenset({"NodeDrained", "NodeEnded"})
 """What frees sessions that another node worked on."""
 DriverFactory = Callable[[SessionWriter, Clock], Driver]
 log = logging.getLogger(__name__)
@@ -142,6 +142,14 @@ class Runner:
             task.cancel()
         await asyncio.gather(self._follower.stop(), *tasks, return_exceptions=True)
 
+    async def hand_over(self) -> list[str]:
+        """Suspend the turns that other nodes can continue; return the sessions that must go on here."""
+        for session, worker in [*self._workers.items()]:
+            if (await self._sessions.get(session)).driver == BuiltinDriver.name:
+                worker.cancel()
+                await asyncio.gather(worker, return_exceptions=True)
+        return self.working
+
     def wake(self, session: str) -> None:
         """Start a worker for this session; if it has one, another one follows."""
         if self._leaving.is_set():
@@ -198,7 +206,7 @@ class Runner:
                 await asyncio.to_thread(self._heartbeat.beat)
             await asyncio.sleep(BEAT_SECONDS)
 
-    async def _measure_break(self, session: Session, before: LeaseHolder | None) -> Break:
+    async def _measure_break(self, session: Session, before: NodeRow | None) -> Break:
         """Return for how long no worker worked on an open turn, as far as that is known."""
         if session.turn is None:
             return NO_BREAK
@@ -256,6 +264,8 @@ class Runner:
         )
         before = await self._store.lease_holder(session_stream(session_id)) if self._store.is_shared else None
         self._bound.pop(session_id, None)
+        if self._store.is_draining and session.driver == BuiltinDriver.name:
+            raise HeldElsewhere(f"This node is being drained: others work on {session_stream(session_id)}.")
         if before is not None and before.ended_at is None and before.name != self._store.node:
             raise HeldElsewhere(f"Node {before.name} works on {session_stream(session_id)}.")
         if reason := why_bound(session, before, node=self._store.node):
@@ -293,9 +303,7 @@ class Runner:
             seconds = ((failed.retry_at or 0) - now) / 1000
             asyncio.get_running_loop().call_later(seconds, self.wake, session.id)
 
-    async def _run_worker(
-        self, writer: SessionWriter, driver: Driver, left: Partial, before: LeaseHolder | None
-    ) -> None:
+    async def _run_worker(self, writer: SessionWriter, driver: Driver, left: Partial, before: NodeRow | None) -> None:
         with self._store.subscribe(session_stream(writer.session.id)) as changes:
             worker = SessionWorker(
                 writer,

@@ -181,11 +181,6 @@ class Store(ProjectionReads, ABC):
     def life(self) -> int:
         """The life of this process as a node (`nodes`); 0 until its first write."""
 
-    @property
-    def draining(self) -> bool:
-        """Whether this node hands its work over to others, on somebody's word."""
-        return False
-
     @abstractmethod
     async def append(self, append: Append) -> Appended:
         """Commit, durably; then return. Conflict or Fenced: nothing was stored.
@@ -272,6 +267,22 @@ class Store(ProjectionReads, ABC):
     def holds_stream(self, stream: str) -> bool:  # noqa: ARG002
         """Whether this node has the lease of a stream, as far as it knows."""
         return True
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether this node takes nothing new, since somebody wants to stop it."""
+        return False
+
+    async def drain_node(self, name: str) -> None:  # noqa: ARG002
+        """Ask a node to hand over what it works on; it then has `is_draining`. Rejected where there are no others."""
+        raise Rejected("There is one node only, and nobody to hand over to.", hint="`holdfast shutdown` stops it.")
+
+    async def forget_node(self, name: str) -> None:  # noqa: ARG002
+        """Forget a node that has ended: what waits for it is free. Rejected where there are no others."""
+        raise Rejected("There is one node only.")
+
+    async def hand_over(self, *, keep: list[str]) -> None:
+        """Give back all leases of this node but those of some streams, and tell the others, if there is one to give."""
 
     @abstractmethod
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:

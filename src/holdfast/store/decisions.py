@@ -70,6 +70,11 @@ class Facts(Protocol):
         """The life of the node that asks."""
         ...
 
+    @property
+    def is_draining(self) -> bool:
+        """Whether the node that asks takes nothing new."""
+        ...
+
     def lease(self, stream: str) -> HeldLease | None:
         """Who holds the lease of a stream; None when it is free, also since the life of its holder has ended."""
         ...
@@ -205,6 +210,8 @@ def decide_claim(facts: Facts, stream: str) -> Lease:
     held = facts.lease(stream)
     if held is not None and held.life != facts.life:
         raise HeldElsewhere(f"Another node works on {stream}.", hint="It is taken over when that node stops.")
+    if held is None and facts.is_draining:
+        raise HeldElsewhere(f"This node is being drained, so it leaves {stream} to others.")
     return Lease(stream, facts.last_token + 1)
 
 

@@ -44,7 +44,7 @@ class Duty:
 
     async def wait_until_ours(self) -> None:
         """Return when this node has it."""
-        with self._store.subscribe(None, lambda _, kind: kind == "NodeEnded") as changes:
+        with self._store.subscribe(None, lambda _, kind: kind in ("NodeDrained", "NodeEnded")) as changes:
             while True:
                 changes.drain()
                 with suppress(Unavailable):  # the server is away

@@ -36,7 +36,14 @@ from holdfast.domain.events.card import (
     RunStarted,
 )
 from holdfast.domain.events.session import SessionEvent
-from holdfast.domain.events.system import GatewayStarted, GatewayStopped, NodeEnded, SessionDeleted, StaleListed
+from holdfast.domain.events.system import (
+    GatewayStarted,
+    GatewayStopped,
+    NodeDrained,
+    NodeEnded,
+    SessionDeleted,
+    StaleListed,
+)
 from holdfast.domain.events.task import (
     CommandExited,
     CommandKilled,
@@ -107,7 +114,7 @@ def project(record: Record, rows: ProjectedRows) -> None:
             rows.delete_session(event.session, at=record.at)
         case TaskPruned():
             rows.delete_task(event.task, at=record.at)
-        case GatewayStarted() | GatewayStopped() | NodeEnded() | StaleListed():
+        case GatewayStarted() | GatewayStopped() | NodeDrained() | NodeEnded() | StaleListed():
             ...
         case _:
             if isinstance(event, TaskEvent):

@@ -17,8 +17,8 @@ from holdfast.store.rows import (
     CardOfSession,
     EndedTask,
     FailedTurn,
-    LeaseHolder,
     NodeRow,
+    NodeWork,
     PartialText,
     R,
     ResettableSession,
@@ -183,9 +183,13 @@ class ProjectionReads:
         """Whether a node has the store open."""
         return any(row.name == node and row.ended_at is None for row in await self.nodes())
 
-    async def lease_holder(self, stream: str) -> LeaseHolder | None:
+    async def work_of_nodes(self) -> list[NodeWork]:
+        """What the nodes that live work on: sessions that are not at rest, and duties."""
+        return await self._fetch.rows("work_of_nodes", NodeWork)
+
+    async def lease_holder(self, stream: str) -> NodeRow | None:
         """Which life has the lease of a stream, or had it when it ended; None if nobody ever had."""
-        return await self._fetch.row("lease_holder", LeaseHolder, stream=stream)
+        return await self._fetch.row("lease_holder", NodeRow, stream=stream)
 
     async def unfinished_sessions(self) -> list[SessionRow]:
         """Every session that is not at rest."""

@@ -264,13 +264,21 @@ class NodeRow(msgspec.Struct, frozen=True, gc=False):
     """When it last renewed its life; 0 where there are no others."""
     draining: bool = False
     """Whether it hands over what it works on, and takes nothing new."""
-
-
-class LeaseHolder(NodeRow, frozen=True, gc=False):
-    """The life that has a lease, or had it when it ended."""
-
     silent_ms: int = 0
-    """For how long it has given no sign of life, by the clock of the store."""
+    """For how long it has given no sign of life, by the clock of the store; 0 where there are no others."""
+
+
+class NodeWork(msgspec.Struct, frozen=True, gc=False):
+    """A session that is not at rest, or a duty, and the node that has it."""
+
+    node: str
+    stream: str
+    title: str
+
+    @property
+    def is_session(self) -> bool:
+        """Whether it is a session, and no duty."""
+        return self.stream.startswith("session/")
 
 
 # --- what single queries return -----------------------------------------------------------------

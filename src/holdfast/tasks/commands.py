@@ -114,7 +114,7 @@ class CommandTasks:
             root=self.defaults.root,
         )
         known: list[asyncio.Event] = []
-        for row in await self._running_here():
+        for row in await self.running_here():
             if row.id not in {*self._starting, *self._followed}:  # started since
                 # the follower checks at once whether it should have ended meanwhile
                 known.append(self._follow(row, begin=not row.call))
@@ -124,7 +124,8 @@ class CommandTasks:
         """Whether a command runs on this node. Only its own node can say what became of it."""
         return row.node == self._store.node
 
-    async def _running_here(self) -> list[TaskRow]:
+    async def running_here(self) -> list[TaskRow]:
+        """The running commands of this node."""
         return [row for row in await self._store.running_tasks() if row.kind == "process" and self.is_here(row)]
 
     async def stop(self) -> None:
@@ -253,8 +254,7 @@ class CommandTasks:
         return appended
 
     def _obey(self, row: TaskRow, *, force: bool) -> None:
-        """Stop a command on this node whose stop is in the log."""
-        if self.is_here(row):
+        if self.is_here(row):  # else its own node does that
             self.signals.send(row.id, force=force)
             self.follow_to_end(row)  # else nothing would write the end of one that has not begun
 
@@ -387,7 +387,7 @@ class CommandTasks:
 
     async def _stop_orphans(self, session: str = "") -> None:
         """Stop the commands of one session, or of all sessions, whose lifetime is over."""
-        for row in await self._running_here():
+        for row in await self.running_here():
             if session in ("", row.session):
                 await self._stop_if_over(row)
 
@@ -395,6 +395,6 @@ class CommandTasks:
         """Stop a command whose lifetime is over."""
         if row.stop_by:
             return  # the first request counts
-        waiting = row.pid is None and row.id not in self._starting and row.id not in self._followed
-        if reason := await self._lifetimes.why_over(row, begun=not waiting):
+        begun = row.pid is not None or row.id in self._starting or row.id in self._followed
+        if reason := await self._lifetimes.why_over(row, begun=begun):
             await self._end_by_rule(row.id, reason)

@@ -932,11 +932,40 @@ export interface NewProfile {
   readonly tools?: Record<string, "allow" | "ask" | "deny"> | null;
 }
 
+export interface NodeChanged {
+  readonly name: string;
+  readonly lost_tasks?: string[];
+}
+
+export interface NodeDrained {
+  readonly kind: "NodeDrained";
+  readonly node: string;
+}
+
 export interface NodeEnded {
   readonly kind: "NodeEnded";
   readonly node: string;
   readonly reason: string;
   readonly heard_at?: number;
+}
+
+export interface NodeList {
+  readonly nodes: NodeView[];
+}
+
+export interface NodeView {
+  readonly name: string;
+  readonly state: "alive" | "draining" | "ended";
+  readonly here: boolean;
+  readonly version: string;
+  readonly started_at: number;
+  readonly heard_at: number;
+  readonly silent_ms: number;
+  readonly ended_at: number | null;
+  readonly ended_reason: string;
+  readonly sessions: string[];
+  readonly duties: string[];
+  readonly tasks: string[];
 }
 
 export interface NoteItem {
@@ -1182,7 +1211,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | SessionAdopted | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | NodeEnded | SessionDeleted | StaleListed | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | SessionAdopted | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | NodeDrained | NodeEnded | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RemovePerson {
@@ -2335,6 +2364,10 @@ export interface Routes {
   readonly "POST /v1/looked": { readonly takes: undefined; readonly gives: Reviewed };
   readonly "POST /v1/looking": { readonly takes: Looking; readonly gives: Looked };
   readonly "GET /v1/models": { readonly takes: undefined; readonly gives: ModelList };
+  readonly "GET /v1/nodes": { readonly takes: undefined; readonly gives: NodeList };
+  readonly "DELETE /v1/nodes/{name}": { readonly takes: undefined; readonly gives: NodeChanged };
+  readonly "POST /v1/nodes/{name}/drain": { readonly takes: undefined; readonly gives: NodeChanged };
+  readonly "GET /v1/nodes/{name}/why": { readonly takes: undefined; readonly gives: Why };
   readonly "GET /v1/notify": { readonly takes: undefined; readonly gives: DestinationList };
   readonly "GET /v1/notify/log": { readonly takes: undefined; readonly gives: DeliveryList };
   readonly "POST /v1/notify/test": { readonly takes: TestNotice; readonly gives: TestResult };

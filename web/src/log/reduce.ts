@@ -241,6 +241,7 @@ function fold(view: Draft, record: LogRecord): void {
     case "BoardArchived":
     case "GatewayStarted":
     case "GatewayStopped":
+    case "NodeDrained":
     case "NodeEnded":
       break;
     default:

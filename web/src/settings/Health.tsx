@@ -13,6 +13,7 @@ import { gatewayState, type State, WELL } from "../ui/states";
 import { Time } from "../ui/Time";
 import { WithCode } from "../ui/WithCode";
 import styles from "./Health.module.css";
+import { Nodes } from "./Nodes";
 
 const UNWELL: State = { look: "failed", icon: "failed", word: "Needs a hand" };
 
@@ -32,6 +33,7 @@ export function Health(): ReactNode {
           {(status) => <Facts status={status} />}
         </Show>
       </section>
+      <Nodes />
       <Doctor />
     </>
   );

@@ -27,6 +27,7 @@ COMMANDS = {
         "shutdown": ("gateway", "Stop the gateway; commands keep running."),
         "restart": ("gateway", "Restart the gateway, or start one if none is running."),
         "doctor": ("gateway", "Check the installation, the settings and the database."),
+        "nodes": ("nodes", "List the gateways on one PostgreSQL database, drain and forget them."),
         "store": ("store", "Show where the log is kept; copy it from SQLite to PostgreSQL or back."),
         "config": ("settings", "Show or check the settings."),
         "profiles": ("settings", "List, show, add, change and remove profiles (agents)."),

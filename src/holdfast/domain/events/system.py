@@ -35,6 +35,12 @@ class NodeEnded(Event, frozen=True):
     """The last sign of life of one that was lost, by the clock of the database; 0 for one that was shut down."""
 
 
+class NodeDrained(Event, frozen=True):
+    """A node gave back what others can continue, since it is going to stop; others take it from here on."""
+
+    node: str
+
+
 class SessionDeleted(Event, frozen=True):
     """A session and its events were deleted on request."""
 
@@ -51,4 +57,4 @@ class StaleListed(Event, frozen=True):
     reasons: list[str]
 
 
-SystemEvent = GatewayStarted | GatewayStopped | NodeEnded | SessionDeleted | StaleListed | TaskPruned
+SystemEvent = GatewayStarted | GatewayStopped | NodeDrained | NodeEnded | SessionDeleted | StaleListed | TaskPruned

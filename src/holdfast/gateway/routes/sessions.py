@@ -51,6 +51,7 @@ from holdfast.gateway.requests import (
     working_directory,
 )
 from holdfast.gateway.responses import accepted, json_response
+from holdfast.gateway.routes.nodes import node_statements
 from holdfast.gateway.state import Gateway, device_of, gateway_of
 from holdfast.schemas.gateway import Statement, Why
 from holdfast.schemas.sessions import (
@@ -318,7 +319,7 @@ async def statements(gateway: Gateway, session: str) -> list[Statement]:
     if (trouble := gateway.runner.last_failure(session)) is not None:
         text = f"Its worker ended: {trouble.reason.rstrip('.')}. Another one starts {trouble.pause:g} s after that."
         shown.insert(0, Statement(text=text, stream=stream, version=state.version, at=trouble.at))
-    return shown
+    return [*shown, *await node_statements(gateway, state)]
 
 
 class ExportQuery(QueryShape, frozen=True):

@@ -59,7 +59,7 @@ async def health(request: Request) -> Response:
 async def readiness(request: Request) -> Response:
     """Report whether the gateway takes requests, for load balancers: 200, or 503. Needs no credential."""
     gateway = gateway_of(request)
-    if gateway.shutdown.is_set() or gateway.store.draining:
+    if gateway.shutdown.is_set() or gateway.store.is_draining:
         found = Readiness("draining")
     elif not gateway.recovered.is_set():
         found = Readiness("starting")

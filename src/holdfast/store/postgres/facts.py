@@ -112,6 +112,8 @@ class KnownFacts:
     """Whether our life goes on."""
     has_peers: bool = False
     """Whether other nodes have the store open."""
+    is_draining: bool = False
+    """Whether this node takes nothing new."""
     last_card_number: int | None = None
     heads: dict[str, Head] = field(default_factory=dict)
     """Of every stream that was asked for."""
@@ -127,7 +129,7 @@ class KnownFacts:
 
     def take_state(self, answer: ResultRows) -> None:
         """Take the answer to that."""
-        ((self.last_seq, self.last_token, self.is_alive, self.has_peers),) = answer.rows
+        ((self.last_seq, self.last_token, self.is_alive, self.has_peers, self.is_draining),) = answer.rows
 
     def statements(self, needs: Needs) -> list[SqlStatement]:
         """Return the questions; what was asked before is left out."""

@@ -12,7 +12,7 @@ import time
 
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events import SYSTEM
-from holdfast.domain.events.system import NodeEnded
+from holdfast.domain.events.system import NodeDrained, NodeEnded
 from holdfast.store.contract import Append, Write
 from holdfast.store.postgres.connections import PRESENCE, Database
 from holdfast.store.postgres.facts import needs_of_append
@@ -55,6 +55,17 @@ class LostNodes:
                 await self._writer.do_alone(self._leave, repeatable=False)
             except HoldfastError as error:
                 log.warning("the other nodes find out by themselves that this one has ended: %s", error)
+
+    async def hand_over(self, keep: list[str]) -> None:
+        """Give back all leases of this node but those of some streams."""
+
+        async def give_back(steps: Steps) -> None:
+            await steps.run("release_leases", {"life": self._life.life, "kept": keep})
+            append = Append((Write(SYSTEM, (NodeDrained(node=self._life.node),)),), int(time.time() * 1000))
+            await steps.append(append, needs_of_append(append))
+
+        await self._writer.do_alone(give_back, repeatable=False)
+        self._writer.gave_back(keep)
 
     async def look(self) -> None:
         """End the lives of nodes that are lost."""

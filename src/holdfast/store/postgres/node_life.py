@@ -42,12 +42,13 @@ class NodeLife:
         self._timings = timings
         self.life = 0
         """0 before it began, and after it was ended by others."""
-        self.draining = False
-        """Whether it is to hand its work over, as of the last renewal."""
         self._before = 0
         """The last life, which has ended."""
+        self.is_draining = False
+        """Whether somebody wants this node to take nothing new."""
         self._renewed = 0.0
         """When the last renewal that succeeded was asked for."""
+        self._closed = False
         self._wire: Wire | None = None
         self._present = False
         """Whether this connection holds the lock that says that the node is there."""
@@ -62,7 +63,7 @@ class NodeLife:
     @property
     def is_certain(self) -> bool:
         """Whether no other node can have ended this life. False also before it began."""
-        return self.life > 0 and seconds_since_boot() < self._renewed + self._timings.lease
+        return self.life > 0 and not self._closed and seconds_since_boot() < self._renewed + self._timings.lease
 
     @property
     def overdue_ms(self) -> int:
@@ -104,6 +105,7 @@ class NodeLife:
 
     async def close(self) -> None:
         """Stop renewing."""
+        self._closed = True
         if self._beating is not None:
             self._beating.cancel()
             await asyncio.gather(self._beating, return_exceptions=True)
@@ -133,7 +135,7 @@ class NodeLife:
                 wire.close("the life of the node could not begin")  # and with it the transaction
             raise
         ((self.life,),) = begun.rows
-        self._renewed, self.draining = asked, False
+        self._renewed, self.is_draining = asked, False
         if self._beating is None:
             self._beating = asyncio.create_task(self._keep_renewing(), name=f"the life of node {self.node}")
 
@@ -159,9 +161,8 @@ class NodeLife:
                 await self._begin()
                 return
             life, asked = self.life, seconds_since_boot()
-            renewed = (await self._run("renew_life", life=life, lease=self.lease_ms)).rows
-            if renewed:
-                self._renewed, self.draining = asked, bool(renewed[0][0])
+            if rows := (await self._run("renew_life", life=life, lease=self.lease_ms)).rows:
+                self._renewed, self.is_draining = asked, bool(rows[0][0])
             else:
                 self.ended(life)
                 await self._begin()

@@ -115,8 +115,18 @@ class PostgresStore(Store):
         return self._life.life
 
     @property
-    def draining(self) -> bool:
-        return self._life.draining
+    def is_draining(self) -> bool:
+        return self._life.is_draining
+
+    async def drain_node(self, name: str) -> None:
+        await self.writer.do_alone(lambda steps: steps.run("drain_node", {"name": name}), repeatable=True)
+
+    async def forget_node(self, name: str) -> None:
+        await self.writer.do_alone(lambda steps: steps.run("forget_node", {"name": name}), repeatable=True)
+
+    async def hand_over(self, *, keep: list[str]) -> None:
+        if self.writer.holds_other_than(keep):
+            await self._lost_nodes.hand_over(keep)
 
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:
         needs = Needs(leases={lease.stream})

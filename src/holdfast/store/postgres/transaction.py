@@ -105,6 +105,11 @@ class BatchTransaction:
         return self.known.life
 
     @property
+    def is_draining(self) -> bool:
+        """Whether this node takes nothing new."""
+        return self.known.is_draining
+
+    @property
     def last_seq(self) -> int:
         """The seq of the last event."""
         return self._last_seq

@@ -108,6 +108,14 @@ class PostgresWriter:
         """Return the token of the lease that this node has of a stream; 0 if it has none, as far as it knows."""
         return self._held.get(stream, 0) if self._held_in == self._life.life else 0
 
+    def holds_other_than(self, streams: list[str]) -> bool:
+        """Whether this node has the lease of any other stream, as far as it knows."""
+        return bool(self._held.keys() - set(streams))
+
+    def gave_back(self, keep: list[str]) -> None:
+        """Note that this node has only the leases of these streams left."""
+        self._held = {stream: token for stream, token in self._held.items() if stream in keep}
+
     async def _connect(self) -> Wire:
         settings = WRITER | {"lock_timeout": max(1, int(self._timings.lock * 1000))}
         wire = await connect(self._database, settings)

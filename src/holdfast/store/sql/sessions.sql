@@ -102,6 +102,13 @@ SELECT COALESCE(SUM(cost), 0.0) AS cost, COALESCE(SUM(input_tokens + output_toke
     COUNT(*) FILTER (WHERE cost IS NULL AND input_tokens + output_tokens > 0) AS unpriced
 FROM turns WHERE finished_at >= :since;
 
--- name: list_nodes
--- The lives of nodes, newest first.
-SELECT * FROM nodes ORDER BY life DESC;
+-- name: work_of_nodes
+-- What the nodes that live work on.
+SELECT n.name AS node, l.stream, s.title FROM sessions s
+JOIN leases l ON l.stream = 'session/' || s.id JOIN nodes n ON n.life = l.life
+WHERE n.ended_at IS NULL AND (s.queued > 0 OR s.compaction_requested OR s.compaction_running
+    OR s.turn_state IN ('running', 'waiting', 'suspended'))
+UNION ALL
+SELECT n.name, l.stream, '' FROM leases l JOIN nodes n ON n.life = l.life
+WHERE n.ended_at IS NULL AND l.stream >= 'duty/' AND l.stream < 'duty0'
+ORDER BY 2;

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import holdfast
 from holdfast.domain.events import session_stream, task_stream
@@ -74,6 +74,8 @@ class Transaction:
         return self.connection.execute(statement, places(parameters or {}))
 
     # --- what is known --------------------------------------------------------------------------
+
+    is_draining: ClassVar = False  # there is no other node
 
     @property
     def last_seq(self) -> int:

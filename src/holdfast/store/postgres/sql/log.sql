@@ -13,10 +13,12 @@ SELECT pg_try_advisory_lock(:key::INTEGER, hashtext(:node));
 SELECT set_config('synchronous_commit', COALESCE(NULLIF(current_setting('synchronous_commit'), 'off'), 'on'), FALSE);
 
 -- name: log_state
--- Where the log ends, the last fencing token, whether our life goes on, and whether there are other nodes.
+-- Where the log ends, the last fencing token, whether our life goes on, whether there are other nodes, and whether this
+-- one takes nothing new.
 SELECT (SELECT COALESCE(MAX(seq), 0) FROM events), (SELECT value FROM counters WHERE name = 'fence'),
     EXISTS (SELECT 1 FROM nodes WHERE life = :life AND ended_at IS NULL),
-    EXISTS (SELECT 1 FROM nodes WHERE life <> :life AND ended_at IS NULL);
+    EXISTS (SELECT 1 FROM nodes WHERE life <> :life AND ended_at IS NULL),
+    EXISTS (SELECT 1 FROM nodes WHERE life = :life AND draining);
 
 -- name: heads_of
 -- Where streams end; no row for one without events.

@@ -36,3 +36,20 @@ WHERE life = :life AND ended_at IS NULL;
 -- The life that has or had a lease, and for how long it has been silent.
 SELECT n.*, ((EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT - n.heard_at) AS silent_ms
 FROM leases l JOIN nodes n ON n.life = l.life WHERE l.stream = :stream;
+
+-- name: list_nodes
+-- The lives of nodes, newest first.
+SELECT *, ((EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT - heard_at) AS silent_ms FROM nodes ORDER BY life DESC;
+
+-- name: drain_node
+-- Ask a node that lives to hand over what it works on.
+UPDATE nodes SET draining = TRUE WHERE name = :name AND ended_at IS NULL;
+
+-- name: forget_node
+-- Forget a node whose lives have all ended; what was bound to it is free.
+DELETE FROM nodes WHERE name = :name AND NOT EXISTS (
+    SELECT 1 FROM nodes alive WHERE alive.name = :name AND alive.ended_at IS NULL);
+
+-- name: release_leases
+-- Give back leases of a life, besides some.
+DELETE FROM leases WHERE life = :life AND stream NOT IN :kept;

@@ -50,3 +50,7 @@ INSERT INTO nodes (name, version, started_at) VALUES (:name, :version, :at) RETU
 -- name: lease_holder
 -- The life that has or had a lease. There is one node, which is not silent while somebody asks.
 SELECT n.*, 0 AS silent_ms FROM leases l JOIN nodes n ON n.life = l.life WHERE l.stream = :stream;
+
+-- name: list_nodes
+-- The lives of nodes, newest first.
+SELECT *, 0 AS silent_ms FROM nodes ORDER BY life DESC;

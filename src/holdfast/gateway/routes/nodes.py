@@ -1,0 +1,139 @@
+"""Nodes: the gateways that work on one database. Draining and forgetting them."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.domain.errors import Conflict, NotFound
+from holdfast.domain.events import SYSTEM, session_stream
+from holdfast.domain.session import Session
+from holdfast.domain.text import duration
+from holdfast.gateway.openapi import Routes
+from holdfast.gateway.requests import by_whom
+from holdfast.gateway.responses import json_response
+from holdfast.gateway.state import Gateway, gateway_of
+from holdfast.schemas.gateway import Statement, Why
+from holdfast.schemas.nodes import NodeChanged, NodeList, NodeView
+from holdfast.store.rows import NodeRow
+from holdfast.tasks.log import lost
+
+routes = Routes("nodes")
+
+
+@routes.get("/v1/nodes", NodeList)
+async def list_nodes(request: Request) -> Response:
+    """List the nodes: which live, since when, and what they work on."""
+    return json_response(NodeList(await _views(gateway_of(request))))
+
+
+@routes.get("/v1/nodes/{name}/why", Why)
+async def why_node(request: Request) -> Response:
+    """Explain how a node is, and what waits for it."""
+    gateway = gateway_of(request)
+    view = await _find(gateway, request)
+    at = view.ended_at or view.heard_at or view.started_at
+    texts = _sentences(view)
+    if view.state == "ended":
+        texts += [f"{await _bound(gateway, row.id)}" for row in await gateway.store.unfinished_sessions()]
+    sentences = [Statement(text=text, stream=SYSTEM, version=0, at=at) for text in texts if text]
+    return json_response(Why(f"node {view.name}", sentences))
+
+
+@routes.post("/v1/nodes/{name}/drain", NodeChanged)
+async def drain_node(request: Request) -> Response:
+    """Have a node hand over its sessions and duties, and shut down when its commands have ended."""
+    gateway = gateway_of(request)
+    view = await _find(gateway, request)
+    if view.state == "ended":
+        raise Conflict(f"Node {view.name} does not run.", hint="`holdfast nodes forget` frees what waits for it.")
+    await gateway.store.drain_node(view.name)
+    return json_response(NodeChanged(view.name), status=202)
+
+
+@routes.post("/v1/nodes/{name}", NodeChanged, method="DELETE")
+async def forget_node(request: Request) -> Response:
+    """Forget a node that will not come back: its commands are lost, and what waits for it is free."""
+    gateway = gateway_of(request)
+    view = await _find(gateway, request)
+    if view.state != "ended":
+        raise Conflict(f"Node {view.name} is alive.", hint="Drain it, or stop its gateway first.")
+    reason = f"node {view.name}, where it ran, was forgotten by {by_whom(request)}"
+    for task in view.tasks:
+        await gateway.tasks.task_log.finish(lost(task, reason))
+    await gateway.store.forget_node(view.name)
+    await gateway.runner.sweep()
+    return json_response(NodeChanged(view.name, view.tasks), status=202)
+
+
+async def node_statements(gateway: Gateway, session: Session) -> list[Statement]:
+    """Return which node works on a session that is not at rest, or why it waits for one."""
+    if not gateway.store.is_shared or session.activity == "idle":
+        return []
+    holder = await gateway.store.lease_holder(session_stream(session.id))
+    if holder is None or holder.name == gateway.store.node:
+        return []
+    if holder.ended_at is None:
+        text, at = f"Node {holder.name} works on it.", holder.started_at
+    else:
+        bound = gateway.runner.why_bound(session.id)
+        waits = f", and it waits for that node: {bound}" if bound else "; another node takes it over"
+        text, at = f"Node {holder.name}, which worked on it, has ended: {holder.ended_reason}{waits}.", holder.ended_at
+    return [Statement(text=text, stream=SYSTEM, version=0, at=at)]
+
+
+async def _views(gateway: Gateway) -> list[NodeView]:
+    store = gateway.store
+    newest: dict[str, NodeRow] = {}
+    for row in await store.nodes():
+        newest.setdefault(row.name, row)
+    work = await store.work_of_nodes()
+    running = [row for row in await store.running_tasks() if row.kind == "process"]
+    return [
+        NodeView(
+            name=name,
+            state="ended" if row.ended_at is not None else "draining" if row.draining else "alive",
+            here=name == store.node,
+            version=row.version,
+            started_at=row.started_at,
+            heard_at=row.heard_at,
+            silent_ms=row.silent_ms,
+            ended_at=row.ended_at,
+            ended_reason=row.ended_reason,
+            sessions=[one.stream.removeprefix("session/") for one in work if one.node == name and one.is_session],
+            duties=[one.stream.removeprefix("duty/") for one in work if one.node == name and not one.is_session],
+            tasks=[task.id for task in running if task.node == name],
+        )
+        for name, row in sorted(newest.items())
+    ]
+
+
+async def _find(gateway: Gateway, request: Request) -> NodeView:
+    name = request.path_params["name"]
+    found = next((view for view in await _views(gateway) if view.name == name), None)
+    if found is None:
+        raise NotFound(f"There is no node {name}.", hint="`holdfast nodes` lists them.")
+    return found
+
+
+def _sentences(view: NodeView) -> list[str]:
+    commands = f"{len(view.tasks)} commands" if len(view.tasks) != 1 else "1 command"
+    if view.state == "ended":
+        left = f" {commands} ran there; how they ended is known when it is back." if view.tasks else ""
+        return [f"It has ended: {view.ended_reason}.{left}"]
+    heard = f"; it gave a sign of life {duration(view.silent_ms)} ago" if view.heard_at else ""
+    found = [f"It is {view.state} with version {view.version}{heard}."]
+    if view.state == "draining":
+        found.append("It takes nothing new, and shuts down when nothing is left.")
+    if view.sessions:
+        found.append(f"It works on {', '.join(view.sessions)}.")
+    if view.tasks:
+        found.append(f"{commands} run there: {', '.join(view.tasks)}.")
+    if view.duties:
+        found.append(f"For all nodes it does: {', '.join(view.duties)}.")
+    return found
+
+
+async def _bound(gateway: Gateway, session: str) -> str:
+    reason = gateway.runner.why_bound(session)
+    return f"Session {session} waits for it: {reason}." if reason else ""
