@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from holdfast.clock import Clock
 from holdfast.domain.command import InputMode
 from holdfast.domain.commands import AnswerWait, CreateSession, SendMessage
 from holdfast.domain.events import AnyEvent, Record, session_stream
@@ -57,6 +58,7 @@ class AgentLife:
         timings: Timings = QUICK,
         command: str = "",
         settings: str = "",
+        clock: Clock | None = None,
     ) -> None:
         """`command` is the format of the scripted command-line agent; by default the agent speaks the
         protocol. `settings` is the whole configuration."""
@@ -65,7 +67,7 @@ class AgentLife:
         home = directory / "home"
         made = command_config(command, *flags, more=more) if command else config(*flags, more=more)
         self.driver = "command" if command else "acp"
-        self.rig = BoardRig(home, store=store, config=settings or made, timings=timings)
+        self.rig = BoardRig(home, store=store, config=settings or made, timings=timings, clock=clock)
         self.store = self.rig.store
 
     async def start(self, *lines: str) -> None:

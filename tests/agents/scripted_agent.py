@@ -25,6 +25,8 @@ A line of the prompt that begins with `!` is done, in order; any other is ignore
     !remember          say every prompt that it remembers
     !tool NAME JSON    ask for a permission, call a tool of the MCP server that it was given, say what it returned
     !server FILE       write the MCP server that it was given to a file
+    !answer ID         answer a request that it never got (the ID as JSON)
+    !half TEXT         print something without an end of line
     !tick COUNT        make so many calls, each with the time at which it is said (for benchmarks)
     !form JSON         ask by a form (the whole of the parameters), then say what was answered
     !steered COUNT     wait until so many messages came while it worked, and say them
@@ -82,7 +84,12 @@ def main() -> None:
                 meta = {"steering": {"supported": bool(STEERS & FLAGS)}}
                 answer(
                     message,
-                    {"protocolVersion": 1, "agentInfo": info, "agentCapabilities": capabilities, "_meta": meta},
+                    {
+                        "protocolVersion": 2 if "newer" in FLAGS else 1,
+                        "agentInfo": info,
+                        "agentCapabilities": capabilities,
+                        "_meta": meta,
+                    },
                 )
             case "session/new":
                 if "no-login" in FLAGS or content_of("login", "yes") != "yes":
@@ -262,6 +269,12 @@ def act(id: str, verb: str, rest: str) -> bool:
             send({"jsonrpc": "2.0", "id": (number := next(numbers)), "method": rest, "params": {}})
             reply = reply_to(number)
             say(id, "refused" if "error" in reply else "served")
+        case "answer":
+            send(
+                {"jsonrpc": "2.0", "id": json.loads(rest), "result": {"stopReason": "end_turn", "outcome": "injected"}}
+            )
+        case "half":
+            print(rest, end="", flush=True)
         case "tick":
             for _ in range(int(rest)):
                 time.sleep(0.03)

@@ -214,7 +214,7 @@ async def test_a_stop_while_a_permission_is_open(make: Make) -> None:
 async def test_junk_long_lines_and_foreign_requests_change_nothing(make: Make) -> None:
     life = make()
     await life.start(
-        "!junk {", "!junk hello", "!long 3000000", "!method fs/read_text_file", "!junk []", "!twice", "!say end"
+        "!junk {", "!junk hello", "!long 50000000", "!method fs/read_text_file", "!junk []", "!twice", "!say end"
     )
     await life.rest()
     assert said(await life.events())[0].startswith("refused")

@@ -20,6 +20,7 @@ from holdfast.runtime.external.acp.protocol import (
     NO_TOOLS,
     OPEN,
     SET_MODE,
+    VERSION,
     AcpMessage,
     Initialized,
     ListedSessions,
@@ -100,8 +101,7 @@ class AcpProcess(ExternalProcess):
         `server` has the tools by which it reports on its card.
         """
         talk = _Opening(self)
-        await self.send(request(INITIALIZE, "initialize", CLIENT))
-        known = await talk.answer(INITIALIZE, Initialized)
+        known = await self._initialize(talk)
         can = known.agent_capabilities.session_capabilities
         info = known.agent_info
         takes_tools = agent.takes_tools or bool(known.agent_capabilities.mcp_capabilities.get("http"))
@@ -144,6 +144,14 @@ class AcpProcess(ExternalProcess):
             steers=known.steers,
             offset=talk.offset,
         )
+
+    async def _initialize(self, talk: _Opening) -> Initialized:
+        await self.send(request(INITIALIZE, "initialize", CLIENT))
+        known = await talk.answer(INITIALIZE, Initialized)
+        if known.protocol_version != VERSION:
+            message = f"it speaks version {known.protocol_version} of the protocol, and Holdfast speaks {VERSION}"
+            raise AgentNotReady(RpcError(message=message))
+        return known
 
     async def _lists(self, talk: _Opening, remote: str, cwd: str) -> bool | None:
         """Return whether it lists a session; None if it cannot say. Asked before the session is resumed: an agent that

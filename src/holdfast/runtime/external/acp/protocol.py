@@ -15,8 +15,10 @@ STEER = "steer-"
 UNKNOWN_METHOD = -32601
 NO_TOOLS = 1
 """Ours, not of the protocol: the agent takes no tools over HTTP."""
+VERSION = 1
+"""Of the protocol."""
 CLIENT = {
-    "protocolVersion": 1,
+    "protocolVersion": VERSION,
     "clientCapabilities": {
         "fs": {"readTextFile": False, "writeTextFile": False},
         "terminal": False,
@@ -86,6 +88,7 @@ class Capabilities(msgspec.Struct, frozen=True, rename="camel"):
 class Initialized(msgspec.Struct, frozen=True, rename="camel"):
     """The answer to `initialize`."""
 
+    protocol_version: int = VERSION
     agent_info: AgentInfo | None = None
     agent_capabilities: Capabilities = Capabilities()
     meta: Any = msgspec.field(name="_meta", default=None)
