@@ -29,6 +29,8 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     home.mkdir(mode=0o700)
     settings = config(f"memory={memory}") + config(f"memory={memory}", "amnesia").replace("scripted]", "forgetful]")
     settings += config("no-tools").replace("scripted]", "without_tools]")
+    (tmp_path / "login").write_text("no")
+    settings += config(f"memory={memory}", f"login={tmp_path / 'login'}").replace("scripted]", "logged_out]")
     argv = ["env", f"SCRIPTED_HOME={memory}", sys.executable, "-I", "-S", str(CLI)]
     for name, agent, format in (("cli", "claude", "claude"), ("plain", "", "text")):
         settings += f'[profiles.{name}]\ndriver = "command"\nagent = "{agent}"\nargv = {json.dumps([*argv, format])}\n'
@@ -103,6 +105,20 @@ def test_promise_1_the_gateway_is_killed_while_a_permission_is_open(gateway: Gat
     records = gateway.until_rest(session)
     check_whole(records)
     assert len(of_kind(records, "WaitAnswered")) == len(of_kind(records, "AgentAttached")) == 1
+
+
+def test_a_card_waits_for_a_log_in_and_goes_on_in_the_same_run(gateway: GatewayProcess, tmp_path: Path) -> None:
+    card = add(gateway, DONE, profile="logged_out")
+    wait = waiting(gateway)
+    assert wait["purpose"] == "login" and detail(gateway, card)["card"]["status"] == "running"
+    start_again(gateway)
+    assert waiting(gateway)["id"] == wait["id"]
+    assert answer(gateway, wait["id"], "try again") == 202
+    again = until(lambda: found if (found := waiting(gateway))["id"] != wait["id"] else None, "it asks again")
+    (tmp_path / "login").write_text("yes")
+    assert answer(gateway, again["id"], "try again") == 202
+    found = until_card(gateway, card, "done", "blocked")
+    assert found["summary"] == "all is well" and [run["outcome"] for run in found["runs"]] == ["done"]
 
 
 def test_a_block_a_comment_and_the_same_session_again(gateway: GatewayProcess) -> None:
