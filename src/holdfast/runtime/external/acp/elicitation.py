@@ -161,7 +161,7 @@ def next_question(owed: OwedRequest, answers: Mapping[str, WaitAnswered]) -> Que
                 content |= _value(field, given.answer)
                 break
             except ValueError as error:
-                problem, attempt = f"{error}\n", attempt + 1
+                problem, attempt = f"{error}\n\n", attempt + 1
         else:
             return Question(key, problem + _text(owed, field), _choices(field))
     return {"action": "accept", "content": {name: value for name, value in content.items() if name}}
@@ -175,7 +175,7 @@ def _text(owed: OwedRequest, field: AskedField) -> str:
     several = "Choose any number of them, separated by commas." if field.kind == "choices" else ""
     own = "Or type an answer of your own." if field.other else ""
     words = (owed.reason, field.text if field.text != owed.reason else "", *field.details, several, own)
-    return "\n".join(filter(None, words))
+    return "\n\n".join(filter(None, words))
 
 
 def _choices(field: AskedField) -> list[str]:
