@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,21 @@ def gateway_for(
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "AGENTS.md").write_text("Be brief.")
     return GatewayProcess(home, with_models=with_models, **more)
+
+
+def running_agents(gateway: GatewayProcess) -> list[int]:
+    """The processes of external agents."""
+    rows = gateway.get("/v1/tasks", state="running", kind="process")["tasks"]
+    return [row["pid"] for row in rows if row["pid"] is not None]  # one of them may not have begun yet
+
+
+def end_agents(gateway: GatewayProcess) -> None:
+    """End the gateway, which would start them again, and then its external agents."""
+    left = running_agents(gateway)
+    gateway.kill9()
+    for pid in left:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
 
 
 def waiting(gateway: GatewayProcess) -> Json:

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import httpx
 import pytest
 
 from tests.agents.life import CLI, config
-from tests.e2e.agents import answer, waiting
+from tests.e2e.agents import answer, end_agents, running_agents, waiting
 from tests.e2e.board import create_card, detail, tell_card, until_card
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, of_kind, until
 
@@ -39,17 +38,7 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     with GatewayProcess(home) as gateway:
         gateway.start()
         yield gateway
-        left = agents(gateway)
-        gateway.kill9()  # first, since it would start them again
-        for pid in left:
-            with suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
-
-
-def agents(gateway: GatewayProcess) -> list[int]:
-    """The running processes of agents."""
-    rows = gateway.get("/v1/tasks", state="running", kind="process")["tasks"]
-    return [row["pid"] for row in rows if row["pid"] is not None]  # one of them may not have begun yet
+        end_agents(gateway)
 
 
 def start_again(gateway: GatewayProcess) -> None:
@@ -221,7 +210,7 @@ def test_one_that_was_killed_is_resumed_in_the_same_run(gateway: GatewayProcess,
     card = add(gateway, "The word is PLUM.", f"!touch {tmp_path}/begun", "!hang")
     until((tmp_path / "begun").exists, "it works")
     tell_card(gateway, card, "comments", {"text": f"!remember\n{DONE}"})
-    [pid] = agents(gateway)
+    [pid] = running_agents(gateway)
     os.killpg(pid, signal.SIGKILL)
     found = until_card(gateway, card, "done", "blocked")
     assert [run["outcome"] for run in found["runs"]] == ["done"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.e2e.agents import end_agents
 from tests.e2e.gateway import GatewayProcess
 from tests.web.checks import check_axe, check_layout
 from tests.web.conftest import settled
@@ -27,6 +28,7 @@ def outsider(browser: Browser, tmp_path: Path) -> Iterator[Seat]:
         config.write(f"\n[profiles.outsider]\nargv = {argv!r}\nenv = []\n".replace("'", '"'))
     with GatewayProcess(home) as gateway, Seat(browser, gateway.start(), service_workers="block") as seat:
         yield seat
+        end_agents(gateway)
 
 
 def test_an_external_agent_plans_asks_and_may_forget(outsider: Seat, tmp_path: Path) -> None:
