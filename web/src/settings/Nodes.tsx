@@ -55,5 +55,5 @@ function work(node: NodeView): string {
     node.tasks.length > 0 ? `${plural(node.tasks.length, "command")} there` : "",
     node.duties.length > 0 ? `does for all: ${node.duties.join(", ")}` : "",
   ].filter(Boolean);
-  return parts.join("; ") || "Nothing to do";
+  return parts.join("; ") || (node.state === "ended" ? "" : "Nothing to do");
 }

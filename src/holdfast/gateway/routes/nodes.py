@@ -128,7 +128,7 @@ def _sentences(view: NodeView) -> list[str]:
     if view.sessions:
         found.append(f"It works on {', '.join(view.sessions)}.")
     if view.tasks:
-        found.append(f"{commands} run there: {', '.join(view.tasks)}.")
+        found.append(f"Commands that run there: {', '.join(view.tasks)}.")
     if view.duties:
         found.append(f"For all nodes it does: {', '.join(view.duties)}.")
     return found
