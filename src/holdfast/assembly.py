@@ -55,6 +55,7 @@ from holdfast.tasks.log import TaskLog
 from holdfast.tasks.prune import Pruning
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.sandbox import SandboxBuilder
+from holdfast.tasks.task_answers import TaskAnswers
 from holdfast.timings import USUAL, Timings
 from holdfast.worker_access import WorkerAccess
 
@@ -160,6 +161,8 @@ class _Work:
         self.queries = TaskQueries(
             store, tasks=self.tasks, sessions=sessions, clock=clock, profiles=profiles, timings=timings.tasks
         )
+        if store.exchange is not None:
+            store.exchange.answer_with(TaskAnswers(self.queries).answer)
         self.agent_tasks = AgentTasks(store, task_log=self.tasks.task_log, sessions=sessions, clock=clock)
         awake = AwakeClock(machine.monotonic, machine.since_boot)
         self.running = RunningTasks(store, self.queries, self.tasks, awake)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast.domain.events import Record, task_stream
 from holdfast.domain.events.task import CommandExited, TaskFinished
-from holdfast.store.search_texts import OUTPUT_BYTES, command_output
+from holdfast.store.search_texts import OUTPUT_BYTES, command_output, printed_output
 
 TASK = "0123456789abcdef"
 
@@ -16,7 +16,7 @@ def test_of_a_long_output_the_beginning_and_the_end_are_found(tmp_path: Path) ->
     (tmp_path / TASK / "output.log").write_bytes(b"first " + b"x" * (2 * OUTPUT_BYTES) + b"middle" * 3 + b" last")
     ended = TaskFinished(task=TASK, outcome="done", reason="", end=CommandExited(code=0))
     record = Record(seq=1, stream=task_stream(TASK), version=1, at=1, event=ended)
-    found = command_output(record, ended, tmp_path, "")
+    found = command_output(record, ended, printed_output(ended, tmp_path), "")
     assert found is not None
     assert found.text.startswith("first x") and found.text.endswith(" last")
     assert len(found.text) == 2 * OUTPUT_BYTES

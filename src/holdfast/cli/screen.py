@@ -36,6 +36,7 @@ STATE_COLORS = {
     "suspended": "yellow",
     "failed": "red",
     "lost": "red",
+    "unknown": "yellow",
     "stopped": "magenta",
 }
 

@@ -16,7 +16,7 @@ import msgspec
 from holdfast.client.http import HttpClient, Json
 from holdfast.client.lenient import decode
 from holdfast.client.reconnect import PATIENCE_SECONDS, Disconnected, Reconnected, retry_until_reachable
-from holdfast.schemas.tasks import OutputGap, OutputPage
+from holdfast.schemas.tasks import OPEN, OutputGap, OutputPage
 
 LIMIT = 1 << 20
 POLL_SECONDS = 20
@@ -35,7 +35,7 @@ class OutputPiece(msgspec.Struct, frozen=True):
     @property
     def last(self) -> bool:
         """Whether nothing can follow."""
-        return self.state != "running" and self.next >= self.size
+        return self.state not in OPEN and self.next >= self.size
 
 
 OutputItem = OutputPiece | Disconnected | Reconnected
@@ -100,5 +100,5 @@ def wait_for_task(
         ask = partial(client.get, f"/v1/tasks/{task}/wait", seconds=left)
         found: Json = yield from retry_until_reachable(ask, patience=patience, resume=f"holdfast tasks wait {task}")
         yield found
-        if found["state"] != "running" or time.monotonic() >= deadline:
+        if found["state"] not in OPEN or time.monotonic() >= deadline:
             return

@@ -144,7 +144,7 @@ class TaskApi:
         while True:
             left = math.ceil(max(0.0, min(WAIT_SECONDS, deadline - time.monotonic())))
             task = self._client.read(TaskView, f"{_path(id)}/wait", seconds=left)
-            if task.state != "running" or time.monotonic() >= deadline:
+            if not task.is_open or time.monotonic() >= deadline:
                 return task
 
     def stop(self, id: str, *, force: bool = False) -> TaskAccepted:

@@ -11,7 +11,8 @@ HoldfastError
 │   ├── Fenced      a later worker holds the lease: stop working
 │   └── HeldElsewhere  another node has the lease: leave the work to it
 ├── Unavailable     may be retried: disk full, shutting down
-│   └── NotReady    for a moment: it is starting, or another program keeps the database locked
+│   ├── NotReady    for a moment: it is starting, or another program keeps the database locked
+│   └── NodeAway    another node, which alone could do it, does not answer
 └── Corrupt         stored bytes do not match their checksum, or this version cannot read them: the stream stops here
 """
 
@@ -76,6 +77,10 @@ class NotReady(Unavailable):
 
     def __init__(self, message: str, *, hint: str = "", retry_after: int = 1) -> None:
         super().__init__(message, hint=hint, retry_after=retry_after)
+
+
+class NodeAway(Unavailable):
+    """Another node, which alone could do it, does not answer."""
 
 
 class Corrupt(HoldfastError):

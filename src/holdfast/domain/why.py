@@ -267,18 +267,34 @@ def _covered(summary: SummaryWritten) -> str:
 # --- tasks --------------------------------------------------------------------------------------
 
 
-def why_task(records: list[Record], *, now: int, activity: str = "") -> list[Sentence]:
-    """Return what a task is doing or how it ended. `activity` is what was measured just now."""
+def why_task(records: list[Record], *, now: int, activity: str = "", away: str = "") -> list[Sentence]:
+    """Return what a task is doing or how it ended.
+
+    `activity` is what was measured just now; `away` says that its node cannot be asked.
+    """
     first, started = records[0], records[0].event
     assert isinstance(started, TaskStarted)
     limits = filter(None, (_lifetime(started, first.at), sandbox_in_words(started)))
     return [
-        *_state(records, started, now, activity),
+        *_unknown(records, now, away),
+        *(() if away else _state(records, started, now, activity)),
         *_stops(records, now),
         *_meanwhile(records, now),
         _beginning(first, started, now),
         *(sentence(text, first) for text in limits),
     ]
+
+
+def _unknown(records: list[Record], now: int, away: str) -> list[Sentence]:
+    """Return what is known of a command whose node is away."""
+    if not away:
+        return []
+    pid = next((record for record in reversed(records) if isinstance(record.event, ProcessStarted)), None)
+    text = f"Its state is unknown: {away}. When that node is back, it says how the command ended."
+    found = [sentence(text, records[-1])]
+    if pid is not None and isinstance(pid.event, ProcessStarted):
+        found.append(sentence(f"It began {duration(now - pid.at)} ago as pid {pid.event.pid}.", pid))
+    return found
 
 
 def _stops(records: list[Record], now: int) -> list[Sentence]:

@@ -35,6 +35,7 @@ ERRORS = {
     421: "a foreign host",
     500: "an internal error",
     503: "not ready: the gateway is starting, or another program has locked the database",
+    504: "another node, which alone could do it, does not answer",
     507: "the disk cannot be written, for example because it is full",
 }
 IDEMPOTENCY_KEY = {

@@ -16,6 +16,7 @@ from holdfast.domain.errors import (
     Corrupt,
     Gone,
     HoldfastError,
+    NodeAway,
     NotFound,
     NotReady,
     Rejected,
@@ -72,6 +73,8 @@ def response_to(error: HoldfastError) -> Response:
             status, code = 409, "conflict"
         case NotReady(retry_after=seconds):
             return error_response(503, "not_ready", error.message, hint=error.hint, retry_after=seconds)
+        case NodeAway(retry_after=seconds):
+            return error_response(504, "node_away", error.message, hint=error.hint, retry_after=seconds)
         case Unavailable(retry_after=seconds):
             return error_response(507, "unavailable", error.message, hint=error.hint, retry_after=seconds)
         case Corrupt():

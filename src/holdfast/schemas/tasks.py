@@ -6,6 +6,9 @@ import msgspec
 
 from holdfast.domain.card_number import card_label
 
+OPEN = ("running", "unknown")
+"""The states of a task that has not ended, as far as anybody knows."""
+
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """A task. What is not known is null."""
@@ -65,6 +68,15 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     """Share of one core since the last sample; null when it was not measured."""
     memory: int | None
     """Resident bytes of all its processes."""
+    node: str = ""
+    """The node on which its command runs or ran; empty where there is only one node."""
+    unknown_since: int | None = None
+    """When the node of a command whose state is `unknown` gave its last sign of life."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended, as far as anybody knows."""
+        return self.state in OPEN
 
     @property
     def name(self) -> str:

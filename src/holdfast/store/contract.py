@@ -18,6 +18,7 @@ from holdfast.domain.events import AnyEvent, Record
 from holdfast.periodic import FollowerState
 from holdfast.store.card_reads import CardReads
 from holdfast.store.device_store import DeviceStore
+from holdfast.store.node_exchange import NodeExchange
 from holdfast.store.outbox_store import OutboxStore
 from holdfast.store.reads import Fetch, ProjectionReads
 from holdfast.store.rows import PartialText, TextPiece
@@ -171,6 +172,8 @@ class Store(ProjectionReads, ABC):
     devices: DeviceStore
     outbox: OutboxStore
     cards: CardReads
+    exchange: NodeExchange | None = None
+    """None where there is only one node."""
 
     def __init__(self, fetch: Fetch) -> None:
         super().__init__(fetch)

@@ -59,13 +59,17 @@ def searchable_text(record: Record) -> SearchText | None:
     return SearchText(record.seq, session, record.version, record.at, role, text, task)
 
 
-def command_output(record: Record, ended: TaskFinished, outputs: Path, result: str) -> SearchText | None:
-    """Return what a command printed, within bounds: of a long output its beginning and its end.
+def printed_output(ended: TaskFinished, outputs: Path) -> str:
+    """Return what a command printed, within bounds, by the file of its output."""
+    return _read_output(outputs / ended.task / "output.log") if ended.output is None else ended.output
+
+
+def command_output(record: Record, ended: TaskFinished, printed: str, result: str) -> SearchText | None:
+    """Return what a command printed: of a long output its beginning and its end.
 
     Nothing if it is the result of the call that waited for it, now or later: that is indexed anyway.
     """
-    text = _read_output(outputs / ended.task / "output.log") if ended.output is None else ended.output
-    clean = text.replace("\0", "")
+    clean = printed.replace("\0", "")
     if not clean or clean in result:
         return None
     return SearchText(record.seq, record.stream, record.version, record.at, "output", clean, ended.task)

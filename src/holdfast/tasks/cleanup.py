@@ -47,11 +47,22 @@ async def clear_left_over(
                 log.error("%s in %s belongs to no known task and could not be deleted: %s", name, root, error)
 
 
-async def remove_if_in_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> None:
-    """Delete the directory of an ended command if its output is also in the log."""
+async def clear_pruned(store: Store, supervisor: Supervisor, root: Path) -> None:
+    """Delete the outputs of tasks that were pruned on another node."""
+    known = await store.task_ids()
+    for name in await asyncio.to_thread(_names, root):
+        if name not in known:
+            with suppress(HoldfastError):
+                await supervisor.remove(name)
+
+
+async def remove_if_in_log(store: Store, task_log: TaskLog, supervisor: Supervisor, task: str) -> None:
+    """Delete the directory of an ended command, and the copy of its output, if that is also in the log."""
     with suppress(HoldfastError):
         if await _is_in_log(task_log, supervisor, task):
             await supervisor.remove(task)
+            if store.exchange is not None:
+                await store.exchange.drop_copies([task])
 
 
 async def _is_in_log(task_log: TaskLog, supervisor: Supervisor, task: str) -> bool:

@@ -34,7 +34,8 @@ from holdfast.sessions import Sessions
 from holdfast.store.contract import Appended, CommandKey, Store, Write
 from holdfast.store.log_follower import LogFollower
 from holdfast.store.rows import TaskRow
-from holdfast.tasks.cleanup import clear_left_over, remove_if_in_log
+from holdfast.tasks.cleanup import clear_left_over, clear_pruned, remove_if_in_log
+from holdfast.tasks.copies import copy_output
 from holdfast.tasks.defaults import CommandDefaults, Environments
 from holdfast.tasks.lifetimes import TaskLifetimes
 from holdfast.tasks.log import (
@@ -46,12 +47,14 @@ from holdfast.tasks.log import (
     process_started,
     stop_requested,
 )
+from holdfast.tasks.results import unwritten_pid
 from holdfast.tasks.stop_signals import StopSignals
 from holdfast.timings import USUAL, TaskTimings
 
 KNOWN_SECONDS = 5.0  # how long a start waits to find out the state of all commands
 SWEEP_SECONDS = 60.0
 ENDS = frozenset({"TurnFinished", "SessionArchived", "SessionDeleted"})  # what may end the lifetime of a command
+ASKED_ELSEWHERE = frozenset({"TaskStopRequested", "TaskPruned"})  # what other nodes may ask about commands of this one
 log = logging.getLogger(__name__)
 
 
@@ -93,7 +96,7 @@ class CommandTasks:
             name="the tasks",
             sweep=self._stop_orphans,
             sweep_seconds=SWEEP_SECONDS,
-            elsewhere=lambda _, kind: kind in ENDS or kind == TaskStopRequested.__name__,
+            elsewhere=lambda _, kind: kind in ENDS or kind in ASKED_ELSEWHERE,
         )
         self._remembered = task_log.changes.remembered()  # before anybody can start something new
 
@@ -311,7 +314,7 @@ class CommandTasks:
         found = await self._find_or_start(row, begin=begin)
         if found is None:
             return
-        began = self._process_started(row, found)
+        began = [process_started(task, pid)] if (pid := unwritten_pid(row, found, self.supervisor)) else []
         if isinstance(found, Running):
             if (await self._store.task(task)).stop_by:  # the request may have come before there was a process to signal
                 self.signals.send(task)
@@ -329,20 +332,15 @@ class CommandTasks:
             seen = await self.task_log.changes.changes_since(task, Path(row.cwd))
         finished = await asyncio.to_thread(process_finished, row, found, output=output, left=left, seen=seen, mask=mask)
         rest = left_behind(row, left, by=(await self.task_log.started(task)).by) if left else ()
+        if self._store.exchange is not None:
+            await copy_output(self._store.exchange, row, output)
         await self._finish(finished, *rest, began=began)
         if rest:
             self.follow_to_end(await self._store.task(task_of_left(task)))
         elif row.foreground:
             self._ended_in_turn.setdefault(row.session, []).append(task)
         if row.left_by:
-            await remove_if_in_log(self.task_log, self.supervisor, row.left_by)
-
-    def _process_started(self, row: TaskRow, found: CommandState) -> list[ProcessStarted]:
-        """Return the event that a command began, unless the log has it."""
-        if row.pid is not None or isinstance(found, NeverStarted):
-            return []
-        pid = found.pid if isinstance(found, Running) else self.supervisor.pid(found.id)
-        return [] if pid is None else [process_started(found.id, pid)]
+            await remove_if_in_log(self._store, self.task_log, self.supervisor, row.left_by)
 
     async def _ends_soon(self, running: Running) -> bool:
         """Return whether it ends so soon that beginning and end can be one commit. Its keepers record both anyway."""
@@ -380,10 +378,12 @@ class CommandTasks:
             force = any(isinstance(event, TaskStopRequested) and event.force for event in asked)
             self._obey(await self._store.task(stream.removeprefix("task/")), force=force)
             return
+        if "TaskPruned" in kinds:
+            await clear_pruned(self._store, self.supervisor, self.defaults.root)
         session = stream.removeprefix("session/")
         await self._stop_orphans(session if kinds == {"TurnFinished"} else "")
         for task in self._ended_in_turn.pop(session, ()):
-            await remove_if_in_log(self.task_log, self.supervisor, task)
+            await remove_if_in_log(self._store, self.task_log, self.supervisor, task)
 
     async def _stop_orphans(self, session: str = "") -> None:
         """Stop the commands of one session, or of all sessions, whose lifetime is over."""

@@ -103,6 +103,8 @@ class Pruning:
             for task in some:
                 with suppress(NotFound):
                     await self._supervisor.remove(task.ended.id)
+            if self._store.exchange is not None:
+                await self._store.exchange.drop_copies([task.ended.id for task in some])
             gone += some
         return gone
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from holdfast.clock import Clock
 from holdfast.domain.commands import StopTurn
-from holdfast.domain.errors import Conflict, Corrupt, Gone, NotFound, Rejected
+from holdfast.domain.errors import Conflict, Corrupt, Gone, NodeAway, NotFound, Rejected
 from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.task import INLINE, Owner, task_of_left
@@ -25,14 +25,17 @@ from holdfast.store.contract import Appended, CommandKey, OutputFound, Store
 from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
+from holdfast.tasks.copies import read_copy
 from holdfast.tasks.output_search import OutputSearch
 from holdfast.tasks.plain_text import plain
+from holdfast.tasks.remote_tasks import RemoteTasks
 from holdfast.tasks.sandbox import explain_failure
-from holdfast.tasks.views import view
+from holdfast.tasks.views import placed, view
 from holdfast.timings import USUAL, TaskTimings
 
 FOLLOW_SECONDS = 0.1
 NODE_LOOK_SECONDS = 10.0
+AWAY_LOOK_SECONDS = 1.0
 BEGIN_SECONDS = 10.0
 SEARCHED_BYTES = 1 << 20
 SEARCH_STEP = 1 << 18
@@ -62,6 +65,7 @@ class TaskQueries:
         self._sessions = sessions
         self._clock = clock
         self._profiles = profiles
+        self._remote = RemoteTasks(store, clock)
         self._samples: dict[str, Activity | NotYet] = {}
         self._sampled_at: float | None = None
         self._sampling = asyncio.Lock()
@@ -101,7 +105,11 @@ class TaskQueries:
 
     async def views(self, rows: list[TaskRow]) -> list[TaskView]:
         """Return tasks with their current activity."""
-        alive = any(row.state == "running" and row.kind == "process" for row in rows)
+        live = [row for row in rows if row.state == "running" and row.kind == "process"]
+        elsewhere = [row for row in live if not self._tasks.is_here(row)]
+        remote, away = await self._remote.views(elsewhere) if elsewhere else ({}, {})
+        several = len(await self._remote.names()) > 1
+        alive = len(live) > len(elsewhere)
         activities = await self._activities() if alive else {}
         sizes = await asyncio.to_thread(self._sizes, rows) if alive else {}
         now = self._clock.now()
@@ -110,10 +118,14 @@ class TaskQueries:
         shown = []
         for row in rows:
             task, running = row.id, row.state == "running"
+            if task in remote:
+                shown.append(remote[task])
+                continue
             owner = await self._owner(row.session) if running and row.session else None
             activity = activities.get(task) if running else None
             card = cards.get(row.worker) if row.kind == "card" else None
-            shown.append(view(row, now=now, output_bytes=sizes.get(task), activity=activity, owner=owner, card=card))
+            one = view(row, now=now, output_bytes=sizes.get(task), activity=activity, owner=owner, card=card)
+            shown.append(placed(one, row, away.get(row.node), several=several, now=now))
         return shown
 
     async def _owner(self, session: str) -> Owner:
@@ -145,23 +157,45 @@ class TaskQueries:
 
     async def window(self, row: TaskRow, *, offset: int, limit: int) -> Window:
         """Return a piece of the raw output."""
-        if row.kind == "process":
+        if row.kind == "process" and self._tasks.is_here(row):
             found = await asyncio.to_thread(lambda: self._readable(row).read(offset, limit))
             if found.size or not _has_output(row):
                 return found
+        elif row.kind == "process" and row.state == "running":
+            return await self._remote.read(row, offset=offset, limit=limit, seconds=0)
+        if row.kind == "process" and (copy := await self._copy(row, offset=offset, limit=limit)) is not None:
+            return copy
         kept = await self._kept(row)
         return Window(offset, 0, kept[offset : offset + limit], len(kept))
+
+    async def _copy(self, row: TaskRow, *, offset: int, limit: int) -> Window | None:
+        """Return a piece of the output of an ended command from the database; None if it is not there."""
+        exchange = self._store.exchange
+        return None if exchange is None else await read_copy(exchange, row, offset=offset, limit=limit)
+
+    async def shown_state(self, row: TaskRow) -> str:
+        """Return the state of a task; `unknown` while the node of a running command is away."""
+        return row.state if await self._remote.away(row) is None else "unknown"
 
     async def wait_window(self, row: TaskRow, *, offset: int, limit: int, seconds: float) -> Window:
         """Return a piece of the raw output; wait a while if there is nothing after the offset yet."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + seconds
         while True:
-            window = await self.window(row, offset=offset, limit=limit)
+            window, pause = await self._look(row, offset, limit, seconds=patience - loop.time() if seconds else 0)
             if window.next > offset or row.state != "running" or loop.time() >= patience:
                 return window
-            await asyncio.sleep(FOLLOW_SECONDS)
+            await asyncio.sleep(pause)
             row = await self._store.task(row.id)
+
+    async def _look(self, row: TaskRow, offset: int, limit: int, *, seconds: float) -> tuple[Window, float]:
+        """Return a piece of the raw output, and how long to wait before the next look."""
+        if row.kind != "process" or row.state != "running" or self._tasks.is_here(row) or not seconds:
+            return await self.window(row, offset=offset, limit=limit), FOLLOW_SECONDS
+        try:  # the other node waits
+            return await self._remote.read(row, offset=offset, limit=limit, seconds=max(0.0, seconds)), 0
+        except NodeAway:
+            return Window(offset, 0, b"", offset), min(AWAY_LOOK_SECONDS, max(0.0, seconds))
 
     async def search_output(
         self, row: TaskRow, search: OutputSearch, *, limit: int, cancelled: Callable[[], Awaitable[bool]]
@@ -189,12 +223,16 @@ class TaskQueries:
 
     async def search(self, text: str, *, limit: int) -> list[OutputFound]:
         """Search outputs (of running commands only the last bytes) and the answers of agent tasks."""
-        running = [row.id for row in await self._store.running_tasks() if row.kind == "process"]
-        found = await asyncio.to_thread(self._search_running, running[::-1], text.casefold())
+        found = [*await self.search_running(text), *await self._remote.search(text)]
         indexed = await self._store.search_outputs(text, limit=limit)
         said = await self._agent_answers(text, limit=limit)
         every = {one.task: one for one in reversed([*found, *indexed, *said])}
         return list(reversed(every.values()))[:limit]
+
+    async def search_running(self, text: str) -> list[OutputFound]:
+        """Search the last bytes of the outputs of commands that run on this node."""
+        rows = [row for row in await self._store.running_tasks() if row.kind == "process" and self._tasks.is_here(row)]
+        return await asyncio.to_thread(self._search_running, [row.id for row in rows][::-1], text.casefold())
 
     async def _agent_answers(self, text: str, *, limit: int) -> list[OutputFound]:
         """Return the agent tasks with a text in their answers."""
@@ -213,13 +251,18 @@ class TaskQueries:
 
     async def tail(self, row: TaskRow, *, lines: int, limit: int) -> Window:
         """Return the last lines of the output."""
-        if row.kind == "process":
+        if row.kind == "process" and self._tasks.is_here(row):
             found = await asyncio.to_thread(lambda: self._readable(row).tail(lines, limit))
             if found.size or not _has_output(row):
                 return found
-        kept = await self._kept(row)
+        elif row.kind == "process" and row.state == "running":
+            return await self._remote.tail(row, lines=lines, limit=limit)
+        start = max(0, row.output_bytes - limit)
+        copy = await self._copy(row, offset=start, limit=limit) if row.kind == "process" else None
+        kept = copy.data if copy is not None else await self._kept(row)
+        size = row.output_bytes if copy is not None else len(kept)
         last = b"".join(kept.splitlines(keepends=True)[-lines:])[-limit:]
-        return Window(len(kept) - len(last), 0, last, len(kept))
+        return Window(size - len(last), 0, last, size)
 
     def _readable(self, row: TaskRow) -> OutputFile:
         """Return the output file. `Corrupt` if a command has replaced it."""
@@ -232,7 +275,11 @@ class TaskQueries:
         """Return the output from the log; for an agent, its last answer."""
         if row.kind != "process":
             return b"" if row.state == "running" else row.summary.encode()
+        if not _has_output(row):
+            return b""
         output = await self._tasks.task_log.output(row)
+        if output is None and not self._tasks.is_here(row):
+            raise Gone(f"The output of task {row.id} is on node {row.node} and has no copy here.")
         if output is None:
             raise Gone(f"The output of task {row.id} no longer exists: its session or its file was deleted.")
         return output
@@ -285,7 +332,16 @@ class TaskQueries:
         hint = "" if spec is None else explain_failure(text, spec)
         return f"\n{hint}" if hint else ""
 
-    # --- waiting and stopping ---------------------------------------------------------------------
+    # --- input, waiting and stopping ---------------------------------------------------------------------
+
+    async def write(self, row: TaskRow, data: bytes, *, close: bool = False) -> int:
+        """Write to the input of a command, on whichever node it runs; return how many bytes it took in time."""
+        if row.kind == "process" and row.state == "running" and not self._tasks.is_here(row):
+            return await self._remote.write(row, data, close=close)
+        taken = await self._tasks.supervisor.write(row.id, data) if data else 0
+        if close:
+            self._tasks.supervisor.close_stdin(row.id)
+        return taken
 
     async def wait_ended(self, task: str) -> TaskRow:
         """Wait until a task has ended; return it."""

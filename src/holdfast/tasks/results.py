@@ -1,4 +1,4 @@
-"""The result of an ended command, and the summary of its output."""
+"""The start and the result of a command, and the summary of its output."""
 
 from __future__ import annotations
 
@@ -7,14 +7,22 @@ from typing import assert_never
 
 from holdfast.domain.events.task import CommandExited, CommandKilled, CommandLost, TaskEnd, TaskOutcome
 from holdfast.domain.task import PREVIEW, command_outcome
-from holdfast.processes.command import Ended, Lost
+from holdfast.processes.command import CommandState, Ended, Lost, NeverStarted, Running
 from holdfast.processes.spool import OutputFile
+from holdfast.processes.supervisor import Supervisor
 from holdfast.secrets import Mask
 from holdfast.store.rows import TaskRow
 from holdfast.tasks.plain_text import plain
 from holdfast.tasks.views import signal_name, stopper
 
 PREVIEW_BYTES = 4096
+
+
+def unwritten_pid(row: TaskRow, found: CommandState, supervisor: Supervisor) -> int | None:
+    """Return the process of a command that has begun, unless the log has it."""
+    if row.pid is not None or isinstance(found, NeverStarted):
+        return None
+    return found.pid if isinstance(found, Running) else supervisor.pid(found.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from holdfast.domain.text import duration, size
 from holdfast.processes.activity import Activity, NotYet
 from holdfast.schemas.tasks import TaskView
 from holdfast.store.rows import CardOfSession, TaskRow
+from holdfast.tasks.remote_tasks import AwayNode
 
 BLOCKED = "blocked ("
 """How the reason of a run starts that ended by blocking its card."""
@@ -53,8 +54,28 @@ def view(
         "memory": None if measured is None else measured.evidence.memory,
         "pid": processes[0] if pid_is_gone else row.pid,
         "output_bytes": row.output_bytes if output_bytes is None else output_bytes,
+        "node": "",
     }
     return msgspec.convert(shown, TaskView)
+
+
+def placed(view: TaskView, row: TaskRow, away: AwayNode | None, *, several: bool, now: int) -> TaskView:
+    """Return a task with its node, where there are several; what runs on one that is away is unknown."""
+    if row.kind != "process" or not several:
+        return view
+    if away is None or row.state != "running":
+        return msgspec.structs.replace(view, node=row.node)
+    return msgspec.structs.replace(
+        view,
+        node=row.node,
+        state="unknown",
+        reason=away.words(now),
+        unknown_since=away.since or None,
+        activity="",
+        activity_detail="",
+        activity_evidence="",
+        stale="",
+    )
 
 
 def stopper(row: TaskRow) -> str:

@@ -2013,6 +2013,8 @@ export interface TaskView {
   readonly stale: string;
   readonly cpu: number | null;
   readonly memory: number | null;
+  readonly node?: string;
+  readonly unknown_since?: number | null;
 }
 
 export interface TelegramPerson {

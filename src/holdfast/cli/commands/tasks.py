@@ -169,12 +169,11 @@ def log(
 def wait(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
     """Wait until TASK has ended. The exit code is 0 if it is done, 1 if it failed, was stopped or is lost.
 
-    It is 124 if TASK is still running after the --timeout. Ctrl-C only ends the waiting, not TASK. If the
-    gateway restarts meanwhile, the command keeps waiting.
+    It is 124 if TASK has not ended after the --timeout. Ctrl-C only ends the waiting, not TASK.
     """
     found = cli.client.tasks.get(task)
     seconds = timeout / 1000 if timeout is not None else None
-    if found.state == "running":
+    if found.is_open:
         cli.note(f"waiting for {found.id}; Ctrl-C ends the waiting, not the task")
     body: Json = {}
     try:
@@ -188,9 +187,9 @@ def wait(cli: Cli, task: str, timeout: int | None, patience: float) -> int:
         return INTERRUPTED
 
     def text(task: TaskView) -> str:
-        return f"{task.id}: {'still ' if task.state == 'running' else ''}{render.describe_task(task)}"
+        return f"{task.id}: {'still ' if task.is_open else ''}{render.describe_task(task)}"
 
-    return {"done": 0, "running": TIMED_OUT}.get(cli.show(body, TaskView, text).state, FAILED)
+    return {"done": 0, "running": TIMED_OUT, "unknown": TIMED_OUT}.get(cli.show(body, TaskView, text).state, FAILED)
 
 
 @tasks.verb("Show", cls=TextCommand)
@@ -281,9 +280,11 @@ def _stop(cli: Cli, id: str, *, force: bool) -> None:
     accepted, task = stop_task(cli.client, id, force=force)
     result = render.describe_result(task)
     cli.accepted(accepted, result, state=task.state, reason=task.reason, survivors=task.survivors)
-    if task.state == "running":
-        next_step = f"See `holdfast why {task.id}`." if force else f"`holdfast tasks kill {task.id}` ends it by force."
-        raise CliError("It is still running.", hint=next_step, code=CONFLICT)
+    if task.is_open:
+        is_away = task.state == "unknown"
+        by_force = f"`holdfast tasks kill {task.id}` ends it by force."
+        hint = f"See `holdfast why {task.id}`." if force or is_away else by_force
+        raise CliError("Its node is away." if is_away else "It is still running.", hint=hint, code=CONFLICT)
 
 
 def stop_task(client: Client, id: str, *, force: bool) -> tuple[TaskAccepted, TaskView]:

@@ -42,7 +42,7 @@ def running_table(tasks: list[TaskView]) -> str:
     length = unique_length([task.id for task in tasks])
     doing = activity if terminal_width() >= WIDE else _activity_word
     rows = [[*_common(task, length), doing(task), age(task.duration_ms), _printed(task), task.name] for task in tasks]
-    return table(RUNNING, rows)
+    return table(*_with_nodes(RUNNING, rows, tasks))
 
 
 def ended_table(tasks: list[TaskView]) -> str:
@@ -52,7 +52,17 @@ def ended_table(tasks: list[TaskView]) -> str:
         [*_common(task, length), _exit(task), ago(task.started_at), _took(task), _printed(task), task.name]
         for task in tasks
     ]
-    return table(ENDED, rows)
+    return table(*_with_nodes(ENDED, rows, tasks))
+
+
+def _with_nodes(
+    columns: tuple[Column, ...], rows: list[list[str]], tasks: list[TaskView]
+) -> tuple[tuple[Column, ...], list[list[str]]]:
+    """The node of each task before the last column, where there is more than one node."""
+    if not any(task.node for task in tasks):
+        return columns, rows
+    placed = [[*row[:-1], task.node or "-", row[-1]] for row, task in zip(rows, tasks, strict=True)]
+    return (*columns[:-1], Column("NODE"), columns[-1]), placed
 
 
 def stale_table(tasks: list[TaskView]) -> str:
@@ -123,6 +133,10 @@ def activity(task: TaskView) -> str:
     return word or ("at work" if task.kind != "process" and task.state == "running" else "")
 
 
+def _since(task: TaskView) -> str:
+    return "" if task.unknown_since is None else f" since {format_datetime(task.unknown_since)}"
+
+
 def _activity_word(task: TaskView) -> str:
     return task.activity or activity(task)
 
@@ -132,6 +146,8 @@ def describe_task(task: TaskView) -> str:
     took = duration(task.duration_ms)
     if task.state == "running":
         return f"running for {took}" + (f", {doing}" if (doing := activity(task)) else "")
+    if task.state == "unknown":
+        return f"unknown{_since(task)}: {one_line(task.reason)}"
     return f"{display_state(task)} after {took}: {one_line(task.reason)}"
 
 
@@ -139,6 +155,8 @@ def describe_result(task: TaskView) -> str:
     """What became of a task that was asked to end, and which of its processes are still alive."""
     if task.state == "running":
         return f"was asked to end, and is still {describe_task(task)}"
+    if task.state == "unknown":
+        return f"is stopped when node {task.node} is back; {describe_task(task)}"
     return describe_task(task) + (f"; still alive: {', '.join(task.survivors)}" if task.survivors else "")
 
 
@@ -154,6 +172,7 @@ def task_details(task: TaskView) -> str:
         ("title", one_line(task.title)),
         ("command" if is_process else "prompt", _command(task)),
         ("directory", task.cwd),
+        *([("node", task.node)] if task.node else []),
         ("state", describe_task(task)),
         ("started", f"{format_datetime(task.started_at)} by {_origin(task)}"),
     ]
@@ -198,6 +217,8 @@ def _ended_by(task: TaskView) -> str:
 
 def _process(task: TaskView) -> list[tuple[str, str]]:
     rows = [("pid", "none: it never started" if task.pid is None else str(task.pid))]
+    if task.state == "unknown":
+        return rows
     if task.state == "running":
         if task.ports:
             rows.append(("port", " ".join(map(str, task.ports))))
@@ -226,7 +247,7 @@ def _lifetime(task: TaskView) -> str:
 
 def _files(task: TaskView) -> str:
     if task.files is None:
-        return "not known" if task.state != "running" else "not known until it has ended"
+        return "not known" if not task.is_open else "not known until it has ended"
     return ", ".join(task.files) or "none"
 
 

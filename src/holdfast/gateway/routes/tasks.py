@@ -57,6 +57,7 @@ from holdfast.schemas.tasks import (
     WriteResult,
 )
 from holdfast.store.reads import SessionCursor, TaskFilter
+from holdfast.store.rows import TaskRow
 from holdfast.tasks.changes import task_changes
 from holdfast.tasks.log import agent_started, command_started
 from holdfast.tasks.output_search import OutputSearch
@@ -212,7 +213,8 @@ async def task_statements(gateway: Gateway, view: TaskView) -> list[Statement]:
     stream = task_stream(view.id)
     word = ", ".join(filter(None, (view.activity, view.activity_detail))).replace(", on ", " on ")
     activity = f"{word} ({view.activity_evidence})" if word and view.activity != "unknown" else ""
-    sentences = why_task(await gateway.store.load(stream, after=0), now=gateway.clock.now(), activity=activity)
+    records, away = await gateway.store.load(stream, after=0), view.reason if view.state == "unknown" else ""
+    sentences = why_task(records, now=gateway.clock.now(), activity=activity, away=away)
     return [Statement(text=s.text, stream=stream, version=s.version, at=s.at) for s in sentences]
 
 
@@ -269,11 +271,12 @@ async def task_output(request: Request) -> Response:
     over = row.state != "running"
     if over and before == "running" and not query.tail:  # its last output may have come after the read
         window = await gateway.task_queries.window(row, offset=query.offset, limit=query.limit)
+    state = await gateway.task_queries.shown_state(row)
     if query.raw:
         headers = {
             "holdfast-next": str(window.next),
             "holdfast-size": str(window.size),
-            "holdfast-state": row.state,
+            "holdfast-state": state,
         }
         return Response(window.data, headers=headers, media_type="application/octet-stream")
     data = window.data if over and window.next >= window.size else whole(window.data) or window.data
@@ -282,7 +285,7 @@ async def task_output(request: Request) -> Response:
         offset=window.offset,
         next=start + len(data),
         size=window.size,
-        state=row.state,
+        state=state,
         dropped=OutputGap(window.offset, start) if window.dropped else None,
         text=await asyncio.to_thread(coloured, data) if len(data) > BESIDE else coloured(data),
     )
@@ -356,14 +359,12 @@ async def write_task(request: Request) -> Response:
     gateway = gateway_of(request)
     row = await task_of(request)
     command, caller = await parse_command(request, WriteTask, subject=row.id)
-    return json_response(await gateway.typed.once(caller.key, lambda: _type(gateway, row.id, command)), status=202)
+    return json_response(await gateway.typed.once(caller.key, lambda: _type(gateway, row, command)), status=202)
 
 
-async def _type(gateway: Gateway, task: str, command: WriteTask) -> WriteResult:
+async def _type(gateway: Gateway, row: TaskRow, command: WriteTask) -> WriteResult:
     data = command.text.encode()
-    taken = await gateway.tasks.supervisor.write(task, data) if data else 0
-    if command.close:
-        gateway.tasks.supervisor.close_stdin(task)
+    taken = await gateway.task_queries.write(row, data, close=command.close)
     return WriteResult(bytes=taken, of=len(data))
 
 

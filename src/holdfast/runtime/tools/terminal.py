@@ -298,7 +298,7 @@ class ProcessTool:
                 return f"{row.state}: {row.reason}"
             case "write":
                 data = arguments.text.encode()
-                taken = await self._tasks.supervisor.write(task, data)
+                taken = await self._task_queries.write(row, data)
                 return f"It took {taken} of {len(data)} bytes."
             case "list":
                 return await self._list(context)

@@ -221,6 +221,29 @@ CREATE UNLOGGED TABLE partials (
     PRIMARY KEY (stream, number)
 );
 
+-- Not in the log: what nodes ask each other about the commands that run there, and the answers. Unlogged: after a crash of
+-- the server nobody gets an answer, and whoever asked is told so. A request that was not taken in time is not taken later.
+CREATE UNLOGGED TABLE node_requests (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    node TEXT COLLATE "C" NOT NULL,
+    asked_by TEXT COLLATE "C" NOT NULL,
+    body BYTEA NOT NULL,
+    expires_at BIGINT NOT NULL,
+    taken BOOLEAN NOT NULL DEFAULT FALSE,
+    answer BYTEA
+);
+CREATE INDEX node_requests_open ON node_requests (node) WHERE NOT taken;
+CREATE INDEX node_requests_answered ON node_requests (asked_by) WHERE answer IS NOT NULL;
+
+-- Not in the log: the outputs of commands that ended, as much as is kept of them, for the other nodes. What lies between
+-- two pieces was dropped.
+CREATE TABLE output_copies (
+    task TEXT COLLATE "C" NOT NULL,
+    start BIGINT NOT NULL,
+    data BYTEA NOT NULL,
+    PRIMARY KEY (task, start)
+);
+
 -- Numbers by name: the last fencing token, how far the log was looked through for the outbox and for the search.
 CREATE TABLE counters (
     name TEXT COLLATE "C" PRIMARY KEY,

@@ -29,7 +29,15 @@ from holdfast.store.postgres.log_reads import checked
 from holdfast.store.postgres.queries import statement
 from holdfast.store.postgres.readers import ReadConnections
 from holdfast.store.postgres.wire import BIGINT, INTEGER, TEXT, Array, ConnectionEnded, SqlStatement, Wire
-from holdfast.store.search_texts import SearchText, command_output, is_command_result, searchable_text, snippet
+from holdfast.store.search_texts import (
+    OUTPUT_BYTES,
+    SearchText,
+    command_output,
+    is_command_result,
+    printed_output,
+    searchable_text,
+    snippet,
+)
 from holdfast.store.subscriptions import LogSubscription, Subscriptions
 from holdfast.timings import StoreTimings
 
@@ -153,7 +161,8 @@ class Search:
         for corrupt in unreadable:
             log.warning("search skips an event: %s", corrupt)
         seq = int(answer.rows[-1][2])
-        added = await asyncio.to_thread(self._added, records)
+        copies = {event.task: text for event in _ended(records) if (text := await self._copy(wire, event))}
+        added = await asyncio.to_thread(self._added, records, copies)
         await self._run(wire, [SqlStatement("BEGIN"), *added])
         for record in records:
             if changes := await self._changes(wire, record):
@@ -164,13 +173,23 @@ class Search:
     async def _run(self, wire: Wire, statements: Sequence[SqlStatement]) -> list[Any]:
         return await wire.run(statements, within=self._timings.answer)
 
-    def _added(self, records: list[Record]) -> list[SqlStatement]:
+    async def _copy(self, wire: Wire, ended: TaskFinished) -> str:
+        """What a command printed on any node, within bounds: the beginning and the end of a long output."""
+        if ended.output is not None or not ended.output_bytes:
+            return ""
+        asked: dict[str, object] = {"task": ended.task, "head": OUTPUT_BYTES, "tail": ended.output_bytes - OUTPUT_BYTES}
+        (found,) = await self._run(wire, [statement("output_copy_to_index", asked)])
+        return b"".join(bytes(data) for (data,) in found.rows).decode("utf-8", "replace")
+
+    def _added(self, records: list[Record], copies: dict[str, str]) -> list[SqlStatement]:
         """What can be found in some records."""
         texts = [text for record in records if (text := searchable_text(record)) is not None]
         results = {record.event.task: record.event.output for record in records if is_command_result(record.event)}
         for record in records:
             if isinstance(record.event, TaskFinished):
-                output = command_output(record, record.event, self._outputs, results.get(record.event.task, ""))
+                task = record.event.task
+                printed = copies.get(task) or printed_output(record.event, self._outputs)
+                output = command_output(record, record.event, printed, results.get(task, ""))
                 texts += [] if output is None else [output]
         said = [
             (record.stream.partition("/")[2], record.event.input, record.seq)
@@ -212,6 +231,10 @@ class Search:
             statement("move_text", {"version": version, "seq": record.seq}),
             statement("move_input", where | {"seq": record.seq}),
         ]
+
+
+def _ended(records: list[Record]) -> list[TaskFinished]:
+    return [record.event for record in records if isinstance(record.event, TaskFinished)]
 
 
 def _add(text: SearchText) -> SqlStatement:

@@ -25,6 +25,7 @@ from holdfast.store.contract import (
 from holdfast.store.decisions import NewEvent, StoredCommand, accepted, encode_writes
 from holdfast.store.postgres.connections import Database
 from holdfast.store.postgres.devices import PostgresDevices
+from holdfast.store.postgres.exchange import PostgresExchange
 from holdfast.store.postgres.facts import KnownFacts, Needs, needs_of_append
 from holdfast.store.postgres.fetch import PostgresFetch
 from holdfast.store.postgres.hints import NodeHints
@@ -83,6 +84,7 @@ class PostgresStore(Store):
         self._hints = NodeHints(database, self._subscriptions, timings)
         self.devices = PostgresDevices(self.writer, fetch)
         self.outbox = PostgresOutbox(self.writer, fetch)
+        self.exchange = self._exchange = PostgresExchange(database, node, self.readers, timings)
         self._index = Search(database, self.readers, self._subscriptions, outputs, timings)
         self._lost_nodes = LostNodes(database, self._life, self.writer, self.readers, timings)
 
@@ -193,6 +195,7 @@ class PostgresStore(Store):
     async def close(self) -> None:
         self._subscriptions.close()
         await self._index.close()
+        await self._exchange.close()
         await self._hints.close()
         await self._lost_nodes.close()
         await self._life.close()

@@ -23,7 +23,7 @@ from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.events.task import TaskFinished, TaskPruned
 from holdfast.periodic import FollowerState
 from holdfast.store.contract import Hit, OutputFound, Page
-from holdfast.store.search_texts import command_output, is_command_result, searchable_text, snippet
+from holdfast.store.search_texts import command_output, is_command_result, printed_output, searchable_text, snippet
 from holdfast.store.subscriptions import Subscriptions
 from holdfast.timings import StoreTimings
 
@@ -230,7 +230,8 @@ class SearchIndex:
         for record in records:
             match record.event:
                 case TaskFinished() as event:
-                    output = command_output(record, event, self._outputs, results.get(event.task, ""))
+                    printed = printed_output(event, self._outputs)
+                    output = command_output(record, event, printed, results.get(event.task, ""))
                     if output is not None:
                         self._db.execute("INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)", output)
                         self._db.execute(_ADD_GRAMS, (record.seq, record.seq))
