@@ -23,6 +23,7 @@ from holdfast.profiles import Profiles
 from holdfast.read_settings import load_settings
 from holdfast.settings import (
     BoardSettings,
+    ClusterSettings,
     CompactionSettings,
     GatewaySettings,
     McpSettings,
@@ -67,11 +68,12 @@ def test_every_event_and_command_is_documented_with_its_fields(kind: type[msgspe
         TelegramSettings,
         ProfileSettings,
         StoreSettings,
+        ClusterSettings,
         NodeSettings,
     ],
 )
 def test_every_setting_is_documented(table: type) -> None:
-    nested = {"gateway", "store", "node", "resume", "retention", "providers", "mcp", "profiles", "tools"}
+    nested = {"gateway", "store", "node", "cluster", "resume", "retention", "providers", "mcp", "profiles", "tools"}
     nested |= {"session_reset", "compaction", "board", "agents", "telegram"}
     names = [field.name for field in fields(table) if field.name not in nested]
     missing = [name for name in names if not re.search(rf"^{name} = ", page("docs/config.md"), re.MULTILINE)]

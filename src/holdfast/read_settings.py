@@ -270,6 +270,8 @@ def has_password(address: str) -> bool:
 def _check_store(file: _ConfigText, settings: Settings) -> None:
     if settings.node.name and not NODE_NAME.fullmatch(settings.node.name):
         raise file.wrong(["node", "name"], "must be up to 63 letters, digits, `.`, `_` and `-`.")
+    if any(not path.startswith("/") for path in settings.cluster.shared):
+        raise file.wrong(["cluster", "shared"], "must be a list of absolute paths.")
     if settings.store.url and settings.store.url_env:
         raise file.wrong(["store"], "needs either a url or a url_env.")
     if has_password(settings.store.url):

@@ -74,6 +74,14 @@ class NodeSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """[cluster]"""
+
+    shared: list[str] = field(default_factory=list)
+    """Directories that are the same on every node: what works in them can be continued by another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeSettings:
     """[resume]"""
 
@@ -289,6 +297,7 @@ class Settings:
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     node: NodeSettings = field(default_factory=NodeSettings)
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
     resume: ResumeSettings = field(default_factory=ResumeSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     session_reset: ResetSettings = field(default_factory=ResetSettings)

@@ -134,6 +134,7 @@ def _node(directory: Path, name: str, url: str) -> GatewayProcess:
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text(
         f'[store]\nurl = "{url}"\n[node]\nname = "{name}"\n[resume]\nattempts = 99\n[board]\nmax_running = 3\n'
+        f'[cluster]\nshared = ["{directory}"]\n'
         '[profiles.demo]\nmodel = "demo"\ntools = { terminal = "allow" }\n'
     )
     return GatewayProcess(home, timings=TIMINGS)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from tests.e2e.gateway import GatewayProcess, Json, until
+from tests.e2e.gateway import GatewayProcess, Json, of_kind, until
 from tests.e2e.tasks import home_with_commands, start, task, until_over
 from tests.postgres_server import shared_server
 
@@ -136,6 +136,20 @@ def test_promise_7_what_runs_on_a_killed_node_is_unknown_and_its_true_end_is_tol
     assert whole(laptop, ids[0]) == b"before\nafter\n"
     stopped = until_over_everywhere(laptop, ids[1])
     assert stopped["state"] == "stopped", "it obeys what was asked while it was away"
+
+
+def test_a_session_with_a_private_directory_waits_for_its_node(nodes: Nodes, tmp_path: Path) -> None:
+    gpu, laptop = nodes
+    session = gpu.create("hang\nsay goodbye", cwd=tmp_path)
+    gpu.until_event(session, "ModelRequested")
+    before = len(of_kind(laptop.whole_log(), "NodeEnded"))
+    gpu.kill9()
+    until(lambda: len(of_kind(laptop.whole_log(), "NodeEnded")) > before, "others know that it is lost")
+    laptop.send(session, "go on")
+    gpu.start_and_let_go()
+    records = gpu.until_rest(session)
+    resumed = of_kind(records, "TurnResumed")
+    assert [one["interruption"] for one in resumed] == ["crash"], "its own node resumed it"
 
 
 def begun(gateway: GatewayProcess, id: str) -> Json:

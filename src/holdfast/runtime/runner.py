@@ -22,6 +22,7 @@ from holdfast.runtime.agents import Agents
 from holdfast.runtime.drivers import Driver, Events
 from holdfast.runtime.drivers.builtin import BuiltinDriver, MissingDriver
 from holdfast.runtime.moves import break_of, why_bound
+from holdfast.runtime.shared_directories import SharedDirectories
 from holdfast.runtime.turn import SessionWorker
 from holdfast.runtime.work_time import BEAT_SECONDS, HeartbeatFile, WorkTime
 from holdfast.runtime.writer import SessionWriter, StreamingTexts
@@ -79,6 +80,7 @@ class Runner:
         self._agents = agents
         self._clock = clock
         self._heartbeat = heartbeat
+        self._shared_directories = SharedDirectories(store, task_log.profiles)
         self.drivers: dict[str, DriverFactory] = {BuiltinDriver.name: BuiltinDriver}
         """Drivers by their name in `SessionCreated.driver`. More are added before `start`."""
         self._work_time = WorkTime()
@@ -268,7 +270,7 @@ class Runner:
             raise HeldElsewhere(f"This node is being drained: others work on {session_stream(session_id)}.")
         if before is not None and before.ended_at is None and before.name != self._store.node:
             raise HeldElsewhere(f"Node {before.name} works on {session_stream(session_id)}.")
-        if reason := why_bound(session, before, node=self._store.node):
+        if reason := await self._why_bound(session, before):
             self._bound[session_id] = reason
             return
         driver = self._driver(writer)
@@ -286,6 +288,14 @@ class Runner:
         partial = Partial() if left is None else Partial(left.text, left.thinking, left.at)
         await self._run_worker(writer, driver, partial, before)
         self._try_again_later(writer.session)
+
+    async def _why_bound(self, session: Session, before: NodeRow | None) -> str:
+        """Return why this node does not continue what another one has worked on; empty if it does."""
+        if before is None or before.name == self._store.node:
+            return ""
+        private = await self._shared_directories.why_private(session.cwd)
+        at = f"{private}, so only node {before.name} has it" if private else ""
+        return why_bound(session, before, node=self._store.node) or at
 
     def _driver(self, writer: SessionWriter) -> Driver:
         make = self.drivers.get(writer.session.driver)

@@ -24,6 +24,10 @@ class NodeExchange(ABC):
         """
 
     @abstractmethod
+    async def agree(self, name: str, number: int) -> int:
+        """Return the number that all nodes have under a name: that of the node that was the first to give one."""
+
+    @abstractmethod
     async def copy_output(self, task: str, pieces: Iterable[tuple[int, bytes]]) -> None:
         """Keep pieces of an output, each with its offset. What is between them was dropped.
 

@@ -106,6 +106,12 @@ class PostgresExchange(NodeExchange):
         """A name of any length makes one that PostgreSQL takes."""
         return "hf" + hashlib.sha256(f"{self._database.schema}/{node}".encode()).hexdigest()[:40]
 
+    async def agree(self, name: str, number: int) -> int:
+        _, found = await self._do(
+            [statement("agree_on_number", {"name": name, "number": number}), statement("agreed_number", {"name": name})]
+        )
+        return int(found.rows[0][0])
+
     # --- copies of outputs ----------------------------------------------------------------------
 
     async def copy_output(self, task: str, pieces: Iterable[tuple[int, bytes]]) -> None:

@@ -51,3 +51,11 @@ DELETE FROM output_copies c WHERE NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id =
 -- name: output_copy_to_index
 -- Of an output the pieces at its beginning and at its end.
 SELECT data FROM output_copies WHERE task = :task AND (start < :head OR start + length(data) > :tail) ORDER BY start;
+
+-- name: agree_on_number
+-- Whoever comes first decides.
+INSERT INTO counters (name, value) VALUES (:name, :number) ON CONFLICT (name) DO NOTHING;
+
+-- name: agreed_number
+-- The number under a name.
+SELECT value FROM counters WHERE name = :name;
