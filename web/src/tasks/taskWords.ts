@@ -39,7 +39,9 @@ export function starter(task: Pick<TaskView, "started_by" | "kind">): Starter {
 export const agentSession = (task: Pick<TaskView, "call" | "started_by" | "kind">): string =>
   (task.kind === "process" && task.call === "agent" && /^the agent of session (\w+)/.exec(task.started_by)?.[1]) || "";
 
-export const canStop = (task: TaskView): boolean => task.state === "running";
+/** Not ended, as far as anybody knows: `unknown` while its node is away. */
+export const isOpen = (task: Pick<TaskView, "state">): boolean => task.state === "running" || task.state === "unknown";
+export const canStop = (task: TaskView): boolean => isOpen(task);
 export const canKill = (task: TaskView): boolean => canStop(task) && task.kind === "process";
 /** Whether its end will be told by itself: the end of a card's run and of a session's turn is told by those. */
 export const canBeTold = (task: TaskView): boolean =>
@@ -48,6 +50,6 @@ export const hasOutput = (task: TaskView): boolean => task.kind === "process" &&
 
 /** An ended command, or an agent that had a session of its own. */
 export const canRerun = (task: TaskView): boolean =>
-  task.state !== "running" &&
+  !isOpen(task) &&
   task.left_by === "" &&
   (task.kind === "process" || (task.kind === "agent" && task.worker === task.id));

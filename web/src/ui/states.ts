@@ -54,6 +54,8 @@ export function taskState(task: TaskView): State {
       return task.blocked ? make("blocked", "Blocked") : make("stopped", "Stopped");
     case "lost":
       return make("unknown", "Lost");
+    case "unknown": // its node is away
+      return make("unknown", "Unknown");
     default:
   }
   switch (task.activity) {

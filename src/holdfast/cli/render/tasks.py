@@ -121,7 +121,7 @@ def _took(task: TaskView) -> str:
 
 def _printed(task: TaskView) -> str:
     """How much it printed; what an agent says is in its session."""
-    return size(task.output_bytes) if task.kind == "process" else "-"
+    return size(task.output_bytes) if task.kind == "process" and task.state != "unknown" else "-"
 
 
 def activity(task: TaskView) -> str:
