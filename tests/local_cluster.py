@@ -65,7 +65,7 @@ def explain(directory: Path, gateways: dict[str, subprocess.Popen[bytes]]) -> No
 
 
 def main() -> None:
-    for name in (signal.SIGTERM, signal.SIGHUP):
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.default_int_handler)
     directory = Path(tempfile.mkdtemp(prefix="holdfast-cluster-"))
     gateways: dict[str, subprocess.Popen[bytes]] = {}
