@@ -28,7 +28,8 @@ MESSAGES = 12
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    with cluster(tmp_path_factory.mktemp("nodes")) as found:
+    only_hints = {"store.sweep": 3600.0}  # else followers look once a minute, whatever they hear
+    with cluster(tmp_path_factory.mktemp("nodes"), **only_hints) as found:
         yield found
 
 
@@ -66,7 +67,7 @@ def test_what_one_node_stores_of_a_browser_the_others_show(nodes: Nodes) -> None
         until(lambda node=node: name_on(node, browser) == "Ada", "its name is known")  # type: ignore[misc]
 
 
-def test_a_load_balancer_learns_who_is_ready_and_strangers_learn_nothing_else(nodes: Nodes) -> None:
+def test_a_load_balancer_learns_who_is_ready_and_strangers_learn_nothing_else(nodes: Nodes, tmp_path: Path) -> None:
     stranger = ProxiedBrowser()
     for node in nodes:
         answer = stranger.request(node, "GET", "/readyz")
