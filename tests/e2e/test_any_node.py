@@ -67,7 +67,7 @@ def test_what_one_node_stores_of_a_browser_the_others_show(nodes: Nodes) -> None
         until(lambda node=node: name_on(node, browser) == "Ada", "its name is known")  # type: ignore[misc]
 
 
-def test_a_load_balancer_learns_who_is_ready_and_strangers_learn_nothing_else(nodes: Nodes, tmp_path: Path) -> None:
+def test_a_load_balancer_learns_who_is_ready_and_strangers_learn_nothing_else(nodes: Nodes) -> None:
     stranger = ProxiedBrowser()
     for node in nodes:
         answer = stranger.request(node, "GET", "/readyz")

@@ -223,8 +223,15 @@ class Devices:
         """Return whether there is a device with this id."""
         return any(row.id == device for row in self._by_hash.values())
 
-    def find(self, prefix: str) -> DeviceRow:
-        """Return the device with this id or unique prefix."""
+    async def find(self, prefix: str) -> DeviceRow:
+        """Return the device with this id or unique prefix; it may have signed in on another node a moment ago."""
+        try:
+            return self._find(prefix)
+        except NotFound:
+            await self.refresh()
+        return self._find(prefix)
+
+    def _find(self, prefix: str) -> DeviceRow:
         fits = [row for row in self._by_hash.values() if len(prefix) >= SHORTEST and row.id.startswith(prefix)]
         if len(fits) > 1:
             raise Conflict(f"{prefix} matches several devices: {', '.join(row.id for row in fits)}.")

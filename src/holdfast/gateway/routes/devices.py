@@ -109,8 +109,8 @@ async def looked(request: Request) -> Response:
 async def revoke_device(request: Request) -> Response:
     """Sign a device out and end its streams at once."""
     gateway = gateway_of(request)
-    id = request.path_params["id"]
-    device = await _revoke(gateway, gateway.devices.find(id).id, request)
+    id = (await gateway.devices.find(request.path_params["id"])).id
+    device = await _revoke(gateway, id, request)
     return json_response(LoggedIn(device.id, device.name), status=202)
 
 
@@ -125,7 +125,8 @@ async def rename_device(request: Request) -> Response:
     """Give a device a name of one's own."""
     gateway = gateway_of(request)
     given = await parse_body(request, RenameDevice)
-    device = await gateway.devices.rename(gateway.devices.find(request.path_params["id"]).id, given.name)
+    id = (await gateway.devices.find(request.path_params["id"])).id
+    device = await gateway.devices.rename(id, given.name)
     return json_response(LoggedIn(device.id, device.name), status=202)
 
 
