@@ -10,6 +10,7 @@ import shared from "../ui/shared.module.css";
 import { taskState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
 import styles from "./History.module.css";
+import { isOpen } from "./taskWords";
 
 async function allOf(id: string): Promise<readonly LogRecord[]> {
   const found: LogRecord[] = [];
@@ -24,7 +25,7 @@ async function allOf(id: string): Promise<readonly LogRecord[]> {
 export function History({ task }: { readonly task: TaskView }): ReactNode {
   const events = useQuery({ queryKey: ["history", task.id], queryFn: () => allOf(task.id) });
   const steps = history(events.data ?? []);
-  const running = task.state === "running";
+  const running = isOpen(task);
   return (
     <section>
       <h2>History</h2>

@@ -15,7 +15,7 @@ import { Why } from "../ui/Why";
 import { useRunning } from "./queries";
 import { StartedBy } from "./StartedBy";
 import styles from "./TasksPage.module.css";
-import { exitWords } from "./taskWords";
+import { exitWords, isOpen } from "./taskWords";
 import { useTaskActions } from "./useTaskActions";
 
 const HEAD = 32;
@@ -48,7 +48,7 @@ export function TasksTable({
   const lines = useMemo(() => {
     // What it is doing is measured more often than it changes.
     const now = new Map(measured.map((task) => [task.id, task]));
-    const shown = rows.map((task) => (task.state === "running" ? (now.get(task.id) ?? task) : task));
+    const shown = rows.map((task) => (isOpen(task) ? (now.get(task.id) ?? task) : task));
     return inOrder(shown, (more ? undefined : hits) ?? NO_HITS);
   }, [rows, measured, more, hits]);
   const view = useVirtualRows({
@@ -139,12 +139,12 @@ const keyOf = (line: Line | undefined): string =>
 
 /** What runs, then the others by the day of their start, then where else the text was found. */
 function inOrder(tasks: readonly TaskView[], hits: readonly OutputHit[]): readonly Line[] {
-  const open = tasks.filter((task) => task.state === "running");
+  const open = tasks.filter(isOpen);
   const lines: Line[] = open.length > 0 ? [{ kind: "band", name: `Open ${open.length}` }] : [];
   lines.push(...open.map((task) => ({ kind: "task", task }) as const));
   let before = "";
   for (const task of tasks) {
-    if (task.state === "running") continue;
+    if (isOpen(task)) continue;
     const name = `Started ${day(task.started_at).replace("Today", "today").replace("Yesterday", "yesterday")}`;
     if (name !== before) lines.push({ kind: "band", name });
     before = name;

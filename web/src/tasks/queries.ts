@@ -6,6 +6,7 @@ import { type Known, knownFrom, lastContact, useHeard, useKnown } from "../api/k
 import { byId, changeLists, type List, type Listing, type Order, PAGE, placed, useList } from "../api/pagedList";
 import { POLL_MS, queryClient } from "../api/queryClient";
 import type { OutputHit, TaskView } from "../api/types.gen";
+import { isOpen } from "./taskWords";
 
 export const taskOrder: Order<TaskView> = (a, b) => b.started_at - a.started_at || byId(a, b);
 
@@ -55,7 +56,7 @@ export function useTask(id: string): { readonly query: UseQueryResult<TaskView>;
     queryFn: () => call("GET /v1/tasks/{id}", { path: { id } }),
     initialData: () => listed(id),
     initialDataUpdatedAt: 0, // it is asked for all the same
-    refetchInterval: (asked) => (asked.state.data?.state === "running" ? POLL_MS : false),
+    refetchInterval: (asked) => (asked.state.data !== undefined && isOpen(asked.state.data) ? POLL_MS : false),
   });
   return { query, known: knownFrom(query, useHeard(), lastContact()) };
 }
