@@ -85,8 +85,10 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 class Readiness(msgspec.Struct, frozen=True):
     """Whether the gateway takes requests, for load balancers."""
 
-    status: Literal["ready", "starting", "draining", "unavailable"]
-    """`unavailable`: the store takes no writes, or the node could not renew its life."""
+    status: str
+    """`ready`, `starting`, `draining`, or `unavailable`: the store takes no writes, or the life of the node was not
+    renewed.
+    """
 
 
 class Restart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

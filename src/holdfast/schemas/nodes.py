@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
-
-NodeState = Literal["alive", "draining", "ended"]
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     """A node, by the last life that is known of it."""
 
     name: str
-    state: NodeState
+    state: str
+    """`alive`, `draining` or `ended`."""
     here: bool
     """Whether it is the one that answers."""
     version: str

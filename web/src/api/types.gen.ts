@@ -955,7 +955,7 @@ export interface NodeList {
 
 export interface NodeView {
   readonly name: string;
-  readonly state: "alive" | "draining" | "ended";
+  readonly state: string;
   readonly here: boolean;
   readonly version: string;
   readonly started_at: number;
@@ -1203,7 +1203,7 @@ export interface ReadPosition {
 }
 
 export interface Readiness {
-  readonly status: "draining" | "ready" | "starting" | "unavailable";
+  readonly status: string;
 }
 
 export interface LogRecord {

@@ -11,7 +11,7 @@ import type { State } from "../ui/states";
 import { Time } from "../ui/Time";
 import styles from "./Health.module.css";
 
-const STATES: Record<NodeView["state"], State> = {
+const STATES: Readonly<Record<string, State>> = {
   alive: { look: "done", icon: "done", word: "Alive" },
   draining: { look: "waiting", icon: "waiting", word: "Draining" },
   ended: { look: "failed", icon: "failed", word: "Ended" },
@@ -33,7 +33,7 @@ export function Nodes(): ReactNode {
       </header>
       {nodes.map((node) => (
         <div className={styles.finding} key={node.name}>
-          <Chip state={STATES[node.state]} />
+          <Chip state={STATES[node.state] ?? { look: "unknown", icon: "unknown", word: node.state }} />
           <b>
             {node.name}
             {node.here && " (this one)"}
