@@ -52,6 +52,7 @@ class NodeLife:
         self._wire: Wire | None = None
         self._present = False
         """Whether this connection holds the lock that says that the node is there."""
+        self._closed = False
         self._one_at_a_time = asyncio.Lock()
         self._beating: asyncio.Task[None] | None = None
 
@@ -172,7 +173,11 @@ class NodeLife:
     async def _connected(self) -> Wire:
         if self._wire is None or self._wire.lost:
             settings = WRITER | {"lock_timeout": max(1, int(self._timings.lock * 1000))}
-            self._wire = await connect(self._database, settings)
+            wire = await connect(self._database, settings)
+            if self._closed:
+                wire.close()
+                raise ConnectionEnded("closed")
+            self._wire = wire
             await self._say_present()
         return self._wire
 

@@ -93,6 +93,9 @@ class ReadConnections:
             self._put(None)  # somebody else may try
             raise
         self._connecting -= 1
+        if self._closed:
+            wire.close()
+            raise Unavailable(CLOSED)
         self._open.add(wire)
         return wire
 
