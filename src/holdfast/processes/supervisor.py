@@ -164,6 +164,10 @@ class Supervisor:
             self._watch(spool, _claimed(spool))
         return found
 
+    def has(self, id: str) -> bool:
+        """Whether there is a directory of a command here."""
+        return Spool(self.root, id).path.is_dir()
+
     def pid(self, id: str) -> int | None:
         """Return the pid that a command has or had, if it was started."""
         claim = Spool(self.root, id).readable_claim()

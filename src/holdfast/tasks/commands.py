@@ -124,8 +124,8 @@ class CommandTasks:
         await asyncio.gather(*(wait_for_event(event, within=KNOWN_SECONDS) for event in known))
 
     def is_here(self, row: TaskRow) -> bool:
-        """Whether a command runs on this node. Only its own node can say what became of it."""
-        return row.node == self._store.node
+        """Whether a command was started from this home, whatever its node was called when it began."""
+        return not self._store.is_shared or row.node == self._store.node or self.supervisor.has(row.id)
 
     async def running_here(self) -> list[TaskRow]:
         """The running commands of this node."""

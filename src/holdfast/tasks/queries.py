@@ -175,7 +175,7 @@ class TaskQueries:
 
     async def shown_state(self, row: TaskRow) -> str:
         """Return the state of a task; `unknown` while the node of a running command is away."""
-        return row.state if await self._remote.away(row) is None else "unknown"
+        return row.state if self._tasks.is_here(row) or await self._remote.away(row) is None else "unknown"
 
     async def wait_window(self, row: TaskRow, *, offset: int, limit: int, seconds: float) -> Window:
         """Return a piece of the raw output; wait a while if there is nothing after the offset yet."""
