@@ -160,7 +160,7 @@ def test_after_a_crash_the_port_is_the_same_if_it_is_free(gateway: GatewayProces
     for nonsense in ("", "{", '{"url": "http://127.0.0.1:99999"}', '{"url": "http://127.0.0.1:0"}'):
         (gateway.home / "run" / "gateway.json").write_text(nonsense)
         gateway.start()
-        gateway.kill9()
+        gateway.close()
 
 
 def test_without_a_wish_any_port_will_do(gateway: GatewayProcess) -> None:
