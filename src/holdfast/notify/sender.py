@@ -114,9 +114,9 @@ class OutboxSender(PeriodicTask):
             again = destination is None or destination.channel.repeatable or row.kind == "settled"
             state: DeliveryState = "pending" if again else "unsure"
             problem = "the gateway ended while it was being sent"
-            await self._outbox.mark(replace(row, state=state, changed_at=now, error=problem))
             if state == "unsure":
                 await self._tell_doubt(row, now)
+            await self._outbox.mark(replace(row, state=state, changed_at=now, error=problem))
 
     async def _set_alarm(self, now: int) -> None:
         """Wake up when the next delivery is due or a pause is over, if that is before the next look."""
@@ -224,8 +224,8 @@ class OutboxSender(PeriodicTask):
             await self._outbox.mark(replace(row, state="sent", receipt=result.receipt))
             return True
         if isinstance(result, Unsure):
-            await self._outbox.mark(replace(row, state="unsure", error=result.problem))
             await self._tell_doubt(row, now)
+            await self._outbox.mark(replace(row, state="unsure", error=result.problem))
             log.warning("whether a notification to %s arrived is not known: %s", row.destination, result.problem)
             return True
         if isinstance(result, TryAgain) and (now - row.at < GIVE_UP_MS or row.attempts < LEAST_TRIES):
@@ -245,7 +245,10 @@ class OutboxSender(PeriodicTask):
         return True
 
     async def _tell_doubt(self, row: DeliveryRow, now: int) -> None:
-        """In a conversation somebody waits for the answer; with the next message it is seen whether it is there."""
+        """In a conversation somebody waits for the answer; with the next message it is seen whether it is there.
+
+        First, and then it is marked: after a crash in between this is done again, and adds nothing.
+        """
         if row.kind == "answer":
             await self._outbox.add(doubt_about(row, now=now))
 
