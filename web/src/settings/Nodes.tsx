@@ -14,7 +14,7 @@ import styles from "./Health.module.css";
 const STATES: Readonly<Record<string, State>> = {
   alive: { look: "done", icon: "done", word: "Alive" },
   draining: { look: "waiting", icon: "waiting", word: "Draining" },
-  ended: { look: "failed", icon: "failed", word: "Ended" },
+  ended: { look: "stopped", icon: "stopped", word: "Ended" },
 };
 const LOOK_MS = 5000;
 
