@@ -19,13 +19,18 @@ import httpx
 from tests.postgres_server import own_server
 
 NODES = ("a", "b", "c")
+SHARED = "work"
+"""The directory that all nodes see: what is done there goes on elsewhere when its node is lost."""
 PATIENCE_SECONDS = 120.0
 
 
 def start(node: str, directory: Path, database: str) -> subprocess.Popen[bytes]:
     home = directory / node
     home.mkdir(mode=0o700)
-    (home / "config.toml").write_text(f'[store]\nurl = "{database}"\n\n[node]\nname = "{node}"\n')
+    shared = directory / SHARED
+    (home / "config.toml").write_text(
+        f'[store]\nurl = "{database}"\n\n[node]\nname = "{node}"\n\n[cluster]\nshared = ["{shared}"]\n'
+    )
     command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home), "serve", "--port", "0", "--background"]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 
@@ -55,6 +60,7 @@ def explain(directory: Path, gateways: dict[str, subprocess.Popen[bytes]]) -> No
     program = f"{Path(sys.executable).parent}/holdfast --home {directory}"
     print(
         "\nTry this in another terminal: begin something on a, watch it on b, kill a.\n"
+        f"  cd {directory / SHARED}\n"
         f'  {program}/a run --detach --profile demo "slow 60 one two three four five six seven eight nine ten"\n'
         f"  {program}/b sessions log --follow ID\n"
         f"  kill -9 {gateways['a'].pid}\n"
@@ -68,6 +74,7 @@ def main() -> None:
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.default_int_handler)
     directory = Path(tempfile.mkdtemp(prefix="holdfast-cluster-"))
+    (directory / SHARED).mkdir()
     gateways: dict[str, subprocess.Popen[bytes]] = {}
     try:
         with own_server() as server:
