@@ -21,8 +21,10 @@ import pytest
 
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, kinds, of_kind, until, wait_for
 from tests.postgres_server import shared_server
+from tests.seed import new_seed
 
 NAMES = ("alpha", "beta", "gamma")
+MAX_RUNNING = 3
 WORDS = "one two three four five six"
 TIMINGS = {"store.lease": 3.0, "store.look": 0.2, "runtime.sweep": 1.0, "tasks.retry": 0.1}
 PATIENT = 240.0
@@ -133,8 +135,8 @@ def _node(directory: Path, name: str, url: str) -> GatewayProcess:
     home = directory / name
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text(
-        f'[store]\nurl = "{url}"\n[node]\nname = "{name}"\n[resume]\nattempts = 99\n[board]\nmax_running = 3\n'
-        f'[cluster]\nshared = ["{directory}"]\n'
+        f'[store]\nurl = "{url}"\n[node]\nname = "{name}"\n[resume]\nattempts = 99\n'
+        f'[board]\nmax_running = {MAX_RUNNING}\n[cluster]\nshared = ["{directory}"]\n'
         '[profiles.demo]\nmodel = "demo"\ntools = { terminal = "allow" }\n'
     )
     return GatewayProcess(home, timings=TIMINGS)
@@ -164,12 +166,23 @@ def check_all(cluster: Cluster) -> Counter[str]:
     for card in cluster.cards:
         events = [record for record in log if record["stream"] == f"card/{card}"]
         assert (kinds(events).count("RunStarted"), kinds(events).count("CardCompleted")) == (1, 1)
+    assert most_open_runs(log) <= MAX_RUNNING, "two nodes ran the board"
     for task in cluster.tasks:
         assert node.get(f"/v1/tasks/{task}")["exit_code"] == 7
     return outcomes
 
 
+def most_open_runs(log: list[Json]) -> int:
+    """How many runs were open at the same time."""
+    most = now = 0
+    for kind in kinds(log):
+        now += {"RunStarted": 1, "RunFinished": -1}.get(kind, 0)
+        most = max(most, now)
+    return most
+
+
 def kill_again_and_again(cluster: Cluster, kills: int) -> None:
+    random.seed(new_seed())
     for number in range(kills):
         cluster.talk()
         cluster.add_card()

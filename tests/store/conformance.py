@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from holdfast.domain.errors import Conflict, Fenced, Gone, NotFound, Unavailable
+from holdfast.domain.errors import Conflict, Fenced, Gone, LostDuty, NotFound, Unavailable
 from holdfast.domain.events import SYSTEM, AnyEvent, Record, decode, session_stream, task_stream
 from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.problem import Problem
@@ -44,7 +44,7 @@ from holdfast.domain.events.task import (
     TaskStarted,
     TaskStopRequested,
 )
-from holdfast.store.contract import Append, Appended, CommandKey, Hit, Lease, Store, Write
+from holdfast.store.contract import DUTY_LEASE, Append, Appended, CommandKey, Hit, Lease, Store, Write
 from holdfast.store.device_store import DeviceRow, PushRow
 from holdfast.store.reads import SessionCursor, TaskFilter
 from holdfast.store.rows import PartialText, StoreCounts, TaskRow
@@ -333,6 +333,22 @@ class StoreContract:
         with pytest.raises(NotFound):
             await store.read(OTHER, after=0, limit=1)
         assert await store.find_command(CommandKey("c1", "d")) is None
+
+    async def test_promise_2_what_is_written_for_a_duty_needs_its_latest_lease(self, store: Store) -> None:
+        old = await store.claim("duty/board", holder="t")
+        new = await store.claim("duty/board", holder="t")
+        for duty, key in ((old, "c1"), (new, "c2")):
+            DUTY_LEASE.set(duty)
+            append = Append((Write(STREAM, (created(A),), expect=0),), AT, command=CommandKey(key, "d"))
+            DUTY_LEASE.set(None)
+            if duty is old:
+                with pytest.raises(LostDuty, match="duty/board"):
+                    await store.append(append)
+                with pytest.raises(NotFound):
+                    await store.read(STREAM, after=0, limit=1)
+            else:
+                await store.append(append)
+        assert await versions(store, STREAM) == [1]
 
     async def test_promise_2_the_fence_is_checked_in_the_transaction_of_the_write(self, store: Store) -> None:
         """Claim and write race in the same batches; whoever writes holds the latest token, always."""

@@ -92,6 +92,12 @@ class Dispatcher:
         """Run one round, if the board is ours: check open runs, make cards ready, start those that can be."""
         if not await self._duty.is_ours():
             return
+        with self._duty.at_work():
+            await self._check_all()
+        if self._cards.to_clean:
+            self._cleaning.wake()
+
+    async def _check_all(self) -> None:
         async with self._looking:  # the limits count open runs
             running = await self._store.cards.open_runs()
             self.runs.only(running)
@@ -100,8 +106,6 @@ class Dispatcher:
             for card in await self._store.cards.to_promote(self._clock.now()):
                 await self._guarded(card, self.startable.promote)
             await self._start()
-        if self._cards.to_clean:
-            self._cleaning.wake()
 
     async def _start(self) -> None:
         """Start as many cards as the limits allow; those that start together share a commit."""

@@ -12,7 +12,8 @@ HoldfastError
 │   └── HeldElsewhere  another node has the lease: leave the work to it
 ├── Unavailable     may be retried: disk full, shutting down
 │   ├── NotReady    for a moment: it is starting, or another program keeps the database locked
-│   └── NodeAway    another node, which alone could do it, does not answer
+│   ├── NodeAway    another node, which alone could do it, does not answer
+│   └── LostDuty    another node does this for all of them by now: leave it to that one
 └── Corrupt         stored bytes do not match their checksum, or this version cannot read them: the stream stops here
 """
 
@@ -81,6 +82,10 @@ class NotReady(Unavailable):
 
 class NodeAway(Unavailable):
     """Another node, which alone could do it, does not answer."""
+
+
+class LostDuty(Unavailable):
+    """Another node has the duty that this was part of; nothing was stored."""
 
 
 class Corrupt(HoldfastError):

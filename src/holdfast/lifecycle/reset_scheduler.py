@@ -67,7 +67,8 @@ class ResetScheduler(PeriodicTask):
                 moment = self._moment(rules, row.id, row.last_active_at, self._awake.age)
                 if isinstance(next_reset(row.first_input_at, rules, moment), Due):
                     fallen.append((row.id, rules, moment))
-        await asyncio.gather(*(self._one(*one) for one in fallen))
+        with self._duty.at_work():
+            await asyncio.gather(*(self._one(*one) for one in fallen))
 
     def _any_rule(self) -> bool:
         """Return whether config.toml resets any session that has no policy of its own."""

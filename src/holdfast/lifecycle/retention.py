@@ -123,5 +123,6 @@ class Retention(PeriodicTask):
 
     async def _apply_all(self) -> None:
         if await self._duty.is_ours():
-            await self.apply()
-            await self.apply_to_sessions()
+            with self._duty.at_work():
+                await self.apply()
+                await self.apply_to_sessions()

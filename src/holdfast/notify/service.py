@@ -92,9 +92,10 @@ class Notifications:
             self._following_duty = asyncio.create_task(self._follow_duty(ours=ours), name="the duty to notify")
 
     async def _start_telling(self) -> None:
-        await self.planner.start()
-        self.sender.start()
-        self.updates.start()
+        with self._duty.at_work():
+            await self.planner.start()
+            self.sender.start()
+        self.updates.start()  # what is said in a chat is a command with an id, which counts once on any node
 
     async def _stop_telling(self) -> None:
         await self.updates.stop()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
@@ -36,6 +37,10 @@ class Lease:
 
     stream: str
     token: int
+
+
+DUTY_LEASE: ContextVar[Lease | None] = ContextVar("DUTY_LEASE", default=None)
+"""The lease of the duty that is being done (`duties.py`): everything that is written meanwhile carries it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class Append:
     lease: Lease | None = None
     claim: str = ""
     """Take the lease of the first write's stream for this holder, in the same transaction."""
+    duty: Lease | None = field(default_factory=DUTY_LEASE.get)
+    """The lease of the duty that this is part of, checked like the other one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from holdfast.domain.errors import Conflict, Fenced, HeldElsewhere, NotFound, VersionConflict
+from holdfast.domain.errors import Conflict, Fenced, HeldElsewhere, LostDuty, NotFound, VersionConflict
 from holdfast.domain.events import AnyEvent, Record, encode
 from holdfast.domain.events.card import CardCreated
 from holdfast.domain.events.session import ModelFailed, ModelInterrupted, ModelResponded
@@ -128,6 +128,8 @@ def decide_append(facts: Facts, append: Append, bodies: list[list[bytes]]) -> Ap
         return AppendDecision(before)
     if append.lease is not None:
         check_lease(facts, append.lease)
+    if append.duty is not None:
+        check_duty(facts, append.duty)
     versions = [_checked_version(facts, write.stream, write.expect) for write in append.writes]
     lease = decide_claim(facts, streams[0]) if append.claim else None
     events: list[NewEvent] = []
@@ -220,6 +222,12 @@ def check_lease(facts: Facts, lease: Lease) -> None:
     held = facts.lease(lease.stream)
     if held is None or held != (lease.token, facts.life):
         raise Fenced(f"Another worker has {lease.stream}, or it was deleted.")
+
+
+def check_duty(facts: Facts, lease: Lease) -> None:
+    """Refuse what is written as part of a duty that has passed to another node."""
+    if facts.lease(lease.stream) != (lease.token, facts.life):
+        raise LostDuty(f"Another node may have {lease.stream} by now, so this one has written nothing.")
 
 
 def check_seen(facts: Facts, stream: str, version: int) -> None:

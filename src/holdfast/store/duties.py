@@ -1,16 +1,18 @@
 """Work that exactly one node does for all of them, such as the board: a lease like that of a session.
 
-It stays with its node as long as that lives, and moves to another one when that ends. An embedded store has one node,
-which has every duty without a lease.
+It stays with its node as long as that lives, and moves to another one when that ends. A node that is frozen does not
+notice that, so whatever is written as part of a duty carries its lease (`at_work`) and is refused in the transaction
+that would write it. An embedded store has one node, which has every duty without a lease.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from holdfast.domain.errors import HeldElsewhere, Unavailable
-from holdfast.store.contract import Lease, Store
+from holdfast.store.contract import DUTY_LEASE, Lease, Store
 
 LOOK_SECONDS = 10.0
 WHILE_OURS_SECONDS = 1.0
@@ -41,6 +43,17 @@ class Duty:
         except HeldElsewhere:
             return False
         return True
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Let everything that is written inside, also by tasks that start there, carry the lease: LostDuty when it has
+        passed to another node. The node must have the duty.
+        """
+        before = DUTY_LEASE.set(self._lease)
+        try:
+            yield
+        finally:
+            DUTY_LEASE.reset(before)
 
     async def wait_until_ours(self) -> None:
         """Return when this node has it."""

@@ -72,6 +72,8 @@ def needs_of_append(append: Append) -> Needs:
         needs.commands.add(append.command.id)
     if append.lease is not None:
         needs.leases.add(append.lease.stream)
+    if append.duty is not None:
+        needs.leases.add(append.duty.stream)
     if append.claim and append.writes:
         needs.leases.add(append.writes[0].stream)
     for write in append.writes:
