@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from holdfast.domain.errors import Fenced, HeldElsewhere
+from holdfast.domain.errors import Fenced, HeldElsewhere, NodeAway
 from holdfast.domain.events import SYSTEM
 from holdfast.domain.events.system import NodeEnded
 from holdfast.store.contract import Append, Lease, Write
 from holdfast.store.duties import Duty
 from holdfast.store.postgres.connections import Database
+from holdfast.store.postgres.queries import statement
 from holdfast.store.postgres.store import PostgresStore
+from holdfast.store.postgres.wire import ConnectionEnded, ResultRows, SqlStatement, Wire
 from holdfast.timings import StoreTimings
 from tests.eventually import PATIENCE, eventually
 from tests.postgres_server import schemas, shared_server
 from tests.store.conformance import AT, OTHER, STREAM, A, B, asked, session, started, versions, write
 
 QUICK = StoreTimings(lock=PATIENCE, probe=0.05, look=0.05, lease=0.4)
+REQUEST = {"id": "", "node": "", "asked_by": "", "body": b"", "within": 0}
 CALM = StoreTimings(lock=PATIENCE, probe=0.05, look=0.05, lease=PATIENCE)
 
 
@@ -233,3 +236,34 @@ async def test_a_duty_belongs_to_one_node_and_moves_when_that_ends(database: Dat
         async with asyncio.timeout(PATIENCE):
             await taking_over
         assert (here.is_held, there.is_held) == (True, False)
+
+
+async def test_a_request_whose_sending_is_in_doubt_is_not_called_undone(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was stored before the connection was cut: the other node carries it out, and a second try would repeat it."""
+    carried_out = asyncio.Event()
+
+    async def carry_out(_: bytes) -> bytes:
+        carried_out.set()
+        return b""
+
+    real_run = Wire.run
+
+    async def run_and_lose_the_answer(
+        wire: Wire, statements: Sequence[SqlStatement], *, within: float
+    ) -> list[ResultRows]:
+        found = await real_run(wire, statements, within=within)
+        if any(one.sql == statement("ask_node", REQUEST).sql for one in statements):
+            wire.close("cut by the test")
+            raise ConnectionEnded("cut by the test")
+        return found
+
+    async with opened(database, "one") as one, opened(database, "two") as two:
+        assert one.exchange is not None and two.exchange is not None
+        two.exchange.answer_with(carry_out)
+        monkeypatch.setattr(Wire, "run", run_and_lose_the_answer)
+        with pytest.raises(NodeAway, match="not known whether"):
+            await one.exchange.ask("two", b"write", within=PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            await carried_out.wait()

@@ -11,6 +11,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 import psycopg
@@ -42,6 +43,16 @@ class _Answered(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
+@dataclass(slots=True)
+class _Queued:
+    """Statements for the next trip, with their results."""
+
+    statements: Sequence[SqlStatement]
+    results: asyncio.Future[list[ResultRows]]
+    is_sent: bool = False
+    """From then on only the results tell whether they were carried out."""
+
+
 class PostgresExchange(NodeExchange):
     """Made on a running loop."""
 
@@ -53,7 +64,7 @@ class PostgresExchange(NodeExchange):
         self._answer: RequestHandler | None = None
         self._asked: dict[str, asyncio.Future[bytes]] = {}
         """By request: its answer, which somebody waits for."""
-        self._queued: list[tuple[Sequence[SqlStatement], asyncio.Future[list[ResultRows]]]] = []
+        self._queued: list[_Queued] = []
         self._woken = asyncio.Event()
         self._carrying_out: set[asyncio.Task[None]] = set()
         self._task = asyncio.create_task(self._keep_exchanging(), name="requests of other nodes")
@@ -76,10 +87,15 @@ class PostgresExchange(NodeExchange):
         id = secrets.token_hex(16)
         answered = self._asked[id] = asyncio.get_running_loop().create_future()
         row = {"id": id, "node": node, "asked_by": self._node, "body": request, "within": int(within * 1000)}
+        asking = self._queue([statement("ask_node", row), self._wake(node)])
         try:
-            await self._do([statement("ask_node", row), self._wake(node)])
+            await self._results(asking)
             await asyncio.wait({answered}, timeout=within)
             raw = answered.result() if answered.done() else await self._withdraw(id, node, answered)
+        except Unavailable as error:
+            if asking.is_sent:
+                raise _in_doubt(node) from error
+            raise
         finally:
             del self._asked[id]
         answer = msgspec.msgpack.decode(raw, type=_Answered)
@@ -92,8 +108,7 @@ class PostgresExchange(NodeExchange):
         if answered.done():
             return answered.result()
         if not found.rows or (found.rows[0][0] and found.rows[0][1] is None):
-            what = f"Node {node} did not answer in time: it is not known whether it did what it was asked."
-            raise NodeAway(what, hint="Look at the task before you try again.")
+            raise _in_doubt(node)
         taken, answer = found.rows[0]
         if taken:
             return bytes(answer)
@@ -129,14 +144,20 @@ class PostgresExchange(NodeExchange):
 
     async def _do(self, statements: Sequence[SqlStatement]) -> list[ResultRows]:
         """Run statements with the next trip."""
+        return await self._results(self._queue(statements))
+
+    def _queue(self, statements: Sequence[SqlStatement]) -> _Queued:
         if self._task.done():
             raise Unavailable("The gateway is shutting down.")
-        future: asyncio.Future[list[ResultRows]] = asyncio.get_running_loop().create_future()
-        self._queued.append((statements, future))
+        queued = _Queued(statements, asyncio.get_running_loop().create_future())
+        self._queued.append(queued)
         self._woken.set()
+        return queued
+
+    async def _results(self, queued: _Queued) -> list[ResultRows]:
         try:
             async with asyncio.timeout(self._timings.lock + self._timings.answer):
-                return await future
+                return await queued.results
         except TimeoutError:
             raise Unavailable(f"{self._database} cannot be reached.", hint="It is tried again automatically.") from None
 
@@ -167,21 +188,23 @@ class PostgresExchange(NodeExchange):
     async def _exchange(self, wire: Wire) -> None:
         """One trip: send what is queued, take what is there; then wait for more."""
         self._woken.clear()
-        queued, self._queued = [one for one in self._queued if not one[1].done()], []
-        sent = [one for statements, _ in queued for one in statements]
+        queued, self._queued = [one for one in self._queued if not one.results.done()], []
+        sent = [one for trip in queued for one in trip.statements]
         taking = [statement("take_answers", {"node": self._node})]
         if self._answer is not None:
             taking.append(statement("take_requests", {"node": self._node}))
+        for trip in queued:
+            trip.is_sent = True
         try:
             results = iter(await wire.run([*sent, *taking], within=self._timings.answer))
         except (ConnectionEnded, psycopg.Error) as error:
             self._queued = queued + self._queued
             self._fail_queued(str(error))
             raise
-        for statements, future in queued:
-            found = [next(results) for _ in statements]
-            if not future.done():
-                future.set_result(found)
+        for trip in queued:
+            found = [next(results) for _ in trip.statements]
+            if not trip.results.done():
+                trip.results.set_result(found)
         for id, answer in next(results).rows:
             if (asked := self._asked.get(id)) is not None and not asked.done():
                 asked.set_result(bytes(answer))
@@ -198,9 +221,9 @@ class PostgresExchange(NodeExchange):
 
     def _fail_queued(self, why: str) -> None:
         queued, self._queued = self._queued, []
-        for _, future in queued:
-            if not future.done():
-                future.set_exception(Unavailable(f"{self._database} cannot be asked: {why}.", hint="Try again."))
+        for trip in queued:
+            if not trip.results.done():
+                trip.results.set_exception(Unavailable(f"{self._database} cannot be asked: {why}.", hint="Try again."))
 
     async def _carry_out(self, id: str, asked_by: str, body: bytes) -> None:
         assert self._answer is not None
@@ -216,6 +239,11 @@ class PostgresExchange(NodeExchange):
             await self._do([statement("answer_request", row), self._wake(asked_by)])
         except HoldfastError as error:
             log.warning("node %s does not get an answer: %s", asked_by, error)
+
+
+def _in_doubt(node: str) -> NodeAway:
+    what = f"Node {node} did not answer in time: it is not known whether it did what it was asked."
+    return NodeAway(what, hint="Look at the task before you try again.")
 
 
 def _error(answer: _Answered) -> HoldfastError:

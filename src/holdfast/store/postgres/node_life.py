@@ -48,7 +48,6 @@ class NodeLife:
         """Whether somebody wants this node to take nothing new."""
         self._renewed = 0.0
         """When the last renewal that succeeded was asked for."""
-        self._closed = False
         self._wire: Wire | None = None
         self._present = False
         """Whether this connection holds the lock that says that the node is there."""
