@@ -59,6 +59,8 @@ class GatewayProcess:
         self.timings = UNHURRIED | dict(timings)
         self.open_files = open_files
         self.default_port: int | None = None
+        self.clock_seconds = 0.0
+        """By how much its wall clock is wrong."""
         self._process: Child | None = None
         self._client: httpx.Client | None = None
         self._kept: socket.socket | None = None
@@ -67,7 +69,8 @@ class GatewayProcess:
 
     def spawn(self, port: int | None = 0) -> Child:
         """Start a process and do not wait for anything."""
-        options = {"timings": self.timings, "open_files": self.open_files, "default_port": self.default_port}
+        options: Json = {"timings": self.timings, "open_files": self.open_files, "default_port": self.default_port}
+        options |= {"clock_seconds": self.clock_seconds}
         arguments = [str(self.script), str(self.home), "" if port is None else str(port), json.dumps(options)]
         return nursery(with_models=self._with_models).spawn([*arguments, *self.arguments], stderr=self.stderr_file)
 

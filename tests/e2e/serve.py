@@ -10,6 +10,7 @@ import json
 import resource
 import signal
 import sys
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,13 @@ PR_SET_PDEATHSIG = 1
 def die_with_parent() -> None:
     """A test that is killed leaves no gateway behind."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def set_clock(seconds: float) -> None:
+    """Let the wall clock of this process be wrong by so much. Clocks that count since the boot cannot be set."""
+    true_time, true_time_ns = time.time, time.time_ns
+    time.time = lambda: true_time() + seconds
+    time.time_ns = lambda: true_time_ns() + int(seconds * 1_000_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,8 @@ def options(given: str) -> Options:
     wanted: dict[str, Any] = json.loads(given)
     if wanted.get("open_files"):
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted["open_files"],) * 2)
+    if seconds := wanted.get("clock_seconds"):
+        set_clock(seconds)
     timings = USUAL
     for name, value in wanted["timings"].items():
         group, _, field = name.partition(".")

@@ -151,6 +151,7 @@ class TerminalTools:
         if row.state == "running" and row.pid is None:  # the gateway was killed before the command began
             since = self._clock.now()
         if not self._tasks.is_here(row):  # its session has moved to this node
+            since = self._clock.now()  # when it began is by the clock of that node, which may be another
             return await self._outcome_elsewhere(row, arguments, since=since)
         self._tasks.follow_to_end(row)
         return await self._outcome(task, arguments, since=since)
