@@ -19,6 +19,9 @@ from holdfast.store.tables import PROJECTIONS
 from tests.engines import engines
 from tests.postgres_server import schemas
 
+COUNTS = """
+SELECT name, value FROM {0}.counters WHERE name ~ '^(sessions|messages|events/|tasks/|bytes/)' AND value <> 0 ORDER BY 1
+"""
 Tables = dict[str, list[tuple[object, ...]]]
 
 
@@ -61,6 +64,8 @@ def check_postgres_projections(database: Database) -> None:
         for table in PROJECTIONS:
             asked = [f"SELECT * FROM {where.schema}.{table} ORDER BY 1, 2".encode() for where in (database, copy)]
             assert db.execute(asked[0]).fetchall() == db.execute(asked[1]).fetchall(), table
+        kept, anew = (db.execute(COUNTS.format(where.schema).encode()).fetchall() for where in (database, copy))
+        assert kept == anew, "the counts that triggers keep"
     schemas.give_back(copy)
 
 

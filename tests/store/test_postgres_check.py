@@ -66,6 +66,10 @@ async def test_a_database_is_checked_and_rebuilt(database: Database, tmp_path: P
     assert findings(home)["projections"] == (False, f"1 sessions differ from their events, the first is {A}")
     assert doctor.rebuild(home) == "The projections were rebuilt from 3 events."
     assert findings(home)["projections"][0]
+    shared_server().sql("UPDATE holdfast.counters SET value = 99 WHERE name = 'messages'", database=name)
+    assert findings(home)["projections"] == (False, "counts are wrong: messages")
+    doctor.rebuild(home)
+    assert findings(home)["projections"][0]
     shared_server().sql("UPDATE holdfast.events SET data = data || 'x' WHERE seq = 2", database=name)
     ok, detail = findings(home)["events"]
     assert not ok

@@ -18,6 +18,7 @@ from holdfast.store.postgres.migrate import BREAKS, _fold_text, migrate, prepare
 from holdfast.store.postgres.queries import migrations, queries
 from holdfast.store.postgres.store import open_store
 from holdfast.store.reads import SessionCursor
+from holdfast.store.rows import StoreCounts
 from tests.postgres_server import new_schema, shared_server
 from tests.store.conformance import STREAM, A, said, session, started, versions, write
 
@@ -120,6 +121,25 @@ async def test_preparing_again_and_by_several_at_once_changes_nothing(database: 
     before = shape(database)
     await prepare(database)
     assert shape(database) == before
+
+
+async def test_what_an_older_version_wrote_is_counted(database: Database) -> None:
+    """Before the migration, and beside a newer version: by triggers."""
+    connection = await connect_plain(database)
+    await migrate(connection, database, migrations()[:3])
+    insert = "INSERT INTO sessions (id, title, profile, cwd, created_at, updated_at, version, message_count, archived)"
+    await connection.execute(f"{insert} VALUES ('a', '', '', '', 1, 1, 1, 3, TRUE)".encode())
+    await connection.execute("INSERT INTO events VALUES (2, 'session/a', 1, 1, 'k', '', 0, NULL, 2)")
+    await prepare(database)
+    store = await open_store(database, Path("/nowhere"))
+    assert await store.counts() == StoreCounts(1, 1, 3, events=1, seq=2)
+    await connection.execute(f"{insert} VALUES ('b', '', '', '', 1, 1, 1, 4, FALSE)".encode())
+    await connection.execute("UPDATE sessions SET message_count = message_count + 10, archived = FALSE")
+    assert await store.counts() == StoreCounts(2, 0, 27, events=1, seq=2)
+    await connection.execute("DELETE FROM sessions WHERE id = 'a'")
+    assert await store.counts() == StoreCounts(1, 0, 14, events=1, seq=2)
+    await store.close()
+    await connection.close()
 
 
 async def test_a_database_of_a_newer_version_is_refused_and_left_alone(database: Database) -> None:

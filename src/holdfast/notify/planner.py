@@ -82,7 +82,7 @@ class Planner:
         if self._of_interest():
             await self.plan_new()
         else:
-            self._position = (await self._store.counts()).seq
+            self._position = await self._store.last_seq()
         if self._position != self._stored:
             await self._keep(OutboxPlan(self._position))
 

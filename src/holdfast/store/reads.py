@@ -281,6 +281,11 @@ class ProjectionReads:
 
     # --- numbers --------------------------------------------------------------------------------
 
+    async def last_seq(self) -> int:
+        """Where the log ends."""
+        ((seq,),) = await self._fetch.values("last_seq")
+        return int(seq)
+
     async def counts(self) -> StoreCounts:
         """Sessions, archived ones, messages, events, and the last seq."""
         events, seen, deletions = self._counted

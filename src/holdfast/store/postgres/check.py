@@ -32,6 +32,7 @@ from holdfast.store.tables import decode_rows
 
 PAGE = 2_000
 TRIP_SECONDS = 3_600.0
+REBUILD = "Stop the gateway, then: holdfast doctor --rebuild"
 T = TypeVar("T")
 
 
@@ -128,5 +129,7 @@ async def _projections(wire: Wire) -> Finding:
     found = [id for (id,) in (await _ask(wire, statement("miscounted_sessions"))).rows]
     if found:
         detail = f"{len(found)} sessions differ from their events, the first is {found[0]}"
-        return Finding("projections", False, detail, "Stop the gateway, then: holdfast doctor --rebuild")
+        return Finding("projections", False, detail, REBUILD)
+    if wrong := [name for (name,) in (await _ask(wire, statement("wrong_counts"))).rows]:
+        return Finding("projections", False, f"counts are wrong: {', '.join(wrong)}", REBUILD)
     return Finding("projections", True, "agree with the events")

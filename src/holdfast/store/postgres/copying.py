@@ -84,6 +84,7 @@ class PostgresTables:
             raise Conflict(f"A gateway uses {self._database}.", hint="Stop every gateway that uses it first.")
 
     async def commit(self) -> None:
+        await self._connection.execute("SELECT recount()")
         try:
             await self._connection.execute("COMMIT")
         except psycopg.OperationalError as error:

@@ -27,7 +27,7 @@ async def rebuild_projections(database: Database) -> tuple[int, set[str]]:
         emptied = [SqlStatement(f"DELETE FROM {table}") for table in PROJECTIONS]  # noqa: S608  # only names of ours
         await _run(wire, [SqlStatement("BEGIN"), turn, *emptied])
         made = await _replay(wire)
-        await _run(wire, [SqlStatement("COMMIT")])
+        await _run(wire, [statement("recount"), SqlStatement("COMMIT")])
         return made
     finally:
         wire.close()

@@ -11,17 +11,20 @@ WHERE foreground = FALSE AND started_at <= :before_at AND (started_at < :before_
 ORDER BY started_at DESC, id LIMIT :limit;
 
 -- name: list_tasks
--- The same with the commands that a turn waits or waited for; told apart since the index begins with that.
-SELECT * FROM tasks
-WHERE started_at <= :before_at AND (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
-    AND started_at >= :since AND (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
-    AND (:session = '' OR session = :session OR worker = :session) AND (:ended = 0 OR finished_at >= :ended)
-    AND (:text = '' OR has_text(:text, title, command, summary))
-ORDER BY started_at DESC, id LIMIT :limit;
-
--- name: count_tasks
--- How many there are in each state, and what their outputs take.
-SELECT state, COUNT(*) AS count, SUM(output_bytes - dropped_bytes) AS bytes FROM tasks WHERE foreground = FALSE GROUP BY state;
+-- The same with the commands that a turn waits or waited for. Two ranges, since the index begins with that.
+SELECT * FROM (
+    SELECT * FROM (SELECT * FROM tasks WHERE foreground = FALSE AND started_at <= :before_at AND (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
+        AND started_at >= :since AND (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
+        AND (:session = '' OR session = :session OR worker = :session) AND (:ended = 0 OR finished_at >= :ended)
+        AND (:text = '' OR has_text(:text, title, command, summary))
+    ORDER BY started_at DESC, id LIMIT :limit) background
+    UNION ALL
+    SELECT * FROM (SELECT * FROM tasks WHERE foreground = TRUE AND started_at <= :before_at AND (started_at < :before_at OR (started_at = :before_at AND id > :before_id))
+        AND started_at >= :since AND (:kind = '' OR kind = :kind) AND (:state = '' OR state = :state)
+        AND (:session = '' OR session = :session OR worker = :session) AND (:ended = 0 OR finished_at >= :ended)
+        AND (:text = '' OR has_text(:text, title, command, summary))
+    ORDER BY started_at DESC, id LIMIT :limit) waited_for
+) page ORDER BY started_at DESC, id LIMIT :limit;
 
 -- name: running_tasks
 -- Everything that runs, oldest first.

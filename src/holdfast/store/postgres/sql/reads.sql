@@ -73,9 +73,36 @@ FROM tasks t WHERE t.id IN :tasks;
 
 -- name: count_events
 -- The size and the position of the log: its end, and that of the stream which says what was deleted.
-SELECT (SELECT COUNT(*) FROM events) AS events, (SELECT COALESCE(MAX(seq), 0) FROM events) AS seen,
+SELECT last.seq - COALESCE((SELECT value FROM counters WHERE name = 'events/deleted'), 0) AS events, last.seq AS seen,
     COALESCE((SELECT e.version FROM spans s JOIN events e ON e.span = s.span WHERE s.stream = 'system'
-        ORDER BY s.number DESC, e.version DESC LIMIT 1), 0) AS deletions;
+        ORDER BY s.number DESC, e.version DESC LIMIT 1), 0) AS deletions
+FROM (SELECT COALESCE(MAX(seq), 0) AS seq FROM events) last;
+
+-- name: count_sessions
+-- How many there are. Kept by triggers.
+SELECT COALESCE((SELECT value FROM counters WHERE name = 'sessions'), 0) AS sessions,
+    COALESCE((SELECT value FROM counters WHERE name = 'sessions/archived'), 0) AS archived,
+    COALESCE((SELECT value FROM counters WHERE name = 'messages'), 0) AS messages;
+
+-- name: count_tasks
+-- How many there are in each state, and what their outputs take. Kept by triggers.
+SELECT substr(c.name, 7) AS state, c.value AS count, COALESCE(b.value, 0) AS bytes
+FROM counters c LEFT JOIN counters b ON b.name = 'bytes/' || substr(c.name, 7)
+WHERE c.name >= 'tasks/' AND c.name < 'tasks0' AND c.value > 0;
+
+-- name: recount
+-- Make the counts anew that triggers keep.
+SELECT recount();
+
+-- name: wrong_counts
+-- For the doctor: the counts that differ from what they count.
+SELECT name FROM (
+    SELECT 'sessions' AS name, COUNT(*) AS value FROM sessions
+    UNION ALL SELECT 'sessions/archived', COUNT(*) FROM sessions WHERE archived
+    UNION ALL SELECT 'messages', COALESCE(SUM(message_count), 0)::BIGINT FROM sessions
+    UNION ALL SELECT 'events/deleted', COALESCE(MAX(seq), 0) - COUNT(*) FROM events
+    UNION ALL SELECT 'tasks/' || state, COUNT(*) FROM tasks WHERE NOT foreground GROUP BY state
+) found LEFT JOIN counters c USING (name) WHERE found.value <> COALESCE(c.value, 0) ORDER BY name;
 
 -- name: count_new_events
 -- The same, but only what came after a place: a long log is counted once.

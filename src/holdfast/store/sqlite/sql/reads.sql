@@ -20,3 +20,12 @@ SELECT (SELECT COUNT(*) FROM tasks JOIN sessions ON sessions.id = tasks.worker
 -- name: find_partial
 -- The text so far of a stream.
 SELECT turn, step, text, thinking, at FROM partials WHERE stream = :stream;
+
+-- name: count_sessions
+-- How many there are.
+SELECT COUNT(*) AS sessions, COUNT(*) FILTER (WHERE archived) AS archived,
+    COALESCE(SUM(message_count), 0) AS messages FROM sessions;
+
+-- name: count_tasks
+-- How many there are in each state, and what their outputs take.
+SELECT state, COUNT(*) AS count, SUM(output_bytes - dropped_bytes) AS bytes FROM tasks WHERE foreground = FALSE GROUP BY state;
