@@ -124,14 +124,14 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     server.sql(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
     with ExitStack() as closing:
         closing.callback(server.sql, f"DROP DATABASE {name} WITH (FORCE)")
-        nodes = {node: closing.enter_context(_node(tmp_path, node, server.url(name))) for node in NAMES}
+        nodes = {node: closing.enter_context(new_node(tmp_path, node, server.url(name))) for node in NAMES}
         found = Cluster(server.url(name), tmp_path, nodes)
         for node in nodes:
             found.start(node)
         yield found
 
 
-def _node(directory: Path, name: str, url: str) -> GatewayProcess:
+def new_node(directory: Path, name: str, url: str) -> GatewayProcess:
     home = directory / name
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text(
@@ -194,6 +194,11 @@ def kill_again_and_again(cluster: Cluster, kills: int) -> None:
         if number % 2:  # else it is back before the others have missed it
             cluster.wait_until_lost(victim)
         cluster.start(victim)
+    wait_until_done(cluster)
+
+
+def wait_until_done(cluster: Cluster) -> None:
+    """Wait until every session, card and command has ended."""
 
     def at_rest() -> bool:
         sessions = cluster.rows("SELECT count(*) FROM sessions WHERE queued > 0 OR turn_state NOT IN ('done')")

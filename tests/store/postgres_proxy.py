@@ -43,20 +43,23 @@ class Proxy:
         connection.add_done_callback(self._connections.discard)
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server_reader, server_writer = await asyncio.open_unix_connection(str(self._server.directory / SOCKET))
-        start = await _start_packet(reader)
-        server_writer.write(start)
-        pair = _Pair(self, writes=b"lock_timeout" in start)
-        tasks = [
-            asyncio.create_task(pair.from_client(reader, server_writer)),
-            asyncio.create_task(pair.from_server(server_reader, writer)),
-        ]
+        sides, tasks = [writer], list[asyncio.Task[None]]()
         try:
+            server_reader, server_writer = await asyncio.open_unix_connection(str(self._server.directory / SOCKET))
+            sides.append(server_writer)
+            start = await _start_packet(reader)
+            server_writer.write(start)
+            pair = _Pair(self, writes=b"lock_timeout" in start)
+            tasks.append(asyncio.create_task(pair.from_client(reader, server_writer)))
+            tasks.append(asyncio.create_task(pair.from_server(server_reader, writer)))
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        except (OSError, asyncio.IncompleteReadError):  # one of them is gone
+            return
         finally:
             for task in tasks:
                 task.cancel()
-            for side in (writer, server_writer):
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for side in sides:
                 side.transport.abort()
 
     async def close(self) -> None:
