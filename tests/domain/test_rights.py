@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from holdfast.domain.events.parts import Rights, RightsLayer
@@ -28,4 +29,11 @@ LOOSER = RightsLayer(profile="reader", rules={"terminal": "allow"}, paths=["/"])
 def test_limits_are_covered_by_inheritance_or_by_the_profile(
     limits: list[RightsLayer], profile: str, layers: list[RightsLayer], *, covered: bool
 ) -> None:
-    assert covers(Rights(layers=limits), profile=profile, rights=Rights(layers=layers)) is covered
+    assert covers(Rights(layers=limits), mode="profile", profile=profile, rights=Rights(layers=layers)) is covered
+
+
+def test_a_stricter_mode_is_not_covered_by_the_same_profile() -> None:
+    reading = msgspec.structs.replace(READER, mode="read")
+    assert not covers(Rights(), mode="read", profile="reader", rights=Rights(layers=[READER]))
+    assert not covers(Rights(), mode="read", profile="reader", rights=Rights())
+    assert covers(Rights(), mode="ask", profile="reader", rights=Rights(layers=[reading]))

@@ -26,6 +26,8 @@ EVENTS: list[Json] = [
     *(item["event"] for name in NAMES for item in load(name)["items"] if item["item"] == "notice"),
     event_json("SessionPinned", pinned=False, by="cli"),
     event_json("AgentChosen", profile="writer", model="", by="web"),
+    event_json("ModeChosen", mode="ask", by="web"),
+    event_json("ModeChosen", mode="profile", by="web"),
     event_json("TurnResumed", turn=1, attempt=0, reason="it was shut down.", away_ms=90_061_000),
     event_json("TurnResumed", turn=1, attempt=2, reason=" it crashed. ", away_ms=400_000_000),
     event_json("ResetPolicySet", policy={}, by="cli"),

@@ -265,8 +265,11 @@ class WorkerTools:
             card = await self._cards.get((await self._store.cards.card(arguments.card)).id)
         except HoldfastError as error:
             raise ToolFailed(error.message) from error
-        limits = (await self._sessions.get(context.session)).rights
-        own = card.profile == context.profile and covers(limits, profile=card.profile, rights=card.rights or NO_LIMITS)
+        session = await self._sessions.get(context.session)
+        has_limits = covers(
+            session.rights, mode=session.mode_in_force, profile=card.profile, rights=card.rights or NO_LIMITS
+        )
+        own = card.profile == context.profile and has_limits
         return "" if own else card.profile
 
     async def _profile_of_new_card(self, context: ToolContext, arguments: CreateArguments) -> str:

@@ -9,7 +9,7 @@ from holdfast.client.http import HttpClient, quote
 from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, SessionKind, SessionPage
 
 if TYPE_CHECKING:
-    from holdfast.domain.command import InputMode
+    from holdfast.domain.command import InputMode, SessionMode
     from holdfast.domain.events.parts import Tell
     from holdfast.schemas.chapters import ModelContext, ResetOutlook
 
@@ -60,11 +60,12 @@ class SessionApi:
         model: str | None = None,
         cwd: str | None = None,
         title: str | None = None,
+        mode: SessionMode | None = None,
         id: str | None = None,
     ) -> Accepted:
-        """Create a session; a text becomes its first message."""
+        """Create a session; a text becomes its first message. `mode` is what its agent may do at most."""
         return self._client.post(
-            Accepted, "/v1/sessions", id=id, text=text, profile=profile, model=model, cwd=cwd, title=title
+            Accepted, "/v1/sessions", id=id, text=text, profile=profile, model=model, cwd=cwd, title=title, mode=mode
         )
 
     def send(self, session: str, text: str, *, mode: InputMode = "queue", id: str | None = None) -> Accepted:
@@ -78,6 +79,10 @@ class SessionApi:
     def choose_agent(self, session: str, *, profile: str | None = None, model: str | None = None) -> Accepted:
         """Continue with another profile or model."""
         return self._client.post(Accepted, f"{_path(session)}/agent", profile=profile, model=model)
+
+    def choose_mode(self, session: str, mode: SessionMode) -> Accepted:
+        """Choose what its agent may do at most: `profile` (as that says), `ask` before every change, or `read`."""
+        return self._client.post(Accepted, f"{_path(session)}/mode", mode=mode)
 
     def rename(self, session: str, title: str) -> Accepted:
         """Change the title."""

@@ -22,6 +22,7 @@ from holdfast.schemas.tasks import (
 )
 
 if TYPE_CHECKING:
+    from holdfast.domain.command import SessionMode
     from holdfast.domain.events.parts import Tell
     from holdfast.domain.events.task import Lifetime, TaskOutcome
 
@@ -100,6 +101,7 @@ class TaskApi:
         cwd: str | None = None,
         title: str | None = None,
         session: str | None = None,
+        mode: SessionMode | None = None,
         tell: Tell = "default",
     ) -> TaskAccepted:
         """Start an agent in the background, in its own session, whose ID is the task's."""
@@ -111,6 +113,7 @@ class TaskApi:
             cwd=cwd,
             title=title,
             session=session,
+            mode=mode,
             tell=tell,
         )
 

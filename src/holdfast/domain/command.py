@@ -23,6 +23,16 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 InputMode = Literal["queue", "steer", "interrupt"]
+SessionMode = Literal["profile", "ask", "read"]
+"""What an agent may do besides what its profile allows: nothing less, ask a person before every change and command, or
+change nothing and run no command.
+"""
+MODES: dict[SessionMode, str] = {
+    "profile": "as its profile says",
+    "ask": "asks before every change and command",
+    "read": "read only",
+}
+"""The modes in a few words."""
 InputSource = Literal["message", "comment", "task", "run", "reminder"]
 """A person's message, a comment on the card that is worked on, the end of a task, the first words of a run, or the
 question whether its card is done."""

@@ -10,7 +10,18 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from holdfast.domain.command import TEXT_LIMIT, Command, InputId, InputMode, ModelName, Name, Path, Text, Title
+from holdfast.domain.command import (
+    TEXT_LIMIT,
+    Command,
+    InputId,
+    InputMode,
+    ModelName,
+    Name,
+    Path,
+    SessionMode,
+    Text,
+    Title,
+)
 from holdfast.domain.events.card import BlockKind, CardStatus, ResumePolicy
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.events.parts import Tell
@@ -181,6 +192,7 @@ class CreateSession(Command, frozen=True):
     model: ModelName | None = None
     cwd: Path | None = None
     title: Title | None = None
+    mode: SessionMode = "profile"
 
 
 class SendMessage(Command, frozen=True):
@@ -228,6 +240,12 @@ class ChooseAgent(Command, frozen=True):
 
     profile: Name | None = None
     model: ModelName | None = None
+
+
+class ChooseMode(Command, frozen=True):
+    """Choose what the agent may do at most: as its profile says, ask before every change and command, or only read."""
+
+    mode: SessionMode
 
 
 class UndoTurn(Command, frozen=True):
@@ -337,6 +355,7 @@ SessionCommand = (
     | StopTurn
     | AnswerWait
     | ChooseAgent
+    | ChooseMode
     | UndoTurn
     | RepeatTurn
     | DismissFailure

@@ -4,6 +4,7 @@ sessions too. The results of calls that were cut are in `next_step.py` (`close_c
 
 from __future__ import annotations
 
+from holdfast.domain.command import SessionMode
 from holdfast.domain.events.session import ModelInterrupted, TurnFinished, TurnResumed, WaitAnswered
 from holdfast.domain.text import duration
 
@@ -28,3 +29,17 @@ def paused_note(reason: str, event: WaitAnswered) -> str:
 def ended_note(event: TurnFinished) -> str:
     """The turn failed or was stopped."""
     return f"This turn {event.outcome}: {event.reason}"
+
+
+def mode_note(mode: SessionMode) -> str:
+    """A person chose what the agent may do at most; part of every request while it holds."""
+    match mode:
+        case "profile":
+            return ""
+        case "ask":
+            return "A person is asked before each of your calls that changes something, and before each command."
+        case "read":
+            return (
+                "This session is read only, as a person chose. Calls that change something, and commands, are not "
+                "carried out. Do not try to get around that: read, answer, and say what you would change."
+            )

@@ -12,13 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.domain.command import SessionMode
 from holdfast.domain.events.parts import Policy, Rights, RightsLayer
 
 STRICTNESS: dict[Policy, int] = {"allow": 0, "ask": 1, "deny": 2}
+MODE_STRICTNESS: dict[SessionMode, int] = {"profile": 0, "ask": 1, "read": 2}
 RULES_SHOWN = 12
 
 
 NO_LIMITS = Rights()
+MODE_LIMITS: dict[SessionMode, str] = {
+    "profile": "what its profile allows",
+    "ask": "ask a person before every change and every command",
+    "read": "only read: change nothing and run no command",
+}
+"""What an agent may do at most in each mode."""
 
 
 def inherit(rights: Rights, *, session: str, layer: RightsLayer) -> Rights:
@@ -32,8 +40,22 @@ def intersect(first: Rights, second: Rights) -> Rights:
     return Rights(layers=_distinct([*first.layers, *second.layers]), ancestors=ancestors)
 
 
-def covers(limits: Rights, *, profile: str, rights: Rights) -> bool:
-    """Whether a session with this profile and these rights has all the limits of another one, and may do no more."""
+def mode_in_force(mode: SessionMode, rights: Rights) -> SessionMode:
+    """Return the strictest of a session's own mode and those that it inherited."""
+    return strictest_mode(mode, *(layer.mode for layer in rights.layers))
+
+
+def strictest_mode(*modes: SessionMode) -> SessionMode:
+    """Return the mode that allows the least."""
+    return max(modes, key=MODE_STRICTNESS.__getitem__)
+
+
+def covers(limits: Rights, *, mode: SessionMode, profile: str, rights: Rights) -> bool:
+    """Whether a session with this profile and these rights has all the limits of another one, which has this mode in
+    force, and may do no more.
+    """
+    if MODE_STRICTNESS[mode_in_force("profile", rights)] < MODE_STRICTNESS[mode]:
+        return False
     return all(layer in rights.layers or layer.profile == profile for layer in limits.layers)
 
 
@@ -60,6 +82,7 @@ def _sentence(layer: RightsLayer) -> str:
     parts += [f"MCP servers {', '.join(layer.mcp)}"] if layer.mcp else []
     parts += ["no network"] if not layer.network else []
     parts += ["always in a sandbox"] if layer.sandbox == "on" else []
+    parts += [MODE_LIMITS[layer.mode]] if layer.mode != "profile" else []
     return f"An agent with the profile {layer.profile} created it. It may do no more than that: {'; '.join(parts)}."
 
 

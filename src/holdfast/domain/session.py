@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.domain.card_number import card_label
 from holdfast.domain.chapter import Chapter, chapter_note, summary_note
+from holdfast.domain.command import SessionMode
 from holdfast.domain.events.actor import Actor, is_person
 from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed, ToolResultsTrimmed
 from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead, SessionAdopted
@@ -29,7 +30,7 @@ from holdfast.domain.history import (
     trimmed,
 )
 from holdfast.domain.queue import Queue
-from holdfast.domain.rights import NO_LIMITS
+from holdfast.domain.rights import NO_LIMITS, mode_in_force
 
 OpenTurnState = Literal["running", "waiting", "suspended"]
 TurnState = OpenTurnState | Outcome
@@ -148,6 +149,10 @@ class Session(StatePart, frozen=True):
     """The digests of the calls that a person allowed for this session."""
     rights: Rights = NO_LIMITS
     """Limits besides its profile, inherited from the agents that it descends from."""
+    mode: SessionMode = "profile"
+    """The mode that a person chose here; `mode_in_force` is the strictest of it and those that were inherited."""
+    mode_chosen_at: EventRef | None = None
+    """The event that set the mode; None for the default."""
     limited_at: EventRef | None = None
     """The event that limited it last."""
     answered: Mapping[str, WaitAnswered] = MappingProxyType({})
@@ -207,6 +212,11 @@ class Session(StatePart, frozen=True):
     def card_label(self) -> str:
         """How people name that card."""
         return card_label(self.card_number, self.card)
+
+    @property
+    def mode_in_force(self) -> SessionMode:
+        """What its agent may do at most, besides what its profile allows."""
+        return mode_in_force(self.mode, self.rights)
 
     @property
     def exists(self) -> bool:

@@ -28,6 +28,7 @@ from holdfast.domain.events.parts import Delegated, EventRef, Forked
 from holdfast.domain.events.run_binding import RunBound, RunReleased
 from holdfast.domain.events.session import (
     AgentChosen,
+    ModeChosen,
     SessionArchived,
     SessionCreated,
     SessionPinned,
@@ -87,6 +88,8 @@ def _session_created(session: Session, event: SessionCreated, here: EventRef) ->
         rights=event.rights or NO_LIMITS,
         workspace_of=event.origin.workspace_of if isinstance(event.origin, Forked) else "",
         limited_at=here if event.rights is not None else None,
+        mode=event.mode,
+        mode_chosen_at=here if event.mode != "profile" else None,
     )
 
 
@@ -118,6 +121,11 @@ def _session_restored(session: Session, _: SessionRestored, __: EventRef) -> Ses
 @SESSION_EVENTS.on(AgentChosen)
 def _agent_chosen(session: Session, event: AgentChosen, here: EventRef) -> Session:
     return with_activity(replace(session, profile=event.profile, model=event.model), event.by, here)
+
+
+@SESSION_EVENTS.on(ModeChosen)
+def _mode_chosen(session: Session, event: ModeChosen, here: EventRef) -> Session:
+    return with_activity(replace(session, mode=event.mode, mode_chosen_at=here), event.by, here)
 
 
 @SESSION_EVENTS.on(RunBound)

@@ -52,8 +52,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
     copy = fold(Session(session), parent)
     dropped, reads = edited(parent)
     dropped |= {queued.event.input for queued in copy.queue}
-    last = parent[-1].version
-    source = parent[0].stream.removeprefix("session/")
+    last, source = parent[-1].version, parent[0].stream.removeprefix("session/")
     born = SessionCreated(
         session=session,
         profile=copy.profile,
@@ -63,6 +62,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
         driver=copy.driver,
         origin=Forked(parent=source, version=last, workspace_of=copy.workspace_of),
         rights=copy.rights if copy.rights.layers else None,
+        mode=copy.mode,
     )
     events: list[tuple[int, AnyEvent]] = [(parent[0].at, born)]
     for record in parent[1:]:

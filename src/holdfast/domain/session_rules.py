@@ -6,10 +6,12 @@ from typing import assert_never
 
 import msgspec
 
+from holdfast.domain.command import SessionMode
 from holdfast.domain.commands import (
     AnswerWait,
     ArchiveSession,
     ChooseAgent,
+    ChooseMode,
     CompactSession,
     CreateSession,
     DismissFailure,
@@ -43,6 +45,7 @@ from holdfast.domain.events.session import (
     InputReceived,
     InputRevised,
     InputWithdrawn,
+    ModeChosen,
     SessionArchived,
     SessionCreated,
     SessionPinned,
@@ -96,8 +99,11 @@ def create(
     """
     if command.title is not None:
         _title_not_blank(command.title)
+    _mode_can_be_enforced(command.mode, driver)
     title = command.title or title_from(command.text or "")
-    born = SessionCreated(session=session, profile=profile, cwd=cwd, title=title, by=by, driver=driver, chat=chat)
+    born = SessionCreated(
+        session=session, profile=profile, cwd=cwd, title=title, by=by, driver=driver, chat=chat, mode=command.mode
+    )
     events: list[AnyEvent] = [born]
     if command.model:
         events.append(AgentChosen(profile=profile, model=command.model, by=by))
@@ -131,9 +137,10 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
             return [_answer(session, command, by)]
         case ChooseAgent(profile=profile, model=model):
             _only_people(by, "choose the agent of a session")
-            chosen = profile or session.profile
             kept = session.model if profile is None else ""
-            return [AgentChosen(profile=chosen, model=kept if model is None else model, by=by)]
+            return [AgentChosen(profile=profile or session.profile, model=kept if model is None else model, by=by)]
+        case ChooseMode(mode=mode):
+            return [_choose_mode(session, mode, by)]
         case UndoTurn():
             return [TurnUndone(turn=_last_turn(session), by=by)]
         case RepeatTurn(turn=turn, text=text):
@@ -185,8 +192,7 @@ def _stop(session: Session, wanted: int | None, by: Actor) -> StopRequested:
 
 
 def _dismiss(session: Session, by: Actor) -> FailureDismissed:
-    last = session.last_turn
-    if session.turn is not None or last is None or last.outcome != "failed" or last.dismissed:
+    if session.turn is not None or (last := session.last_turn) is None or last.outcome != "failed" or last.dismissed:
         raise Conflict(f"No failed turn of session {session.id} is in the inbox.")
     return FailureDismissed(turn=last.number, by=by)
 
@@ -239,6 +245,20 @@ def _only_people(by: Actor, act: str) -> None:
     """Refuse what can widen the rights of an agent to everybody but a person."""
     if not is_person(by):
         raise Rejected(f"Only a person can {act}.")
+
+
+def _choose_mode(session: Session, mode: SessionMode, by: Actor) -> ModeChosen:
+    _only_people(by, "choose the mode of a session")
+    _mode_can_be_enforced(mode, session.driver)
+    if mode == session.mode:
+        raise Conflict("It has this mode already.")
+    return ModeChosen(mode=mode, by=by)
+
+
+def _mode_can_be_enforced(mode: SessionMode, driver: str) -> None:
+    if mode != "profile" and driver != "builtin":
+        hint = "Set a mode of that agent in its profile (`mode` in config.toml), or use another profile."
+        raise Rejected("An external agent carries out its calls itself: a mode cannot be enforced.", hint=hint)
 
 
 def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:

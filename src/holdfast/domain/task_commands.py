@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.domain.command import Command, Name, Path, Text, Title
+from holdfast.domain.command import Command, Name, Path, SessionMode, Text, Title
 from holdfast.domain.events.parts import Tell
 from holdfast.domain.events.task import Lifetime, TaskOutcome
 
@@ -38,6 +38,8 @@ class StartAgent(Command, frozen=True):
     title: Title | None = None
     session: Name | None = None
     """The session that is notified about its end."""
+    mode: SessionMode = "profile"
+    """What it may do at most; a stricter mode of that session holds for it too."""
     notify: bool = False
     tell: Tell = "default"
     """Whether people are told of its questions and its end."""

@@ -30,6 +30,7 @@ from holdfast.domain.events.session import (
     InputRevised,
     InputsJoined,
     InputWithdrawn,
+    ModeChosen,
     ModelFailed,
     ModelInterrupted,
     ModelRequested,
@@ -49,6 +50,7 @@ from holdfast.domain.events.session import (
     WaitAnswered,
     WaitOpened,
 )
+from holdfast.domain.rights import NO_LIMITS, mode_in_force, strictest_mode
 from holdfast.domain.session import SessionActivity, TurnState, session_activity
 from holdfast.domain.transcript_chapters import ChapterFold
 from holdfast.domain.transcript_items import (
@@ -81,6 +83,7 @@ class Transcript:
     def __init__(self) -> None:
         self.session = self.title = self.profile = self.model = self.cwd = self.card = ""
         self.card_number = self.run = self.version = 0
+        self.mode = self.inherited_mode = strictest_mode("profile")  # `mode` is in force: the strictest
         self.items: list[AnyItem] = []
         """All that is shown, in the order of the events that began it."""
         self.queue: list[QueuedItem] = []
@@ -215,9 +218,10 @@ class Transcript:
                 self.title = event.title
             case AgentChosen():
                 self.profile, self.model = event.profile, event.model
-            case RunBound():
-                self.card, self.run, self.cwd = event.card, event.run, event.cwd or self.cwd
-                self.card_number = event.card_number
+            case ModeChosen():
+                self.mode = strictest_mode(event.mode, self.inherited_mode)
+            case RunBound(card=card, run=run, card_number=number):
+                self.card, self.run, self.card_number, self.cwd = card, run, number, event.cwd or self.cwd
             case RunReleased():
                 self.card, self.run = "", 0
             case _:
@@ -226,6 +230,8 @@ class Transcript:
 
     def _session_created(self, event: SessionCreated, record: Record) -> list[Change]:
         self.session, self.title, self.cwd, self.profile = event.session, event.title, event.cwd, event.profile
+        self.inherited_mode = mode_in_force("profile", event.rights or NO_LIMITS)
+        self.mode = strictest_mode(event.mode, self.inherited_mode)
         return self._notice(event, record) if isinstance(event.origin, Forked) else []
 
     def _chapter(self, event: ChapterOpened | SummaryEvent, record: Record) -> list[Change]:

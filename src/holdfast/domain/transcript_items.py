@@ -34,6 +34,7 @@ from holdfast.domain.events.session import (
     FailureDismissed,
     FinishReason,
     InputRevised,
+    ModeChosen,
     ModelFailed,
     ModelInterrupted,
     ModelResponded,
@@ -72,6 +73,7 @@ NoticeEvent = (
     | SessionAdopted
     | AgentAttached
     | AgentChosen
+    | ModeChosen
     | AgentPlanned
     | FailureDismissed
     | StopRequested

@@ -60,6 +60,11 @@ SENTENCES = {
         " The next message continues a copy of that session; the original stays as it is."
     ),
     "AgentChosen": "Profile {profile}[model? with model {model}] was chosen by {by} and answers from here on.",
+    "ModeChosen": (
+        "The mode was changed by {by}: [mode=profile?as the profile says.]"
+        "[mode=ask?the agent asks before every change and every command.]"
+        "[mode=read?read only, the agent changes nothing and runs no command.]"
+    ),
     "AgentAttached": (
         "{agent}[version? {version}] "
         "[how=new?works in this session.][how=resume?resumed its session.][how=load?loaded its session.]"

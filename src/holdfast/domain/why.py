@@ -27,7 +27,7 @@ from holdfast.domain.events.task import (
 )
 from holdfast.domain.next_step import Partial, stop_reason
 from holdfast.domain.reset import NotDue, still_postponed
-from holdfast.domain.rights import describe
+from holdfast.domain.rights import MODE_LIMITS, describe
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.task import end_evidence, sandbox_in_words
 from holdfast.domain.text import duration, shorten
@@ -75,6 +75,9 @@ def why(session: Session, *, arrived: Partial = NOTHING, now: int) -> list[Sente
         sentences.append(sentence(text, queued.received))
     if session.limited_at is not None:
         sentences += [sentence(text, session.limited_at) for text in describe(session.rights)]
+    if session.mode_chosen_at is not None and session.mode != "profile":
+        text = f"A person chose its mode: it may {MODE_LIMITS[session.mode]}."
+        sentences.append(sentence(text, session.mode_chosen_at))
     if session.archived_at is not None:
         sentences.append(sentence("It is archived; a message restores it.", session.archived_at))
     return sentences

@@ -243,7 +243,9 @@ class ChatCommands:
         command = StartAgent(prompt=prompt, session=session)
         started = agent_started(command, task=task, cwd=state.cwd, by=incoming.by, session=session)
         caller = self._caller(incoming).replying(session=task)
-        begun = await self._work.agent_tasks.start(started, profile=state.profile, caller=caller)
+        begun = await self._work.agent_tasks.start(
+            started, profile=state.profile, caller=caller, mode=state.mode_in_force
+        )
         return ChatReply(f"Task `{begun.stream.removeprefix('task/')[:8]}` is running; its end is told here.")
 
     # --- cards ----------------------------------------------------------------------------------

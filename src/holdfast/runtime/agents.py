@@ -86,7 +86,8 @@ class Agent:
             workspace=self._workspace(session),
             bounds=tuple(tuple(Path(path) for path in layer.paths) for layer in self.ancestors),
             other_sessions=all(rules.get(OTHERS_TASKS) == "allow" for rules in self.all_rules),
-            may_run_commands=all(policy_of_tool("terminal", rules) != "deny" for rules in self.all_rules),
+            may_run_commands=session.mode_in_force != "read"
+            and all(policy_of_tool("terminal", rules) != "deny" for rules in self.all_rules),
             profile=session.profile,
             session=session.id,
             call=call,

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from holdfast.domain.events.parts import Rights, RightsLayer
-from holdfast.domain.rights import inherit, root_of
+from holdfast.domain.rights import MODE_LIMITS, inherit, root_of
 from holdfast.domain.session import Session
 from holdfast.profiles import Profiles
 from holdfast.runtime.tools.context import ToolContext, ToolFailed
@@ -46,6 +46,11 @@ class Creation:
         session = await self._sessions.get(context.session)
         limits = self._profiles.settings.agents
         self.check_profile(profile, creator=session.profile)
+        if session.mode_in_force != "profile" and self._profiles.driver(profile) != "builtin":
+            raise ToolFailed(
+                f"You may {MODE_LIMITS[session.mode_in_force]}. {profile!r} is an external agent, which carries out "
+                "its calls itself, so nothing would hold it to that."
+            )
         if session.rights.depth >= limits.max_depth:
             raise ToolFailed(
                 f"Agents may create agents or cards {limits.max_depth} levels deep at most (`max_depth` in [agents]); "
@@ -72,5 +77,6 @@ class Creation:
             mcp=[] if profile is None else profile.mcp,
             sandbox="on" if profile is None else profile.sandbox,
             network=profile is not None and profile.network,
+            mode=session.mode_in_force,
         )
         return inherit(session.rights, session=session.id, layer=layer)

@@ -19,6 +19,7 @@ from posixpath import join, split
 
 import msgspec
 
+from holdfast.domain.command import SessionMode
 from holdfast.domain.events.actor import THE_CLOCK
 from holdfast.domain.events.parts import Call, RightsLayer, ShownArgument
 from holdfast.domain.events.session import WaitOpened
@@ -104,10 +105,12 @@ def check_permission(
         return failed_outcome(error)
     opened = session.open_call(call.call)
     started = opened is not None and opened.effect is not None
-    approvals = {*session.allowed_calls, *([answer.call_digest] if answer is not None else [])}
+    each_time = mode_policy(session.mode_in_force, call, tool, handed_to=handed_to) == "ask"
+    approvals = {*(() if each_time else session.allowed_calls), *([answer.call_digest] if answer is not None else [])}
     if any(shown.is_approved_by(digest, started=started) for digest in approvals):
         return Allowed(tool, narrowed if started else replace(narrowed, approved_digest=shown.before))
-    return _approval(session, turn, call, tool, handed_to or subject, shown)
+    wait = _approval(session, turn, call, tool, handed_to or subject, shown)
+    return msgspec.structs.replace(wait, choices=["allow", "deny"], pattern="") if each_time else wait
 
 
 def strictest_policy(
@@ -122,7 +125,10 @@ def strictest_policy(
     handed_to: str,
 ) -> Policy | ToolOutput:
     """Return the strictest policy of all rules for a call; where they deny it, the result without running it."""
-    policy: Policy = "allow"
+    policy = mode_policy(session.mode_in_force, call, tool, handed_to=handed_to)
+    if policy == "deny":
+        name = _shown_name(tool, handed_to or subject)
+        return ToolOutput(f"This session is read only, so {name} was not carried out.", outcome="failed")
     for profile, known in [(session.profile, rules), *((layer.profile, layer.rules) for layer in limits)]:
         found = rule_policy(tool, call, subject, known, context=context, granted=session.allowed)
         if handed_to:
@@ -134,6 +140,16 @@ def strictest_policy(
             )
         policy = strictest((policy, found))
     return policy
+
+
+def mode_policy(mode: SessionMode, call: Call, tool: AnyTool, *, handed_to: str) -> Policy:
+    """Return what the mode of a session says about a call, whatever its rules allow and a person allowed before.
+
+    What a tool does without a rule decides: one that only reads, or reports about the own card, is allowed.
+    """
+    if mode == "profile" or (default_policy_of(tool, call.arguments) == "allow" and not handed_to):
+        return "allow"
+    return "ask" if mode == "ask" else "deny"
 
 
 def _approved_path(tool: AnyTool, context: ToolContext, call: Call, subject: str) -> str:

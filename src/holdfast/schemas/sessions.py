@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from holdfast.domain.command import InputMode, Text
+from holdfast.domain.command import InputMode, SessionMode, Text
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +110,10 @@ class SessionDetail(msgspec.Struct, frozen=True):
     session: SessionView
     turns: list[TurnView]
     queue: list[QueuedMessage]
+    mode: SessionMode = "profile"
+    """What its agent may do at most, besides what its profile allows: its own mode, or a stricter one inherited."""
+    inherited_mode: SessionMode = "profile"
+    """The part of that which it has from what created it, and which cannot be taken away."""
 
 
 class QueueEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

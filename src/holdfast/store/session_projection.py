@@ -31,6 +31,7 @@ from holdfast.domain.events.session import (
     InputRevised,
     InputsJoined,
     InputWithdrawn,
+    ModeChosen,
     ModelFailed,
     ModelInterrupted,
     ModelRequested,
@@ -221,6 +222,7 @@ RareEvent = (
     | TurnUndone
     | FailureDismissed
     | AgentChosen
+    | ModeChosen
     | RunBound
     | ResetPolicySet
     | ChapterOpened
@@ -235,7 +237,7 @@ def _after_rare_event(row: SessionRow, event: RareEvent, at: int) -> SessionRow:
     match event:
         case SessionCreated():
             raise ValueError(f"session {row.id} was created before")
-        case StopRequested() | InputRevised():
+        case StopRequested() | InputRevised() | ModeChosen():
             return _acted(row, at, event.by)
         case InputWithdrawn():
             withdrawn = replace(row, message_count=row.message_count - 1, queued=row.queued - 1)

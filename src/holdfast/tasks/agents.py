@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.clock import Clock
+from holdfast.domain.command import SessionMode
 from holdfast.domain.commands import CreateSession
 from holdfast.domain.errors import Conflict, Unavailable
 from holdfast.domain.events import session_stream, task_stream
@@ -40,7 +41,13 @@ class AgentTasks:
         self._most = most
 
     async def start(
-        self, started: TaskStarted, *, profile: str, caller: Caller, rights: Rights | None = None
+        self,
+        started: TaskStarted,
+        *,
+        profile: str,
+        caller: Caller,
+        rights: Rights | None = None,
+        mode: SessionMode = "profile",
     ) -> Appended:
         """Start an agent in a session with the id of the task. `rights` are those of a calling agent."""
         known = await self._store.find_command(caller.key)
@@ -49,7 +56,7 @@ class AgentTasks:
         running = [row for row in await self._store.running_tasks() if row.kind == "agent"]
         if len(running) >= self._most:
             raise Unavailable(f"{len(running)} agents are running in the background, which is the limit.")
-        command = CreateSession(text=started.command, title=started.title)
+        command = CreateSession(text=started.command, title=started.title, mode=mode)
         driver = self._task_log.profiles.driver(profile)
         events = create(
             command,

@@ -440,6 +440,11 @@ export interface ChooseAgent {
   readonly model?: string | null;
 }
 
+export interface ChooseMode {
+  readonly command?: "ChooseMode";
+  readonly mode: "ask" | "profile" | "read";
+}
+
 export interface CommandExited {
   readonly type: "exited";
   readonly code: number;
@@ -517,6 +522,7 @@ export interface CreateSession {
   readonly model?: string | null;
   readonly cwd?: string | null;
   readonly title?: string | null;
+  readonly mode?: "ask" | "profile" | "read";
 }
 
 export interface Delegated {
@@ -855,6 +861,12 @@ export interface MessageItem {
   readonly at: number;
 }
 
+export interface ModeChosen {
+  readonly kind: "ModeChosen";
+  readonly mode: "ask" | "profile" | "read";
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+}
+
 export interface ModelContext {
   readonly model: string;
   readonly instructions: string;
@@ -989,7 +1001,7 @@ export interface NoteReceived {
 
 export interface NoticeItem {
   readonly item: "notice";
-  readonly event: SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | SessionAdopted | AgentAttached | AgentChosen | AgentPlanned | FailureDismissed | StopRequested | TurnBackgrounded | TurnSuspended | TurnResumed | TurnUndone | RunBound | RunReleased | ResetPolicySet | ResetPostponed | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryFailed;
+  readonly event: SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | SessionAdopted | AgentAttached | AgentChosen | ModeChosen | AgentPlanned | FailureDismissed | StopRequested | TurnBackgrounded | TurnSuspended | TurnResumed | TurnUndone | RunBound | RunReleased | ResetPolicySet | ResetPostponed | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryFailed;
   readonly version: number;
   readonly at: number;
 }
@@ -1211,7 +1223,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | SessionAdopted | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | NodeDrained | NodeEnded | SessionDeleted | StaleListed | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | ModeChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | SessionAdopted | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | NodeDrained | NodeEnded | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RemovePerson {
@@ -1382,6 +1394,7 @@ export interface RightsLayer {
   readonly mcp?: string[];
   readonly sandbox?: "auto" | "off" | "on";
   readonly network?: boolean;
+  readonly mode?: "ask" | "profile" | "read";
 }
 
 export interface RunActor {
@@ -1556,6 +1569,7 @@ export interface SessionCreated {
   readonly driver?: string;
   readonly node?: string;
   readonly chat?: string;
+  readonly mode?: "ask" | "profile" | "read";
 }
 
 export interface SessionDeleted {
@@ -1570,6 +1584,8 @@ export interface SessionDetail {
   readonly session: SessionView;
   readonly turns: TurnView[];
   readonly queue: QueuedMessage[];
+  readonly mode?: "ask" | "profile" | "read";
+  readonly inherited_mode?: "ask" | "profile" | "read";
 }
 
 export interface SessionPage {
@@ -1684,6 +1700,7 @@ export interface StartAgent {
   readonly cwd?: string | null;
   readonly title?: string | null;
   readonly session?: string | null;
+  readonly mode?: "ask" | "profile" | "read";
   readonly notify?: boolean;
   readonly tell?: "always" | "default" | "never";
 }
@@ -2402,6 +2419,7 @@ export interface Routes {
   readonly "GET /v1/sessions/{id}/export": { readonly takes: undefined; readonly gives: undefined };
   readonly "POST /v1/sessions/{id}/fork": { readonly takes: ForkSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/messages": { readonly takes: SendMessage; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/mode": { readonly takes: ChooseMode; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/pin": { readonly takes: PinSession; readonly gives: Accepted };
   readonly "DELETE /v1/sessions/{id}/queue/{input}": { readonly takes: undefined; readonly gives: Accepted };
   readonly "PATCH /v1/sessions/{id}/queue/{input}": { readonly takes: QueueEdit; readonly gives: Accepted };

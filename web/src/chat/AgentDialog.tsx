@@ -1,9 +1,10 @@
-/** Who answers in a session from now on: its profile, and with it what is asked for, and its model. */
+/** Who answers in a session from now on: its profile, its model, and what it may do at most. */
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call, newId } from "../api/http";
 import { knownValue } from "../api/known";
 import type { ProfileView } from "../api/types.gen";
+import type { SessionMode } from "../log/model";
 import { useProfiles } from "../settings/queries";
 import { Confirm } from "../ui/Confirm";
 import { SelectField } from "../ui/fields";
@@ -13,6 +14,7 @@ import shared from "../ui/shared.module.css";
 import styles from "./AgentDialog.module.css";
 import type { Agent } from "./AgentFacts";
 import { ModelField, profileTitle } from "./agentFields";
+import { MODE_OPTIONS, MODE_WORDS } from "./modes";
 import { permissionWords } from "./permissions";
 
 export default function AgentDialog({
@@ -32,12 +34,17 @@ export default function AgentDialog({
   const usual = knownValue(profiles)?.profiles.find((one) => one.name === name);
   const own = name === agent.profile && usual?.model !== agent.model ? agent.model : "";
   const model = (typed ?? own).trim();
-  const changed = name !== agent.profile || model !== own;
+  const [mode, setMode] = useState<SessionMode>(agent.mode ?? "profile");
+  const otherAgent = name !== agent.profile || model !== own;
+  const otherMode = mode !== (agent.mode ?? "profile");
+  const inherited = agent.inheritedMode ?? "profile";
   const change = async (): Promise<void> => {
     setBusy(true);
     const body = { model, ...(name === agent.profile ? {} : { profile: name }) };
     try {
-      await call("POST /v1/sessions/{id}/agent", { path: { id: session }, body, key: newId() });
+      // the mode first: should the second one fail, the new agent has not begun without it
+      if (otherMode) await call("POST /v1/sessions/{id}/mode", { path: { id: session }, body: { mode }, key: newId() });
+      if (otherAgent) await call("POST /v1/sessions/{id}/agent", { path: { id: session }, body, key: newId() });
       onClose();
     } catch (error) {
       setBusy(false);
@@ -49,7 +56,7 @@ export default function AgentDialog({
       title="Agent of this session"
       verb="Change the agent"
       danger={false}
-      disabled={!changed || busy}
+      disabled={!(otherAgent || otherMode) || busy}
       onNo={onClose}
       onYes={() => void change()}
     >
@@ -81,6 +88,22 @@ export default function AgentDialog({
                   setProblem("");
                 }}
               />
+            )}
+            {usual && !usual.agent && (
+              <SelectField
+                label="Mode"
+                value={mode}
+                options={MODE_OPTIONS}
+                onChange={(chosen) => {
+                  setMode(chosen);
+                  setProblem("");
+                }}
+              />
+            )}
+            {inherited !== "profile" && (
+              <p className={shared.faint}>
+                The session that created this one was: {MODE_WORDS[inherited]}. That holds here.
+              </p>
             )}
             {problem && (
               <p role="alert" className={styles.problem}>

@@ -1,13 +1,17 @@
 /** Who works, with which model, and where: before the first message and beside every approval. */
 import type { ReactNode } from "react";
+import type { SessionMode } from "../log/model";
 import { Icon } from "../ui/Icon";
 import shared from "../ui/shared.module.css";
 import styles from "./AgentFacts.module.css";
+import { MODE_WORDS, modeInForce } from "./modes";
 
 export interface Agent {
   readonly profile: string;
   readonly model: string;
   readonly cwd: string;
+  readonly mode?: SessionMode;
+  readonly inheritedMode?: SessionMode;
 }
 
 /** The end of a path says most; the whole of it is in the title. */
@@ -26,7 +30,8 @@ export function AgentFacts({
   /** Whether it asks before it acts. */
   readonly permission?: string;
 }): ReactNode {
-  const words = [agent.profile, agent.model, permission];
+  const mode = modeInForce(agent);
+  const words = [agent.profile, agent.model, mode === "profile" ? permission : MODE_WORDS[mode]];
   const who = words.filter((word, at, all) => word && all.indexOf(word) === at).join(" · ");
   return (
     <span className={`${styles.facts} ${short ? styles.short : ""}`}>

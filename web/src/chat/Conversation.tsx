@@ -38,6 +38,7 @@ import { Flow, type FlowHandle } from "./Flow";
 import flowStyles from "./Flow.module.css";
 import { InContext } from "./InContext";
 import { asTheyHappened } from "./itemOrder";
+import { modeInForce } from "./modes";
 import { NextReset, ResetNotice } from "./NextReset";
 import pane from "./pane.module.css";
 import { useSessionTasks } from "./queries";
@@ -205,9 +206,10 @@ function Open({ live, bare }: { readonly live: LiveSession; readonly bare: boole
   const openKey = view.items[view.wait ?? -1]?.key;
   const spliceAt = spliceIndex(items, missed);
   const markedAt = marked === null ? -1 : placeOf(items, marked);
+  const mode = modeInForce(view);
   const agent = useMemo(
-    () => ({ profile: view.profile, model: view.model, cwd: view.cwd }),
-    [view.profile, view.model, view.cwd],
+    () => ({ profile: view.profile, model: view.model, cwd: view.cwd, mode }),
+    [view.profile, view.model, view.cwd, mode],
   );
   const repeatable = useRepeatable(view);
   const render = (item: FlowItem, index: number): ReactNode => {

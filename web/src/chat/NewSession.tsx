@@ -4,6 +4,7 @@ import { Link, useLocation } from "wouter";
 import { call, newId, Refused } from "../api/http";
 import { drop, load, save } from "../api/storage";
 import type { ProfileView } from "../api/types.gen";
+import type { SessionMode } from "../log/model";
 import { useProfiles } from "../settings/queries";
 import { DrawerButton } from "../shell/TasksDrawer";
 import { Bar } from "../ui/Bar";
@@ -18,6 +19,7 @@ import { ModelField, profileTitle } from "./agentFields";
 import { BackToChats } from "./BackToChats";
 import { Banners } from "./Banner";
 import composer from "./Composer.module.css";
+import { MODE_OPTIONS } from "./modes";
 import styles from "./NewSession.module.css";
 import pane from "./pane.module.css";
 import { permissionWords } from "./permissions";
@@ -30,6 +32,8 @@ interface Choice {
   readonly profile: string;
   readonly model: string;
   readonly cwd: string;
+  /** A choice that was stored before there were modes has none. */
+  readonly mode?: SessionMode;
 }
 
 const NOTHING: Choice = { profile: "", model: "", cwd: "" };
@@ -79,6 +83,7 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
         .
       </Empty>
     );
+  const mode = choice.mode ?? "profile";
   const change = (next: Partial<Choice>): void => {
     setChoice({ ...choice, ...next });
     setProblem("");
@@ -93,6 +98,7 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
       profile: profile.name,
       ...(choice.model.trim() && !profile.agent ? { model: choice.model.trim() } : {}),
       ...(choice.cwd.trim() ? { cwd: choice.cwd.trim() } : {}),
+      ...(profile.agent ? {} : { mode }),
     };
     try {
       const { session } = await call("POST /v1/sessions", { body, key: key.current });
@@ -125,9 +131,17 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
           {!profile.agent && (
             <ModelField profile={profile} value={choice.model} onChange={(model) => change({ model })} />
           )}
+          {!profile.agent && (
+            <SelectField
+              label="Mode"
+              value={mode}
+              options={MODE_OPTIONS}
+              onChange={(chosen) => change({ mode: chosen })}
+            />
+          )}
           <Directory profile={profile} home={home} value={choice.cwd} onChange={(cwd) => change({ cwd })} />
         </div>
-        <p className={shared.faint}>{permissionWords(profile)}</p>
+        {(profile.agent || mode === "profile") && <p className={shared.faint}>{permissionWords(profile)}</p>}
         {problem && (
           <p role="alert" className={styles.problem}>
             {problem}
@@ -209,7 +223,7 @@ function Directory({
   const { rows } = useSessions(false, "", "mine");
   const used = [...new Set(rows.map((row) => row.cwd))].slice(0, 20);
   return (
-    <label className={styles.wide}>
+    <label>
       Directory
       <input
         className={`${shared.input} ${shared.mono}`}

@@ -2,6 +2,7 @@
 import type {
   ChapterOpened,
   MessageItem,
+  ModeChosen,
   NoticeItem as Notice,
   Problem,
   ShownArgument,
@@ -12,6 +13,8 @@ import type {
   WaitAnswered,
 } from "../api/types.gen";
 import type { Tell } from "../tell";
+
+export type SessionMode = ModeChosen["mode"];
 
 /** A message or the end of a task, as every client of the gateway folds it. */
 export type Message = MessageItem | TaskNote;
@@ -188,6 +191,9 @@ export interface SessionView {
   readonly profile: string;
   readonly model: string;
   readonly cwd: string;
+  /** What a person chose that the agent may do at most, and what it inherited: the stricter one is in force. */
+  readonly mode: SessionMode;
+  readonly inheritedMode: SessionMode;
   readonly parent: string;
   readonly task: string;
   readonly archived: boolean;
@@ -215,6 +221,12 @@ export interface SessionView {
   readonly spoken: { readonly text: number; readonly thinking: number };
 }
 
+const MODES: readonly SessionMode[] = ["profile", "ask", "read"];
+
+/** The mode that allows the least. */
+export const strictestMode = (modes: readonly SessionMode[]): SessionMode =>
+  MODES[Math.max(0, ...modes.map((mode) => MODES.indexOf(mode)))] ?? "profile";
+
 export const AT_REST = { wanted: false, trying: false } as const;
 
 export function emptySession(session: string): SessionView {
@@ -225,6 +237,8 @@ export function emptySession(session: string): SessionView {
     profile: "",
     model: "",
     cwd: "",
+    mode: "profile",
+    inheritedMode: "profile",
     parent: "",
     task: "",
     archived: false,

@@ -4,7 +4,7 @@ import { actorWords } from "../text";
 import { chapterHappened } from "./chapters";
 import { type Draft, notice } from "./draft";
 import { inputHappened, settle } from "./inputs";
-import type { SessionView, WaitItem } from "./model";
+import { type SessionView, strictestMode, type WaitItem } from "./model";
 import { dropEmptyLive, findCall, stepHappened } from "./steps";
 
 /** Fold records of this session in. What was folded before is left out; a gap is the caller's error. */
@@ -38,6 +38,8 @@ function fold(view: Draft, record: LogRecord): void {
         cwd: event.cwd,
         parent: event.origin?.type === "forked" ? event.origin.parent : "",
         task: event.origin?.type === "delegated" ? event.origin.task : "",
+        mode: event.mode ?? "profile",
+        inheritedMode: strictestMode(event.rights?.layers?.map((layer) => layer.mode ?? "profile") ?? []),
       });
       if (event.origin?.type === "forked") notice(view, record, event);
       break;
@@ -64,6 +66,10 @@ function fold(view: Draft, record: LogRecord): void {
     case "AgentChosen":
       view.profile = event.profile;
       view.model = event.model;
+      notice(view, record, event);
+      break;
+    case "ModeChosen":
+      view.mode = event.mode;
       notice(view, record, event);
       break;
     case "TurnUndone":

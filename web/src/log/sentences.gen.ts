@@ -9,6 +9,7 @@ export const SENTENCES = {
   "SessionTellSet": "[tell=always?You are always told of this session][tell=never?You are never told of this session][tell=default?You are told of this session by the rules of each destination]: chosen by {by}.",
   "SessionAdopted": "Adopted by {by} from {agent}. [turns=1?The turn above was][!turns=1?The {turns|count} turns above were] imported from {file}.[left_out? Older turns that were left out: {left_out|count}.][unreadable? Lines that could not be read: {unreadable|count}.] The next message continues a copy of that session; the original stays as it is.",
   "AgentChosen": "Profile {profile}[model? with model {model}] was chosen by {by} and answers from here on.",
+  "ModeChosen": "The mode was changed by {by}: [mode=profile?as the profile says.][mode=ask?the agent asks before every change and every command.][mode=read?read only, the agent changes nothing and runs no command.]",
   "AgentAttached": "{agent}[version? {version}] [how=new?works in this session.][how=resume?resumed its session.][how=load?loaded its session.][how=fork?continues a copy of the session that was adopted.][version_before? It was updated: before that it was {version_before}.][reason? It may not know the conversation: {reason|clause}.]",
   "AgentPlanned": "Plan: {entries|plan}.",
   "FailureDismissed": "The failure of turn {turn} was dismissed by {by}.",

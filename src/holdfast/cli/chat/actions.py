@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from holdfast.cli.chat import attach
 from holdfast.cli.chat.attach import AttachedSession
@@ -24,6 +25,7 @@ from holdfast.cli.screen import SHORT_ID, dim, one_line, plural, terminal_width,
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError, GatewayNotRunning
 from holdfast.client.launch import ensure
+from holdfast.domain.command import MODES, SessionMode
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.transcript_items import ToolCallView
 from holdfast.domain.transcript_text import call_result
@@ -93,6 +95,12 @@ def _run(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slas
             client.sessions.choose_agent(ref.session, profile=argument)
         case "model":
             client.sessions.choose_agent(_begin(client, ref), model="" if argument == "default" else argument)
+        case "mode" if not argument:
+            return [NoticeBlock(f"the mode is: {MODES[view.transcript.mode]} (/mode profile, ask or read changes it)")]
+        case "mode" if argument not in MODES:
+            return [NoticeBlock(f"{one_line(argument)!r} is no mode; the modes are: {', '.join(MODES)}", "bad")]
+        case "mode":
+            client.sessions.choose_mode(_begin(client, ref), cast("SessionMode", argument))
         case "reset" | "fork" | "export" if not ref.session:
             return [NOTHING_SAID]
         case "reset":

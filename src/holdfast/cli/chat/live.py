@@ -219,10 +219,14 @@ def _away(live: LiveState) -> str:
     return f"{_seconds(since)}{kept}{start}"
 
 
+SHORT_MODES = {"ask": "asks first", "read": "read only"}
+
+
 def agent(view: View) -> str:
-    """The profile, and the model when its name says more."""
-    profile, model = one_line(view.profile), one_line(view.model)
-    return shorten(profile if model in ("", profile) else f"{profile}/{model}", 40)
+    """The profile, the model when its name says more, and the mode if one was chosen."""
+    profile, model, mode = one_line(view.profile), one_line(view.model), view.transcript.mode
+    name = shorten(profile if model in ("", profile) else f"{profile}/{model}", 40)
+    return name if mode == "profile" else f"{name}, {SHORT_MODES[mode]}"
 
 
 def state(view: View, clock_ms: int) -> str:

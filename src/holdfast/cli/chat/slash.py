@@ -73,6 +73,7 @@ COMMANDS = (
     SlashCommand("answer", "ID …", "answer what waits in any session: TEXT, --allow, --deny …", "answer"),
     SlashCommand("context", "", "show what the model sees, and its size", "sessions context SESSION"),
     SlashCommand("model", "[NAME]", "list models, or switch to one (`default`: the profile's own)", changes=True),
+    SlashCommand("mode", "[MODE]", "show what the agent may do, or choose: profile, ask, read", changes=True),
     SlashCommand("models", "", "show the models that were found on this machine", "models"),
     SlashCommand("profile", "[NAME]", "list profiles, or switch to one", changes=True),
     SlashCommand("profiles", "[VERB …]", "list profiles; show, add, default", "profiles"),

@@ -99,6 +99,7 @@ class View:
         row, queue, transcript = detail.session, detail.queue, self.transcript
         transcript.session, transcript.title, transcript.cwd = row.id, row.title, row.cwd
         transcript.profile, transcript.model = row.profile, row.model or transcript.model
+        transcript.mode, transcript.inherited_mode = detail.mode, detail.inherited_mode
         turn = None
         if detail.turns:
             last = max(detail.turns, key=lambda turn: turn.turn)

@@ -20,6 +20,7 @@ from holdfast.client.errors import ApiError
 from holdfast.client.events import RecordReceived, TextDelta, follow_records, stored_records
 from holdfast.client.http import Json, quote
 from holdfast.config import environment
+from holdfast.domain.command import MODES
 from holdfast.domain.errors import HoldfastError
 from holdfast.schemas.sessions import Accepted
 from holdfast.schemas.tasks import TaskAccepted, TaskView
@@ -31,6 +32,13 @@ if TYPE_CHECKING:  # only commands that wait for an answer import the events
 
 TITLE = 40
 profile_option = click.option("--profile", metavar="NAME", help="The profile (agent); see `holdfast profiles`.")
+mode_option = click.option(
+    "--mode",
+    type=click.Choice(list(MODES)),
+    default="profile",
+    show_default=True,
+    help="What the agent may do: as its profile says, ask before every change and command, or only read.",
+)
 cwd_option = click.option(
     "--cwd",
     metavar="DIR",
@@ -44,6 +52,7 @@ cwd_option = click.option(
 @profile_option
 @click.option("--model", metavar="NAME", help="The model, as PROVIDER:MODEL; by default that of the profile.")
 @cwd_option
+@mode_option
 @click.option("--detach", is_flag=True, help="Run it in the background: print the ID of its session and return.")
 @patience_option
 def run(
@@ -53,6 +62,7 @@ def run(
     profile: str | None,
     model: str | None,
     cwd: str | None,
+    mode: str,
     detach: bool,
     patience: float,
 ) -> int:
@@ -60,7 +70,7 @@ def run(
 
     Starts a gateway in the background if none is running. Ctrl-C detaches; the agent continues.
     """
-    agent: Json = {"profile": profile, "cwd": cwd or str(Path.cwd())}
+    agent: Json = {"profile": profile, "cwd": cwd or str(Path.cwd()), "mode": mode}
     if detach and model is not None:
         raise CliError("A task has the model of its profile.", hint="Leave --model or --detach out.", code=USAGE)
     if not detach:

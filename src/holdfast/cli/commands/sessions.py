@@ -21,6 +21,7 @@ from holdfast.client.client import Client
 from holdfast.client.events import RecordItem, follow_records, stored_records
 from holdfast.client.http import quote
 from holdfast.client.sessions import WhatRuns
+from holdfast.domain.command import MODES, SessionMode
 from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, SessionPage, SessionView
 
 if TYPE_CHECKING:
@@ -114,6 +115,22 @@ def _print_log(cli: Cli, items: Iterator[RecordItem], *, live: bool) -> None:
     for item in items:
         printer.show(item)
     printer.end()
+
+
+@sessions.verb("Change")
+@session_argument
+@click.argument("mode", type=click.Choice(list(MODES)), required=False)
+def mode(cli: Cli, session: str, mode: SessionMode | None) -> None:
+    """Show what the agent of SESSION may do, or choose it: profile, ask or read.
+
+    profile: as its profile says. ask: a person is asked before every change and every command. read: it changes
+    nothing and runs no command. What the session starts has the same limits.
+    """
+    if mode is None:
+        cli.show(cli.client.get(_path(session)), SessionDetail, lambda detail: MODES[detail.mode])
+        return
+    accepted = cli.client.sessions.choose_mode(session, mode)
+    cli.result(MODES[mode], session=accepted.session, mode=mode)
 
 
 @sessions.verb("Show", cls=TextCommand)

@@ -25,6 +25,7 @@ from holdfast.cli.screen import (
     unique_length,
     wrap,
 )
+from holdfast.domain.command import MODES, SessionMode
 from holdfast.schemas.sessions import QueuedMessage, SearchPage, SessionDetail, SessionView, TurnView
 
 if TYPE_CHECKING:  # they load all events
@@ -86,7 +87,7 @@ def session_text(detail: SessionDetail, reset: ResetOutlook) -> str:
     """A session with its turns and its queue."""
     session = detail.session
     is_plain = reset.rules.mode == "none" and session.chapter == 1
-    parts = [details_short([*_session_details(session), *([] if is_plain else reset_details(reset))]), ""]
+    parts = [details_short([*_session_details(session, detail.mode), *([] if is_plain else reset_details(reset))]), ""]
     if detail.turns:
         parts.append(table(TURNS, [_turn_cells(turn) for turn in detail.turns]))
     else:
@@ -96,7 +97,7 @@ def session_text(detail: SessionDetail, reset: ResetOutlook) -> str:
     return "\n".join(parts)
 
 
-def _session_details(session: SessionView) -> Details:
+def _session_details(session: SessionView, mode: SessionMode) -> Details:
     task = [("task", f"{session.task} ({program()} tasks show {session.task[:SHORT_ID]})")] if session.task else []
     return [
         ("session", session.id),
@@ -104,6 +105,7 @@ def _session_details(session: SessionView) -> Details:
         ("state", display_state(session) + (", archived" if session.archived else "")),
         *task,
         ("profile", session.profile),
+        *([("mode", MODES[mode])] if mode != "profile" else []),
         ("directory", session.cwd),
         ("created", format_datetime(session.created_at)),
         ("updated", format_datetime(session.updated_at)),

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.domain.command import SessionMode
+
 Policy = Literal["allow", "ask", "deny"]
 
 Sandbox = Literal["auto", "on", "off"]
@@ -81,6 +83,8 @@ class RightsLayer(EventPart, frozen=True):
     """The MCP servers whose tools it had."""
     sandbox: Sandbox = "auto"
     network: bool = True
+    mode: SessionMode = "profile"
+    """The mode of the ancestor, with those that it had inherited."""
 
 
 class Rights(EventPart, frozen=True):

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.domain.command import InputMode, InputSource
+from holdfast.domain.command import InputMode, InputSource, SessionMode
 from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import ChapterEvent
 from holdfast.domain.events.external_agent import ExternalAgentEvent
@@ -60,6 +60,8 @@ class SessionCreated(Event, frozen=True):
     """The machine on which its agent works."""
     chat: str = ""
     """The chat of another service in which it is held, as in `telegram:42`; empty for all others."""
+    mode: SessionMode = "profile"
+    """What its agent may do at most, besides what the profile allows."""
 
 
 class SessionRenamed(Event, frozen=True):
@@ -74,6 +76,13 @@ class AgentChosen(Event, frozen=True):
 
     profile: str
     model: str
+    by: Actor
+
+
+class ModeChosen(Event, frozen=True):
+    """A person chose what its agent may do at most from here on, besides what the profile allows."""
+
+    mode: SessionMode
     by: Actor
 
 
@@ -366,6 +375,7 @@ SessionEvent = (
     | TurnBackgrounded
     | TurnUndone
     | AgentChosen
+    | ModeChosen
     | FailureDismissed
     | SessionCreated
     | SessionRenamed

@@ -15,6 +15,7 @@ from holdfast.board.cards import COMMENT
 from holdfast.domain.commands import (
     ArchiveSession,
     ChooseAgent,
+    ChooseMode,
     CommentCard,
     CreateSession,
     DeleteSession,
@@ -34,6 +35,7 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import session_stream
+from holdfast.domain.rights import mode_in_force
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import not_steered_reason
 from holdfast.domain.why import why, why_chapter
@@ -110,6 +112,7 @@ for path, command in (
     ("restore", RestoreSession),
     ("pin", PinSession),
     ("tell", SetSessionTell),
+    ("mode", ChooseMode),
 ):
     routes.add_command(f"/v1/sessions/{{id}}/{path}", command, passed_on(command))
 routes.add_command("/v1/sessions/{id}", RenameSession, passed_on(RenameSession), method="PATCH")
@@ -204,7 +207,8 @@ async def show_session(request: Request) -> Response:
         for q in state.queue
     ]
     (own,) = await shown(gateway, [row], request)
-    return json_response(SessionDetail(own, turns, queue))
+    inherited = mode_in_force("profile", state.rights)
+    return json_response(SessionDetail(own, turns, queue, mode=state.mode_in_force, inherited_mode=inherited))
 
 
 @routes.command("/v1/sessions/{id}/messages", SendMessage)

@@ -16,7 +16,7 @@ from holdfast.domain.commands import DetachTurn
 from holdfast.domain.errors import Rejected
 from holdfast.domain.events import task_stream
 from holdfast.domain.events.task import TaskFinished
-from holdfast.domain.rights import NO_LIMITS
+from holdfast.domain.rights import NO_LIMITS, strictest_mode
 from holdfast.domain.task_commands import (
     PinTask,
     PruneTasks,
@@ -103,7 +103,11 @@ async def start_agent(request: Request) -> Response:
     session, cwd = await _parent(gateway, command.session), await working_directory(gateway, command.cwd)
     started = agent_started(command, task=task, cwd=cwd, by=caller.by, session=session)
     said = caller.replying(session=task)  # the session of an agent task has the id of the task
-    return accepted(TaskAccepted, await gateway.agent_tasks.start(started, profile=profile, caller=said))
+    mode = command.mode
+    if session:
+        mode = strictest_mode(mode, (await gateway.sessions.get(session)).mode_in_force)
+    appended = await gateway.agent_tasks.start(started, profile=profile, caller=said, mode=mode)
+    return accepted(TaskAccepted, appended)
 
 
 @routes.command("/v1/sessions/{id}/detach", DetachTurn, TaskAccepted)
@@ -346,7 +350,9 @@ async def rerun_task(request: Request) -> Response:
     check_profile(gateway, worker.profile)
     rights = None if worker.rights == NO_LIMITS else worker.rights
     said = caller.replying(session=started.task)
-    appended = await gateway.agent_tasks.start(started, profile=worker.profile, caller=said, rights=rights)
+    appended = await gateway.agent_tasks.start(
+        started, profile=worker.profile, caller=said, rights=rights, mode=worker.mode
+    )
     return accepted(TaskAccepted, appended)
 
 

@@ -36,6 +36,7 @@ from holdfast.runtime.drivers.external import (
     forgotten,
     given_tools,
     idle,
+    mode_problem,
     not_external,
 )
 from holdfast.runtime.external.acp.answers import answer_to, cancelled, is_refused, next_wait, outcome
@@ -88,6 +89,8 @@ class AcpDriver(ExternalDriver):
         if process is not None and read is not None and prompted_turn(read.prompt) == turn.number:
             return Prepared(Events(), perform=True)
         asked = request_event(turn, turn.step + 1, agent.external)
+        if (problem := mode_problem(session)) is not None:
+            return Prepared(Events([asked, failed(turn, problem, step=turn.step + 1)]), perform=False)
         if process is not None and read is not None:
             mark = DriverOutputRead(
                 task=process.task, offset=read.offset, owed=[], prompt=prompt_id(turn, turn.step + 1)

@@ -22,6 +22,7 @@ from holdfast.domain.events.session import (
     WaitOpened,
 )
 from holdfast.domain.history import TOKEN_SHIFT, text_size
+from holdfast.domain.model_notes import mode_note
 from holdfast.domain.next_step import (
     Ask,
     CallModel,
@@ -261,7 +262,12 @@ def model_request(
     session: Session, *, turn: int, step: int = 1, instructions: str, context: ToolContext, tools: list[ToolSpec]
 ) -> ModelRequest:
     """Return the request: instructions, working directory, messages and tools."""
-    parts = [instructions.strip(), f"Your working directory is {context.cwd}.", _of_the_directory(context)]
+    parts = [
+        instructions.strip(),
+        f"Your working directory is {context.cwd}.",
+        mode_note(session.mode_in_force),
+        _of_the_directory(context),
+    ]
     whole = "\n\n".join(filter(None, parts))
     seen = session.visible_history
     return ModelRequest(turn, whole, seen[:], tools, step=step, tokens=seen.tokens(), session=session.id)

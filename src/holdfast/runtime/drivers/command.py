@@ -26,7 +26,15 @@ from holdfast.external_agent_checks import HOW_TO_ALLOW
 from holdfast.rules.patterns import policy_of_tool
 from holdfast.runtime.agents import Agent
 from holdfast.runtime.drivers import Events, Prepared
-from holdfast.runtime.drivers.external import ExternalDriver, failed, forgotten, given_tools, idle, not_external
+from holdfast.runtime.drivers.external import (
+    ExternalDriver,
+    failed,
+    forgotten,
+    given_tools,
+    idle,
+    mode_problem,
+    not_external,
+)
 from holdfast.runtime.external.command.arguments import (
     McpAddress,
     OwnSession,
@@ -64,7 +72,11 @@ class CommandDriver(ExternalDriver):
         if read is not None and prompted_turn(read.prompt) == turn.number:
             return Prepared(Events(), perform=True)
         asked, prompt = request_event(turn, turn.step + 1, external), prompt_id(turn, turn.step + 1)
-        if (problem := self._unfit(external, session) or rights_problem(agent, external, session)) is not None:
+        if (
+            problem := mode_problem(session)
+            or self._unfit(external, session)
+            or rights_problem(agent, external, session)
+        ):
             return Prepared(Events([asked, failed(turn, problem, step=turn.step + 1)]), perform=False)
         try:
             started = await self._next_process(session, agent, external, prompt)

@@ -25,6 +25,7 @@ from holdfast.domain.events.session import ModelFailed, TurnResumed, WaitOpened
 from holdfast.domain.events.task import AgentProcess, TaskStarted
 from holdfast.domain.next_step import DriverStep, Partial, Rest, RunAgent, wait_id
 from holdfast.domain.resume import Break
+from holdfast.domain.rights import MODE_LIMITS
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.session_rules import not_steered_reason
 from holdfast.domain.task import AGENT_CALL, task_of_call
@@ -47,6 +48,15 @@ from holdfast.worker_access import ToolServer, WorkerAccess
 def agent_task(session: Session, number: int) -> str:
     """Return the task of the session's process with this number."""
     return task_of_call(session.id, f"{AGENT_CALL} {number}")
+
+
+def mode_problem(session: Session) -> Problem | None:
+    """Return why an external agent may not work: it carries out its calls itself, so nothing holds it to a mode."""
+    mode = session.mode_in_force
+    if mode == "profile":
+        return None
+    message = f"This session may {MODE_LIMITS[mode]}. An external agent carries out its calls itself, whatever we say."
+    return Problem(code="rejected", message=message, hint="Use a profile with the built-in agent.")
 
 
 class ExternalDriver(ABC):
