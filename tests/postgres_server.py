@@ -30,7 +30,7 @@ import psycopg
 
 from holdfast.store.postgres.connections import Database
 from holdfast.store.postgres.migrate import prepare
-from tests.memory import MEMORY
+from tests.memory import MEMORY, SHORT
 
 QUICK = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 """For tests that cut no power and crash no server."""
@@ -146,7 +146,7 @@ def find_binaries() -> Path:
 
 def make_server(settings: dict[str, str], parent: Path | None = None) -> PostgresServer:
     """Make a server of one's own; the caller removes it."""
-    directory = Path(tempfile.mkdtemp(prefix="hf-pg-", dir=parent))
+    directory = Path(tempfile.mkdtemp(prefix="hf-pg-", dir=parent or SHORT))
     user = None if os.geteuid() else pwd.getpwnam("nobody")
     binaries = find_binaries()
     if user is not None and not _can_run(binaries, user):  # in the home of root, which is closed to others

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.memory import SHORT
 from tests.postgres_server import PostgresServer
 
 SOCKET = ".s.PGSQL.5432"
@@ -121,7 +122,7 @@ async def _start_packet(reader: asyncio.StreamReader) -> bytes:
 
 @asynccontextmanager
 async def proxy_of(server: PostgresServer) -> AsyncIterator[Proxy]:
-    with tempfile.TemporaryDirectory(prefix="hf-px-") as directory:
+    with tempfile.TemporaryDirectory(prefix="hf-px-", dir=SHORT) as directory:
         proxy = Proxy(Path(directory), server)
         listening = await proxy.serve()
         try:
