@@ -26,6 +26,7 @@ from holdfast.domain.events import board_stream, card_stream
 from holdfast.domain.events.card import BoardCreated, BoardPaused, CardCompleted, CardCreated, RunFinished, RunStarted
 from holdfast.lifecycle.awake_clock import AwakeClock
 from holdfast.lifecycle.running_tasks import RunningTasks
+from holdfast.nodes import Nodes
 from holdfast.processes.supervisor import Supervisor
 from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
@@ -66,7 +67,10 @@ class Bench:
         task_queries = TaskQueries(store, tasks=tasks, sessions=sessions, clock=clock, profiles=profiles)
         running = RunningTasks(store, task_queries, tasks, AwakeClock())
         self.store, self.work = store, work
-        self.cards = Cards(store, sessions=sessions, running=running, clock=clock, root=home.path / "workspaces")
+        nodes = Nodes(store, profiles)
+        self.cards = Cards(
+            store, sessions=sessions, running=running, nodes=nodes, clock=clock, root=home.path / "workspaces"
+        )
         self.dispatcher = Dispatcher(store, cards=self.cards, sessions=sessions, profiles=profiles, clock=clock)
         self.ready: list[str] = []
         self.claimed: list[str] = []

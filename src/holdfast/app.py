@@ -40,9 +40,9 @@ from holdfast.lifecycle.run_files import RunFiles, port_of_killed
 from holdfast.models.registry import ModelRegistry
 from holdfast.processes.open_files import raise_limit, restore_limit
 from holdfast.profiles import Profiles
-from holdfast.read_settings import has_password, load_settings
+from holdfast.read_settings import load_settings
 from holdfast.runtime.work_time import HeartbeatFile, boot_id
-from holdfast.settings import NODE_NAME, Settings
+from holdfast.settings import NODE_NAME, Settings, has_password
 from holdfast.store.contract import Append, Store, Write
 from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite.connections import no_space
@@ -140,7 +140,7 @@ def _store_opener(settings: Settings, asked: AskedStore) -> OpenStore:
         from holdfast.store.postgres.store import open_address
     except ModuleNotFoundError as error:
         raise ConfigError(f"PostgreSQL needs {error.name}: install holdfast[postgres].") from error
-    return lambda path, timings: open_address(address, path.with_name("tasks"), timings, name)
+    return lambda path, timings: open_address(address, path.with_name("tasks"), timings, name, settings.node.labels)
 
 
 def _restart_program(home: Home, options: dict[str, str], *, background: bool, environment: dict[str, str]) -> NoReturn:

@@ -27,6 +27,7 @@ from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.lifecycle.stale_report import StaleReport
 from holdfast.models.registry import ModelRegistry
+from holdfast.nodes import Nodes
 from holdfast.notify.chat_commands import ChatWork
 from holdfast.notify.service import Notifications
 from holdfast.periodic import FollowerState
@@ -179,7 +180,8 @@ class _Work:
             store, tasks=self.tasks, sessions=sessions, profiles=profiles, clock=clock, timings=timings.lifecycle
         )
         root = home.path / WORKSPACES
-        self.cards = Cards(store, sessions=sessions, running=self.running, clock=clock, root=root)
+        nodes = Nodes(store, profiles)
+        self.cards = Cards(store, sessions=sessions, running=self.running, nodes=nodes, clock=clock, root=root)
         timer = RunTimer(machine.monotonic)
         self.dispatcher = Dispatcher(
             store, cards=self.cards, sessions=sessions, profiles=profiles, clock=clock, timer=timer

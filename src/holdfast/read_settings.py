@@ -20,6 +20,7 @@ from holdfast.settings import (
     SPAN_KEYS,
     Policy,
     Settings,
+    has_password,
     reset_problem,
     span_ms,
 )
@@ -259,17 +260,14 @@ def _is_origin(url: str) -> bool:
     return len(host) <= 253 and all(len(part) <= 63 and part == part.strip("-") for part in host.split("."))
 
 
-_PASSWORD = re.compile(r"^[a-z]+://[^/@]*:[^/@]+@|\bpassword\s*=", re.IGNORECASE)
-
-
-def has_password(address: str) -> bool:
-    """Whether the address of a database holds a password."""
-    return _PASSWORD.search(address) is not None
-
-
 def _check_store(file: _ConfigText, settings: Settings) -> None:
     if settings.node.name and not NODE_NAME.fullmatch(settings.node.name):
         raise file.wrong(["node", "name"], "must be up to 63 letters, digits, `.`, `_` and `-`.")
+    if not all(NODE_NAME.fullmatch(label) for label in settings.node.labels):
+        raise file.wrong(["node", "labels"], "must be a list of words of up to 63 letters, digits, `.`, `_` and `-`.")
+    for name, profile in settings.profiles.items():
+        if not all(NODE_NAME.fullmatch(word) for word in profile.nodes):
+            raise file.wrong(["profiles", name, "nodes"], "must be a list of names or labels of nodes.")
     if any(not path.startswith("/") for path in settings.cluster.shared):
         raise file.wrong(["cluster", "shared"], "must be a list of absolute paths.")
     if settings.store.url and settings.store.url_env:

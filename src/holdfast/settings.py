@@ -63,6 +63,12 @@ class StoreSettings:
 
 
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_PASSWORD = re.compile(r"^[a-z]+://[^/@]*:[^/@]+@|\bpassword\s*=", re.IGNORECASE)
+
+
+def has_password(address: str) -> bool:
+    """Whether the address of a database holds a password."""
+    return _PASSWORD.search(address) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +77,8 @@ class NodeSettings:
 
     name: str = ""
     """The name of this gateway among those that work on one database; by default that of the machine."""
+    labels: list[str] = field(default_factory=list)
+    """What this node has, like "gpu": cards, sessions and profiles can ask for it. In force after a restart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +289,8 @@ class ProfileSettings:
     """What is different from [session_reset] for its sessions."""
     resume: Literal["auto", "resume", "fresh"] | None = None
     """Whether its workers on the board continue the session of the last; by default as set in [board]."""
+    nodes: list[str] = field(default_factory=list)
+    """The names or labels of the nodes on which its sessions and cards may run; by default all."""
 
     @property
     def driver_name(self) -> DriverName:

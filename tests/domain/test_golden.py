@@ -77,6 +77,7 @@ from holdfast.domain.events.card import (
     CardMoved,
     CardUnblocked,
     CardUnlinked,
+    RunAssigned,
     RunFinished,
     RunHeartbeat,
     RunReminded,
@@ -320,6 +321,7 @@ EVENTS: list[AnyEvent] = [
         workspace_state="a worktree, clean",
         fresh_reason="",
     ),
+    RunAssigned(card=CARD, node="gpu"),
     RunReminded(card=CARD, run=2),
     RunHeartbeat(card=CARD, run=2, note="tests run"),
     RunFinished(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.profiles import Profiles
-from holdfast.runtime.shared_directories import MARKER, SharedDirectories
+from holdfast.shared_directories import MARKER, SharedDirectories
 from holdfast.store.postgres.connections import Database
 from tests.postgres_server import schemas
 from tests.store.test_nodes import opened

@@ -52,6 +52,7 @@ from holdfast.domain.queue import QueuedInput
 from holdfast.domain.session import Session
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.network_mounts import NetworkMounts
+from holdfast.nodes import Nodes
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Append, Appended, CommandKey, Store, Write
 from holdfast.tasks.log import run_finished
@@ -78,6 +79,7 @@ class Cards:
         *,
         sessions: Sessions,
         running: RunningTasks,
+        nodes: Nodes,
         clock: Clock,
         root: Path,
     ) -> None:
@@ -86,6 +88,7 @@ class Cards:
         self._store = store
         self._sessions = sessions
         self._running = running
+        self.nodes = nodes
         self.processes = CardProcesses(store, sessions=sessions, running=running, clock=clock)
         self._clock = clock
         self._cache: OrderedDict[str, Card] = OrderedDict()
@@ -115,7 +118,7 @@ class Cards:
         return await self._store.transact(self._clock, writes, command=caller.key)
 
     async def _created(self, command: CreateCard, *, card: str, by: Actor, rights: Rights | None) -> tuple[Write, ...]:
-        await self.mounts.run(lambda: workspace.check(command.workspace))
+        node = await self._node_of(command.workspace, command.profile or "", command.node)
         now = self._clock.now()
         if command.at is not None and command.after_ms is not None:
             raise Rejected("Give either `at` or `after_ms`, not both.")
@@ -144,6 +147,7 @@ class Cards:
             session=command.session or "",
             rights=rights,
             tell=command.tell,
+            node=node,
         )
         events: list[AnyEvent] = [created]
         if status == "scheduled":
@@ -186,8 +190,8 @@ class Cards:
         return await self._execute(card, command, caller)
 
     async def _execute(self, card: str, command: CardCommand, caller: Caller) -> Appended:
-        if isinstance(command, EditCard) and (chosen := command.workspace) is not None:
-            await self.mounts.run(lambda: workspace.check(chosen))
+        if isinstance(command, EditCard):
+            command = await self._checked_edit(card, command)
 
         async def change() -> CardChange:
             state = await self.get(card)
@@ -197,6 +201,26 @@ class Cards:
             return CardChange(state, events, caller.by)
 
         return await self.transact(change, command=caller.key)
+
+    async def _node_of(self, chosen: str, profile: str, node: str) -> str:
+        """Return the node for a workspace, which is checked if it is here; one that only this node has stays here."""
+        await self.nodes.check(node)
+        if not await self.nodes.fits_here(self.nodes.placement(profile, node)):
+            return node
+        await self.mounts.run(lambda: workspace.check(chosen))
+        _, _, path = chosen.partition(":")
+        private = self._store.is_shared and path and await self.nodes.shared.why_private(path)
+        return self._store.node if private and not node else node
+
+    async def _checked_edit(self, id: str, command: EditCard) -> EditCard:
+        card = await self.get(id)
+        node = card.node if command.node is None else command.node
+        if command.workspace is not None:
+            node = await self._node_of(command.workspace, command.profile or card.profile, node)
+        elif command.node is not None:
+            await self.nodes.check(node)
+        changed = command.node is not None or node != card.node
+        return msgspec.structs.replace(command, node=node) if changed else command
 
     async def _check_waits(self, card: Card) -> None:
         """Refuse to move a card to todo that the board would make ready again at once."""

@@ -11,12 +11,15 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from holdfast.board.cards import Cards
+from holdfast.board.cards import CardChange, Cards
 from holdfast.board.inbox import InboxReader
 from holdfast.board.run import Runs, RunTimer
 from holdfast.board.startable import Capacity, StartableCards
 from holdfast.clock import Clock
+from holdfast.domain.card import Card
 from holdfast.domain.errors import HoldfastError, VersionConflict
+from holdfast.domain.events.actor import THE_BOARD
+from holdfast.domain.events.card import RunAssigned
 from holdfast.periodic import FollowerState, PeriodicTask
 from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
@@ -25,7 +28,9 @@ from holdfast.store.duties import Duty
 from holdfast.store.log_follower import LogFollower
 
 SWEEP_SECONDS = 15.0
-ENDS = frozenset({"TurnFinished", "TaskFinished", "RunBound", "InputWithdrawn", "NodeDrained", "NodeEnded"})
+ENDS = frozenset(
+    {"TurnFinished", "TaskFinished", "RunBound", "InputWithdrawn", "GatewayStarted", "NodeDrained", "NodeEnded"}
+)
 log = logging.getLogger(__name__)
 
 
@@ -46,11 +51,20 @@ class Dispatcher:
         self._cards = cards
         self._sessions = sessions
         self._clock = clock
+        nodes = cards.nodes
         self.runs = Runs(
-            store, cards=cards, sessions=sessions, profiles=profiles, clock=clock, timer=timer or RunTimer()
+            store,
+            cards=cards,
+            sessions=sessions,
+            profiles=profiles,
+            nodes=nodes,
+            clock=clock,
+            timer=timer or RunTimer(),
         )
-        self.startable = StartableCards(store, cards=cards, runs=self.runs, profiles=profiles, clock=clock)
-        self.inbox = InboxReader(store, cards=cards, startable=self.startable, profiles=profiles, clock=clock)
+        self.startable = StartableCards(store, cards=cards, runs=self.runs, profiles=profiles, nodes=nodes, clock=clock)
+        self.inbox = InboxReader(
+            store, cards=cards, startable=self.startable, profiles=profiles, nodes=nodes, clock=clock
+        )
         self._rounds = PeriodicTask(self.run_once, name="the dispatcher", every=SWEEP_SECONDS)
         self._cleaning = PeriodicTask(self.clean_workspaces, name="workspaces", every=SWEEP_SECONDS)
         self._duty = Duty(store, "board")
@@ -89,7 +103,9 @@ class Dispatcher:
         self._rounds.wake()
 
     async def run_once(self) -> None:
-        """Run one round, if the board is ours: check open runs, make cards ready, start those that can be."""
+        """Start the cards that are for this node; if the board is ours, check runs and cards, and start what can be."""
+        if self._store.is_shared and not self._store.is_draining:
+            await self._start_assigned()
         if not await self._duty.is_ours():
             return
         with self._duty.at_work():
@@ -105,6 +121,9 @@ class Dispatcher:
                 await self._guarded(row.card, self.runs.check)
             for card in await self._store.cards.to_promote(self._clock.now()):
                 await self._guarded(card, self.startable.promote)
+            if self._store.is_shared:
+                for assigned in await self._store.cards.assigned():
+                    await self._guarded(assigned.id, self._take_back)
             await self._start()
 
     async def _start(self) -> None:
@@ -121,11 +140,47 @@ class Dispatcher:
     async def _start_one(self, id: str, capacity: Capacity) -> None:
         card = await self._cards.get(id)
         if card.status == "ready" and not await self.startable.why_not_with(card, capacity):
-            try:
-                await self.runs.start(card)
-            except VersionConflict as error:
-                log.info("card %s was not started: %s", id, error)
-                self._rounds.wake()
+            chosen = capacity.node_for(await self.runs.bound(card), own=self._store.node)
+            if chosen == self._store.node:
+                await self._start_here(card)
+            else:
+                await self._assign(card, chosen)
+
+    async def _start_here(self, card: Card) -> None:
+        try:
+            await self.runs.start(card)
+        except VersionConflict as error:
+            log.info("card %s was not started: %s", card.id, error)
+            self._rounds.wake()
+
+    # --- cards for other nodes ------------------------------------------------------------------
+
+    async def _assign(self, card: Card, node: str) -> None:
+        """Leave the start of a run to another node, which has its workspace. Until then it counts as running."""
+        if await self._cards.write(CardChange(card, [RunAssigned(card=card.id, node=node)], THE_BOARD)):
+            log.info("card %s: node %s is to start it", card.label, node)
+
+    async def _take_back(self, id: str) -> None:
+        """Take a card back from a node that is away, is being drained or does not fit any more."""
+        card = await self._cards.get(id)
+        capacity = await self.startable.capacity(besides=id)
+        placement = await self.runs.bound(card)
+        if card.assigned and not any(
+            node.name == card.assigned and node.takes_work and placement.fits(node) for node in capacity.nodes
+        ):
+            await self._assign(card, "")
+
+    async def _start_assigned(self) -> None:
+        """Start the cards that the board has assigned to this node."""
+        for row in await self._store.cards.assigned():
+            if row.node == self._store.node:
+                await self._guarded(row.id, self._start_one_assigned)
+
+    async def _start_one_assigned(self, id: str) -> None:
+        card = await self._cards.get(id)
+        capacity = await self.startable.capacity(besides=id)
+        if card.assigned == self._store.node and not await self.startable.why_not_with(card, capacity):
+            await self._start_here(card)
 
     async def clean_workspaces(self) -> None:
         """Remove workspaces that were kept while a worker was active. Not part of a round, since git may be slow."""

@@ -7,6 +7,7 @@ next turn of its session, or until a person undoes the turn, resets or archives 
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.board.cards import Cards
 from holdfast.board.startable import StartableCards
@@ -17,6 +18,7 @@ from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import card_stream, session_stream
 from holdfast.domain.events.session import Purpose
 from holdfast.domain.text import duration
+from holdfast.nodes import Nodes
 from holdfast.profiles import Profiles
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded
@@ -29,12 +31,13 @@ class InboxReader:
     """Reads the inbox."""
 
     def __init__(
-        self, store: Store, *, cards: Cards, startable: StartableCards, profiles: Profiles, clock: Clock
+        self, store: Store, *, cards: Cards, startable: StartableCards, profiles: Profiles, nodes: Nodes, clock: Clock
     ) -> None:
         self._store = store
         self._cards = cards
         self._startable = startable
         self._profiles = profiles
+        self._nodes = nodes
         self._clock = clock
 
     async def entries(self) -> list[InboxEntry]:
@@ -48,7 +51,26 @@ class InboxReader:
                 advice = Advice("card_not_startable", error.message, ["holdfast doctor"])
             if advice is not None:
                 found.append(_of_card(row, advice))
+        found += await self._waiting_for_nodes({entry.id for entry in found})
+        if await self._nodes.are_several():
+            nodes = await self._store.nodes_of_sessions([entry.session for entry in found if entry.session])
+            found = [replace(entry, node=nodes.get(entry.session) or entry.node) for entry in found]
+        else:
+            found = [replace(entry, node="") for entry in found]
         return sorted(found, key=lambda entry: (entry.since, entry.id))
+
+    async def _waiting_for_nodes(self, known: set[str]) -> list[InboxEntry]:
+        """Return the cards that have waited for a node for more than a short while."""
+        bound = [name for name, profile in self._profiles.settings.profiles.items() if profile.nodes]
+        nodes, found = await self._nodes.all(), []
+        for row in await self._store.cards.for_nodes(bound, hosts=self._store.is_shared):
+            if row.id in known:
+                continue
+            card = await self._cards.get(row.id)
+            if waits := await self._startable.waits_for_node(card, nodes):
+                advice = await self._startable.advice(card, waits_for_node=waits)
+                found += [] if advice is None else [_of_card(row, advice)]
+        return found
 
     @property
     def tool(self) -> AnyTool:
@@ -162,4 +184,5 @@ def _of_card(row: CardRow, advice: Advice) -> InboxEntry:
         version=row.version,
         session=row.session,
         number=row.number,
+        node=row.host or row.node,
     )

@@ -15,7 +15,8 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from holdfast.board import workspace
 from holdfast.board.cards import CardChange, Cards
@@ -47,10 +48,12 @@ from holdfast.domain.events.card import (
 from holdfast.domain.events.parts import ForRun
 from holdfast.domain.events.run_binding import RunBound
 from holdfast.domain.events.session import InputReceived, NoteReceived, SessionCreated, SessionRestored
+from holdfast.domain.placement import Placement
 from holdfast.domain.session import Session
 from holdfast.domain.session_rules import title_from
 from holdfast.domain.summary import digest
 from holdfast.domain.text import duration
+from holdfast.nodes import Nodes
 from holdfast.profiles import Profiles
 from holdfast.sessions import Sessions
 from holdfast.settings import span_ms
@@ -76,12 +79,21 @@ class Runs:
     """Starts, checks and ends the runs of cards."""
 
     def __init__(
-        self, store: Store, *, cards: Cards, sessions: Sessions, profiles: Profiles, clock: Clock, timer: RunTimer
+        self,
+        store: Store,
+        *,
+        cards: Cards,
+        sessions: Sessions,
+        profiles: Profiles,
+        nodes: Nodes,
+        clock: Clock,
+        timer: RunTimer,
     ) -> None:
         self._store = store
         self._cards = cards
         self._sessions = sessions
         self._profiles = profiles
+        self._nodes = nodes
         self._clock = clock
         self._timer = timer
         self._preparing = asyncio.Lock()  # git cannot add two worktrees of a repository at once
@@ -191,6 +203,8 @@ class Runs:
         state = await self._sessions.get(run.started.session)
         if not state.exists:
             return f"session {run.started.session} of run {run.number} was deleted"
+        if gone := await self._forgotten_node(run):
+            return f"node {gone}, which had the directory of run {run.number}, was forgotten"
         if state.profile != run.started.profile:
             return f"session {state.id} now has the profile {state.profile}; run {run.number} had another"
         if state.driver != (driver := self._profiles.driver(state.profile)):
@@ -202,6 +216,31 @@ class Runs:
         ):
             return f"session {state.id} was reset since run {run.number}"
         return ""
+
+    # --- where ----------------------------------------------------------------------------------
+
+    async def bound(self, card: Card) -> Placement:
+        """Return to which node the next run is bound: the one that has the directory or the agent of its session."""
+        placement = self._nodes.placement(card.profile, card.node)
+        if not (self._store.is_shared and card.runs):
+            return placement
+        run = choose_session(
+            card, self.resume_policy(card), missing=await self._why_not_resumable(resumable(card))
+        ).resumes
+        if run is None or run.started.node not in {node.name for node in await self._nodes.all()}:
+            return placement
+        why = f"the agent of run {run.number} runs there" if run.started.driver != "builtin" else ""
+        if why or (why := await self._nodes.shared.why_private(run.started.workspace)):
+            return replace(placement, bound_to=run.started.node, bound_because=why)
+        return placement
+
+    async def _forgotten_node(self, run: Run) -> str:
+        """Return the node that had the directory of a run and was forgotten; empty if it was not."""
+        node = run.started.node
+        if not self._store.is_shared or node in {known.name for known in await self._nodes.all()}:
+            return ""
+        there = await self._cards.mounts.run(lambda: Path(run.started.workspace).is_dir())
+        return "" if there else node
 
     # --- check and end --------------------------------------------------------------------------
 

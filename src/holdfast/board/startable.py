@@ -7,32 +7,58 @@ from __future__ import annotations
 
 from collections import Counter
 
+from msgspec.structs import replace
+
 from holdfast.board.cards import CardChange, Cards
 from holdfast.board.run import Runs
-from holdfast.clock import Clock
+from holdfast.clock import Clock, elapsed
 from holdfast.domain.card import Board, Card
+from holdfast.domain.commands import EditCard
 from holdfast.domain.dispatch import Advice, Parent, StartConditions, advice, not_startable_reason
+from holdfast.domain.errors import Conflict
 from holdfast.domain.events.actor import THE_BOARD
 from holdfast.domain.events.card import CardMoved, ResumePolicy
+from holdfast.domain.placement import KnownNode, Placement
+from holdfast.nodes import Nodes
 from holdfast.profiles import Profiles
 from holdfast.store.contract import Store
 from holdfast.store.reads import StartQuery
-from holdfast.store.rows import CardRow, OpenRun, StartableCard
+from holdfast.store.rows import AssignedCard, CardRow, OpenRun, StartableCard
+
+SHORT_WAIT_MS = 30_000
+"""A card that waits for a node for longer is in the inbox."""
 
 
 class Capacity:
     """How many cards are running and how many more may; computed once per round."""
 
-    def __init__(self, running: list[OpenRun], boards: list[Board], profiles: Profiles) -> None:
+    def __init__(
+        self,
+        running: list[OpenRun],
+        assigned: list[AssignedCard],
+        boards: list[Board],
+        profiles: Profiles,
+        nodes: list[KnownNode],
+    ) -> None:
         self._rules = profiles.settings.board
         self._boards = {board.id: board for board in boards}
         self._profiles = frozenset(profiles.names)
-        self._running = len(running)
-        self._on_board = Counter(row.board for row in running)
-        self._with_profile = Counter(row.profile for row in running)
+        self.nodes = nodes
+        active: list[OpenRun | AssignedCard] = [*running, *assigned]  # a node prepares those, or is about to
+        self._running = len(active)
+        self._on_board = Counter(row.board for row in active)
+        self._with_profile = Counter(row.profile for row in active)
+        self._on_node = Counter(row.node for row in active)
 
     def conditions_for(
-        self, card: Card, *, waits_for: list[str], previous_worker: str, policy: ResumePolicy, refused: str
+        self,
+        card: Card,
+        *,
+        waits_for: list[str],
+        previous_worker: str,
+        policy: ResumePolicy,
+        refused: str,
+        waits_for_node: str,
     ) -> StartConditions:
         """Return the conditions, besides the card itself, that decide whether it is started."""
         board = self._boards.get(card.board)
@@ -50,7 +76,18 @@ class Capacity:
             previous_worker=previous_worker,
             policy=policy,
             refused=refused,
+            waits_for_node=waits_for_node,
         )
+
+    def node_for(self, placement: Placement, *, own: str) -> str:
+        """Return the node that is to start a card: of those that fit and take work the one with the fewest runs.
+
+        Without any condition it is this node.
+        """
+        fitting = [node.name for node in self.nodes if node.takes_work and placement.fits(node)]
+        if placement.is_free or not fitting:
+            return own
+        return min(fitting, key=lambda name: (self._on_node[name], name != own, name))
 
     def wanted(self, *, exclude: list[str]) -> StartQuery | None:
         """Return the query for cards that the limits allow; None when they allow none."""
@@ -84,16 +121,22 @@ class Capacity:
 class StartableCards:
     """Finds cards that can be started, and explains why others cannot."""
 
-    def __init__(self, store: Store, *, cards: Cards, runs: Runs, profiles: Profiles, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, *, cards: Cards, runs: Runs, profiles: Profiles, nodes: Nodes, clock: Clock
+    ) -> None:
         self._store = store
         self._cards = cards
         self._runs = runs
         self._profiles = profiles
+        self._nodes = nodes
         self._clock = clock
 
-    async def capacity(self) -> Capacity:
-        """Return the current capacity."""
-        return Capacity(await self._store.cards.open_runs(), await self._store.cards.boards(), self._profiles)
+    async def capacity(self, *, besides: str = "") -> Capacity:
+        """Return the current capacity, without what a card takes that was assigned."""
+        cards = self._store.cards
+        assigned = [row for row in await cards.assigned() if row.id != besides] if self._store.is_shared else []
+        boards, nodes = await cards.boards(), await self._nodes.all()
+        return Capacity(await cards.open_runs(), assigned, boards, self._profiles, nodes)
 
     async def most_urgent(self, capacity: Capacity, *, exclude: list[str]) -> list[str]:
         """Return the most urgent cards that can be started together."""
@@ -112,10 +155,26 @@ class StartableCards:
             previous_worker=previous_worker,
             policy=self._runs.resume_policy(card),
             refused=refused,
+            waits_for_node=await self._waits_for_node(card, capacity),
         )
         return not_startable_reason(card, conditions, now=self._clock.now())
 
-    async def advice(self, card: Card) -> Advice | None:
+    async def _waits_for_node(self, card: Card, capacity: Capacity) -> str:
+        if card.status != "ready":
+            return ""
+        if card.assigned and card.assigned != self._store.node:
+            return f"Node {card.assigned} is about to start it."
+        return (await self._runs.bound(card)).why_waits(capacity.nodes)
+
+    async def waits_for_node(self, card: Card, nodes: list[KnownNode]) -> str:
+        """Return for which node a card has waited for more than a short while; empty if it has not."""
+        placement = await self._runs.bound(card)
+        silent = placement.shortest_silence_ms(nodes)
+        if elapsed(self._clock, card.moved.at) < SHORT_WAIT_MS or (silent is not None and silent < SHORT_WAIT_MS):
+            return ""
+        return placement.why_waits(nodes)
+
+    async def advice(self, card: Card, *, waits_for_node: str = "") -> Advice | None:
         """Return what a person can do about a card; None if it needs no person."""
         parents = await self._parents(card)
         dead = [Parent(row.label, row.title) for row in parents if row.status == "archived" and not row.done]
@@ -124,7 +183,26 @@ class StartableCards:
             profiles=frozenset(self._profiles.names),
             dead_parents=dead,
             refused=await self._runs.why_resume_is_refused(card),
+            waits_for_node=waits_for_node,
         )
+
+    async def check_node(self, card: Card, command: EditCard) -> None:
+        """Refuse to let a card run on another node than the one that alone has its directory or its agent."""
+        if not command.node or command.node == card.node:
+            return
+        await self._nodes.check(command.node)
+        nodes = await self._nodes.all()
+        placement = await self._runs.bound(replace(card, node=command.node))
+        if placement.bound_to and not any(placement.fits(node) for node in nodes):
+            hint = f"`holdfast card retry {card.label} --fresh` begins anew, and then it can be moved."
+            raise Conflict(f"It stays on node {placement.bound_to}: {placement.bound_because}.", hint=hint)
+        _, _, path = card.workspace.partition(":")
+        of_node = any(node.name == card.node for node in nodes)
+        if path and of_node and command.workspace is None and (why := await self._nodes.shared.why_private(path)):
+            hint = (
+                f"`holdfast card edit {card.label} --node {command.node} --workspace WHERE` says where it works there."
+            )
+            raise Conflict(f"It stays on node {card.node}: {why}.", hint=hint)
 
     async def _parents(self, card: Card) -> list[CardRow]:
         # most cards have none, and a query for each of a thousand costs the inbox 0.1 s

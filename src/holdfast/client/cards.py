@@ -32,6 +32,7 @@ class CardDetails(TypedDict, total=False):
     max_runtime_ms: int | None
     max_attempts: int | None
     tell: Tell
+    node: str
 
 
 class NewCard(CardDetails, total=False):

@@ -30,6 +30,7 @@ from holdfast.domain.events.card import (
     CardUnblocked,
     CardUnlinked,
     ResumePolicy,
+    RunAssigned,
     RunFinished,
     RunHeartbeat,
     RunReminded,
@@ -38,7 +39,18 @@ from holdfast.domain.events.card import (
 from holdfast.domain.events.parts import EventRef, Rights, Tell
 
 NEVER = EventRef(0, 0)
-EDITABLE = ("title", "body", "profile", "workspace", "priority", "resume", "max_runtime_ms", "max_attempts", "tell")
+EDITABLE = (
+    "title",
+    "body",
+    "profile",
+    "workspace",
+    "priority",
+    "resume",
+    "max_runtime_ms",
+    "max_attempts",
+    "tell",
+    "node",
+)
 
 
 class Board(msgspec.Struct, frozen=True, gc=False):
@@ -98,6 +110,10 @@ class Card(msgspec.Struct, frozen=True):
     max_runtime_ms: int | None = None
     max_attempts: int | None = None
     tell: Tell = "default"
+    node: str = ""
+    """The name or label of the nodes on which it may run; empty is any."""
+    assigned: str = ""
+    """The node that is to start its next run; empty if none was chosen."""
     parents: tuple[str, ...] = ()
     followers: tuple[str, ...] = ()
     status: CardStatus = "triage"
@@ -203,6 +219,7 @@ def evolve_card(card: Card, event: CardEvent, happened: EventRef) -> Card:
             moved=happened,
             block=event if isinstance(event, CardBlocked) else None,
             scheduled_at=position.scheduled_at,
+            assigned="",
         )
     match event:
         case CardCreated():
@@ -230,6 +247,8 @@ def evolve_card(card: Card, event: CardEvent, happened: EventRef) -> Card:
         case RunStarted():
             runs = (*card.runs, Run(event, happened))
             return replace(card, runs=runs, fresh_next=False, workspace_removed=False)
+        case RunAssigned():
+            return replace(card, assigned=event.node)
         case RunReminded():
             return _with_open_run(card, replace(_open_run(card), reminded=True))
         case RunHeartbeat(note=note):

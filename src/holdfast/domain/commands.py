@@ -34,6 +34,8 @@ Priority = Annotated[int, msgspec.Meta(ge=-1000, le=1000)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=1_000, le=366 * 86_400_000)]
 Attempts = Annotated[int, msgspec.Meta(ge=1, le=100)]
 Body = Annotated[str, msgspec.Meta(max_length=200_000)]
+NodeWord = Annotated[str, msgspec.Meta(max_length=63)]
+"""The name or a label of a node; empty is any node."""
 
 
 class CreateBoard(Command, frozen=True):
@@ -77,6 +79,8 @@ class CreateCard(Command, frozen=True):
     """The session that is notified about its blocks and its end."""
     tell: Tell = "default"
     """Whether people are told of its blocks and its end."""
+    node: NodeWord = ""
+    """The name or label of the nodes on which it may run."""
 
 
 class EditCard(Command, frozen=True):
@@ -93,6 +97,8 @@ class EditCard(Command, frozen=True):
     max_runtime_ms: Milliseconds | None = None
     max_attempts: Attempts | None = None
     tell: Tell | None = None
+    node: NodeWord | None = None
+    """The name or label of the nodes on which it may run; empty is any."""
 
 
 class CommentCard(Command, frozen=True):

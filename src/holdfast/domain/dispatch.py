@@ -44,6 +44,8 @@ class StartConditions:
     """Why the policy `resume` would block it again; empty if it would not."""
     previous_worker: str = ""
     """The processes of an earlier worker that still run; empty if there are none."""
+    waits_for_node: str = ""
+    """For which node it waits, as a sentence; empty if one can take it."""
 
 
 def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -> str:
@@ -83,6 +85,8 @@ def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -
         return f"It is tried again in {duration(card.again_at - now)}, after: {failed.rstrip('.')}."
     if conditions.previous_worker:
         return f"Its previous worker is still running: {conditions.previous_worker}."
+    if conditions.waits_for_node:
+        return conditions.waits_for_node
     return _limit_reached(card, conditions)
 
 
@@ -309,10 +313,13 @@ class Parent:
     title: str
 
 
-def advice(card: Card, *, profiles: frozenset[str], dead_parents: list[Parent], refused: str) -> Advice | None:
+def advice(
+    card: Card, *, profiles: frozenset[str], dead_parents: list[Parent], refused: str, waits_for_node: str = ""
+) -> Advice | None:
     """Return why a card needs a person, and what helps; None for a card that does not.
 
-    `dead_parents` were archived before they were done; `refused` says why it cannot be resumed by its policy.
+    `dead_parents` were archived before they were done; `refused` says why it cannot be resumed by its policy,
+    `waits_for_node` for which node it has waited for a while.
     """
     match card.status:
         case "blocked":
@@ -321,7 +328,10 @@ def advice(card: Card, *, profiles: frozenset[str], dead_parents: list[Parent], 
             commands = [f"holdfast card complete {card.label}", f"holdfast card retry {card.label} -m TEXT"]
             return Advice("card_in_review", "Its result has to be reviewed.", commands)
         case "todo" | "ready":
-            return _never_starts(card, profiles, dead_parents)
+            never = _never_starts(card, profiles, dead_parents)
+            if never is None and waits_for_node:
+                return Advice("card_not_startable", waits_for_node, [f"holdfast card move {card.label} --node NAME"])
+            return never
         case _:
             return None
 

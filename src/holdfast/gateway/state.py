@@ -26,6 +26,7 @@ from holdfast.lifecycle.retention import Retention
 from holdfast.lifecycle.running_tasks import RunningTasks
 from holdfast.lifecycle.stale_report import StaleReport
 from holdfast.models.registry import ModelRegistry
+from holdfast.nodes import Nodes
 from holdfast.notify.service import Notifications
 from holdfast.periodic import FollowerState
 from holdfast.profiles import Profiles
@@ -127,6 +128,11 @@ class Gateway:
     """Set when all work that the last gateway left open is known; until then commands are refused."""
     typed: OncePerKey = field(default_factory=OncePerKey)
     """Responses to input that was sent to commands."""
+
+    @property
+    def nodes(self) -> Nodes:
+        """The nodes that there are."""
+        return self.cards.nodes
 
 
 def gateway_of(connection: HTTPConnection) -> Gateway:

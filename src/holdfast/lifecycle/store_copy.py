@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from holdfast.config import ConfigError, Home, environment
 from holdfast.domain.errors import Rejected
 from holdfast.edit_settings import set_store
-from holdfast.read_settings import has_password, load_settings
+from holdfast.read_settings import load_settings
+from holdfast.settings import has_password
 from holdfast.store.copying import CopyReport, Progress, copy_store
 from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite import copying as sqlite

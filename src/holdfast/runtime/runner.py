@@ -17,12 +17,12 @@ from holdfast.domain.next_step import Advance, Finish, Partial, Rest, closing_ev
 from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.summary import failed_summary
+from holdfast.nodes import Nodes
 from holdfast.periodic import FollowerState
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.drivers import Driver, Events
 from holdfast.runtime.drivers.builtin import BuiltinDriver, MissingDriver
 from holdfast.runtime.moves import break_of, why_bound
-from holdfast.runtime.shared_directories import SharedDirectories
 from holdfast.runtime.turn import SessionWorker
 from holdfast.runtime.work_time import BEAT_SECONDS, HeartbeatFile, WorkTime
 from holdfast.runtime.writer import SessionWriter, StreamingTexts
@@ -80,7 +80,7 @@ class Runner:
         self._agents = agents
         self._clock = clock
         self._heartbeat = heartbeat
-        self._shared_directories = SharedDirectories(store, task_log.profiles)
+        self._nodes = Nodes(store, task_log.profiles)
         self.drivers: dict[str, DriverFactory] = {BuiltinDriver.name: BuiltinDriver}
         """Drivers by their name in `SessionCreated.driver`. More are added before `start`."""
         self._work_time = WorkTime()
@@ -293,7 +293,7 @@ class Runner:
         """Return why this node does not continue what another one has worked on; empty if it does."""
         if before is None or before.name == self._store.node:
             return ""
-        private = await self._shared_directories.why_private(session.cwd)
+        private = await self._nodes.shared.why_private(session.cwd)
         at = f"{private}, so only node {before.name} has it" if private else ""
         return why_bound(session, before, node=self._store.node) or at
 

@@ -61,6 +61,10 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True, rename={"retry_at": "a
     version: int
     tell: str = "default"
     """Whether people are told of it: `default` is by the rules of each destination, else `always` or `never`."""
+    node: str = ""
+    """The name or label of the nodes on which it may run; empty is any."""
+    host: str = ""
+    """Where there are several nodes: the one that works on it, that is to start it, or that worked on it last."""
 
     @property
     def label(self) -> str:
@@ -106,6 +110,8 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     note: str
     started_at: int
     finished_at: int | None
+    node: str = "local"
+    """The node that started it."""
     input_tokens: int
     output_tokens: int
     cost: float | None

@@ -28,6 +28,8 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The session that waits or failed, or that of a card's last run; empty when there is none."""
     number: int = 0
     """The number of the card (`HF-118`); 0 when it is not about a card."""
+    node: str = ""
+    """Where there are several nodes: the one that worked on it last, or that the card asks for."""
 
 
 class WaitView(msgspec.Struct, frozen=True, kw_only=True):

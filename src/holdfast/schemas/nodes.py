@@ -13,6 +13,8 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     """`alive`, `draining` or `ended`."""
     here: bool
     """Whether it is the one that answers."""
+    labels: list[str] = []
+    """What it has (`labels` in [node] of its config.toml), besides its name."""
     version: str
     started_at: int
     heard_at: int

@@ -8,7 +8,7 @@ from holdfast.domain.card import Board
 from holdfast.domain.card_number import card_label, parse_card_number
 from holdfast.domain.errors import Conflict, NotFound
 from holdfast.store.reads import SHORTEST_PREFIX, CardFilter, Fetch, Noun, StartQuery, id_range
-from holdfast.store.rows import CardRow, OpenRun, RunRow, RunWithCost, StartableCard
+from holdfast.store.rows import AssignedCard, CardRow, OpenRun, RunRow, RunWithCost, StartableCard
 
 _CARD = Noun("card", CardRow, "get_card", "find_cards", "`holdfast card list` lists them.")
 
@@ -76,6 +76,14 @@ class CardReads:
     async def to_start(self, wanted: StartQuery, *, now: int) -> list[StartableCard]:
         """What may be started, most urgent first."""
         return await self._fetch.rows("cards_to_start", StartableCard, now=now, **asdict(wanted))
+
+    async def assigned(self) -> list[AssignedCard]:
+        """The cards that a node is to start."""
+        return await self._fetch.rows("assigned_cards", AssignedCard)
+
+    async def for_nodes(self, profiles: list[str], *, hosts: bool) -> list[CardRow]:
+        """Cards that may wait for a node: they or these profiles ask for one, or, with `hosts`, they ran before."""
+        return await self._fetch.rows("cards_for_nodes", CardRow, profiles=profiles, hosts=hosts)
 
     async def open_runs(self) -> list[OpenRun]:
         """Every open run, with the board of its card."""

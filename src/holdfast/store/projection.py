@@ -30,6 +30,7 @@ from holdfast.domain.events.card import (
     CardMoved,
     CardUnblocked,
     CardUnlinked,
+    RunAssigned,
     RunFinished,
     RunHeartbeat,
     RunReminded,
@@ -277,6 +278,7 @@ def _card_created(event: CardCreated, id: str, record: Record) -> CardRow:
         version=record.version,
         number=event.number,
         tell=event.tell,
+        node=event.node,
     )
 
 
@@ -297,13 +299,18 @@ def card_after(row: CardRow, event: CardEvent, record: Record) -> CardRow:
                 workspace=row.workspace if event.workspace is None else event.workspace,
                 priority=row.priority if event.priority is None else event.priority,
                 tell=event.tell or row.tell,
+                node=row.node if event.node is None else event.node,
             )
         case CardCommented():
             return replace(row, comments=row.comments + 1)
         case CardUnblocked():
             return replace(row, retry_at=None, warning="")
         case RunStarted():
-            return replace(row, run=event.run, session=event.session, warning=event.fresh_reason, retry_at=None)
+            return replace(
+                row, run=event.run, session=event.session, warning=event.fresh_reason, retry_at=None, host=event.node
+            )
+        case RunAssigned():
+            return replace(row, assigned=event.node)
         case RunFinished():
             return replace(row, retry_at=event.retry_at)
         case (
@@ -331,6 +338,7 @@ def _card_moved(row: CardRow, position: CardPosition, at: int) -> CardRow:
         block_kind=position.block_kind or "",
         scheduled_at=position.scheduled_at,
         moved_at=at,
+        assigned="",
     )
 
 

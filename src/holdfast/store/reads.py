@@ -179,6 +179,10 @@ class ProjectionReads:
         """Of those, the sessions that no other node works on."""
         return await self._fetch.rows("unclaimed_sessions", SessionRow, node=node)
 
+    async def nodes_of_sessions(self, sessions: list[str]) -> dict[str, str]:
+        """The node of each session: the one that worked on it last."""
+        return dict(await self._fetch.values("nodes_of_sessions", sessions=sessions)) if sessions else {}
+
     async def is_alive(self, node: str) -> bool:
         """Whether a node has the store open."""
         return any(row.name == node and row.ended_at is None for row in await self.nodes())

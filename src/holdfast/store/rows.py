@@ -202,6 +202,12 @@ class CardRow(msgspec.Struct, frozen=True, gc=False):
     """The session of a person from which the agent that created it descends."""
     number: int = 0
     tell: Tell = "default"
+    node: str = ""
+    """The name or label of the nodes on which it may run; empty is any."""
+    assigned: str = ""
+    """The node that is to start its next run; empty if none was chosen."""
+    host: str = ""
+    """The node of its last run."""
 
     @property
     def label(self) -> str:
@@ -264,8 +270,14 @@ class NodeRow(msgspec.Struct, frozen=True, gc=False):
     """When it last renewed its life; 0 where there are no others."""
     draining: bool = False
     """Whether it hands over what it works on, and takes nothing new."""
+    labels: str = ""  # with commas between them
     silent_ms: int = 0
     """For how long it has given no sign of life, by the clock of the store; 0 where there are no others."""
+
+    @property
+    def label_list(self) -> list[str]:
+        """Its labels."""
+        return [label for label in self.labels.split(",") if label]
 
 
 class NodeWork(msgspec.Struct, frozen=True, gc=False):
@@ -343,6 +355,12 @@ class StartableCard(msgspec.Struct, frozen=True, gc=False):
     id: str
     board: str
     profile: str
+
+
+class AssignedCard(StartableCard, frozen=True, gc=False):
+    """A card that a node is to start."""
+
+    node: str
 
 
 class StoreCounts(msgspec.Struct, frozen=True, gc=False):

@@ -274,6 +274,7 @@ export interface CardCreated {
   readonly rights?: Rights | null;
   readonly number?: number;
   readonly tell?: "always" | "default" | "never";
+  readonly node?: string;
 }
 
 export interface CardDetail {
@@ -309,6 +310,7 @@ export interface CardEdited {
   readonly max_runtime_ms?: number | null;
   readonly max_attempts?: number | null;
   readonly tell?: "always" | "default" | "never" | null;
+  readonly node?: string | null;
 }
 
 export interface CardFollowed {
@@ -384,6 +386,8 @@ export interface CardView {
   readonly updated_at: number;
   readonly version: number;
   readonly tell?: string;
+  readonly node?: string;
+  readonly host?: string;
 }
 
 export interface ChapterItem {
@@ -513,6 +517,7 @@ export interface CreateCard {
   readonly after_ms?: number | null;
   readonly session?: string | null;
   readonly tell?: "always" | "default" | "never";
+  readonly node?: string;
 }
 
 export interface CreateSession {
@@ -636,6 +641,7 @@ export interface EditCard {
   readonly max_runtime_ms?: number | null;
   readonly max_attempts?: number | null;
   readonly tell?: "always" | "default" | "never" | null;
+  readonly node?: string | null;
 }
 
 export interface EditProfile {
@@ -777,6 +783,7 @@ export interface InboxEntry {
   readonly version: number;
   readonly session: string;
   readonly number?: number;
+  readonly node?: string;
 }
 
 export interface InputReceived {
@@ -969,6 +976,7 @@ export interface NodeView {
   readonly name: string;
   readonly state: string;
   readonly here: boolean;
+  readonly labels?: string[];
   readonly version: string;
   readonly started_at: number;
   readonly heard_at: number;
@@ -1223,7 +1231,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | ModeChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | SessionAdopted | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | NodeDrained | NodeEnded | SessionDeleted | StaleListed | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | ModeChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | SessionAdopted | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunAssigned | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | NodeDrained | NodeEnded | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RemovePerson {
@@ -1404,6 +1412,12 @@ export interface RunActor {
   readonly card_number?: number;
 }
 
+export interface RunAssigned {
+  readonly kind: "RunAssigned";
+  readonly card: string;
+  readonly node: string;
+}
+
 export interface RunBound {
   readonly kind: "RunBound";
   readonly card: string;
@@ -1489,6 +1503,7 @@ export interface RunView {
   readonly note: string;
   readonly started_at: number;
   readonly finished_at: number | null;
+  readonly node?: string;
   readonly input_tokens: number;
   readonly output_tokens: number;
   readonly cost: number | null;

@@ -25,6 +25,7 @@ import { Why } from "../ui/Why";
 import { WithCode } from "../ui/WithCode";
 import { CardChanges } from "./CardChanges";
 import styles from "./CardDrawer.module.css";
+import { nodeTitle } from "./CardFace";
 import { CardForm } from "./CardForm";
 import { Links } from "./CardLinks";
 import { CardLog } from "./CardLog";
@@ -230,6 +231,7 @@ function Head({
           {[
             card.profile || "no profile",
             card.workspace,
+            ...(card.host || card.node ? [nodeTitle(card)] : []),
             ...(tokens ? [`${count(tokens)} tokens`] : []),
             ...(cost ? [dollars(cost)] : []),
           ].join(" · ")}

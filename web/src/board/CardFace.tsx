@@ -49,6 +49,11 @@ export const CardFace = memo(function CardFace({
         <span className={`${shared.faint} ${shared.cut} ${shared.grow} ${styles.profile}`}>
           {card.profile || "no profile"}
         </span>
+        {(card.host || card.node) && (
+          <span className={`${shared.faint} ${shared.cut}`} data-node title={nodeTitle(card)}>
+            @{card.host || card.node}
+          </span>
+        )}
         {card.priority !== 0 && (
           <span className={styles.priority} title={`Priority ${card.priority}`}>
             {card.priority > 0 ? "▲" : "▼"} {Math.abs(card.priority)}
@@ -95,6 +100,9 @@ export const CardFace = memo(function CardFace({
     </div>
   );
 });
+
+export const nodeTitle = (card: CardView): string =>
+  [card.host && `On node ${card.host}`, card.node && `asks for ${card.node}`].filter(Boolean).join("; ");
 
 /** A question on a face is short and plain; the open card shows its Markdown. */
 const withoutMarkdown = (text: string): string =>

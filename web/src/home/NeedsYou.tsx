@@ -77,6 +77,7 @@ function Need({
       </span>
       <span className={styles.where}>
         <Link href={entry.link}>{entryTitle(entry)}</Link> · since {moment(entry.since)}
+        {entry.node && ` · on ${entry.node}`}
         {wait?.until ? ` · until ${moment(wait.until)}` : ""}
       </span>
       {agent && (

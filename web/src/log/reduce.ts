@@ -238,6 +238,7 @@ function fold(view: Draft, record: LogRecord): void {
     case "CardUnblocked":
     case "CardCompleted":
     case "RunStarted":
+    case "RunAssigned":
     case "RunReminded":
     case "RunHeartbeat":
     case "RunFinished":

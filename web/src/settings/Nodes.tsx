@@ -39,6 +39,7 @@ export function Nodes(): ReactNode {
             {node.here && " (this one)"}
           </b>
           <span className={`${shared.muted} ${styles.detail}`}>
+            {(node.labels ?? []).length > 0 && `${(node.labels ?? []).join(", ")}; `}
             {node.version}, since <Time at={node.started_at} />
             {node.state === "ended" ? `, ended: ${node.ended_reason}` : `, heard ${duration(node.silent_ms)} ago`}
           </span>

@@ -155,6 +155,7 @@ function Groups({
                 <Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} />
                 <span className={shared.cut}>
                   {entryTitle(entry)} · since {moment(entry.since)}
+                  {entry.node && ` · on ${entry.node}`}
                 </span>
               </span>
             </Link>

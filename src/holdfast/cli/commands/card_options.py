@@ -12,6 +12,9 @@ from holdfast.cli.values import BODY, SOME_TIME, TEXT, WORKSPACE, tell_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 PRIORITY = 1000
+node_option = click.option(
+    "--node", metavar="NAME", help="The node on which it runs, or a label of such nodes; see `holdfast nodes`."
+)
 
 
 def card_options(function: F) -> F:
@@ -25,6 +28,7 @@ def card_options(function: F) -> F:
             metavar="WHERE",
             help="scratch (a new directory), dir:PATH, or worktree:REPO (a git worktree on a new branch).",
         ),
+        node_option,
         click.option(
             "--priority",
             type=click.IntRange(-PRIORITY, PRIORITY),

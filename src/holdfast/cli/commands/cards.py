@@ -236,6 +236,14 @@ def follow(cli: Cli, id: str, session: str, off: bool) -> None:
 
 @card.verb("Move")
 @card_argument
+@click.option("--node", required=True, metavar="NAME", help="The node, or a label of such nodes; '' is any.")
+def move(cli: Cli, id: str, node: str) -> None:
+    """Let CARD run on another node. Refused if only one node has its directory, or the agent of its session."""
+    cli.accepted(cli.client.cards.edit(id, node=node), f"runs on {node}" if node else "runs on any node")
+
+
+@card.verb("Move")
+@card_argument
 @click.option(
     "--to",
     "status",

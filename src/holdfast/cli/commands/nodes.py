@@ -15,6 +15,7 @@ from holdfast.schemas.nodes import NodeChanged, NodeList, NodeView
 
 NODES = (
     Column("NODE"),
+    Column("LABELS"),
     Column("STATE"),
     Column("VERSION"),
     Column("SINCE"),
@@ -40,7 +41,15 @@ def _cells(node: NodeView) -> list[str]:
     name = f"{clean(node.name)} (this one)" if node.here else clean(node.name)
     heard = f"{duration(node.silent_ms)} ago" if node.heard_at else "-"
     shown = clean(node.ended_reason) if node.state == "ended" else ", ".join(work) or "-"
-    return [name, node.state, node.version, ago(node.started_at) if node.started_at else "-", heard, shown]
+    return [
+        name,
+        clean(", ".join(node.labels)) or "-",
+        node.state,
+        node.version,
+        ago(node.started_at) if node.started_at else "-",
+        heard,
+        shown,
+    ]
 
 
 @nodes.verb("Show")

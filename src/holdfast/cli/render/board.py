@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.hints import program
-from holdfast.cli.render.cards import EXAMPLE, STATUSES, WARNING, card_age, card_reason, fetch_cards
+from holdfast.cli.render.cards import EXAMPLE, STATUSES, WARNING, card_age, card_node, card_reason, fetch_cards
 from holdfast.cli.screen import STATE_COLORS, UNLIMITED, dim, one_line, pad, plural, shorten, width, wrap, wrap_at_most
 from holdfast.client.client import Client
 from holdfast.client.http import Json
@@ -162,7 +162,8 @@ def _row(card: ShownCard, columns: int) -> list[str]:
     mark = click.style(f"{WARNING} ", fg="yellow") if card.warning else ""
     head = f"  {card.label}  "
     profile = shorten(one_line(card.profile), max(4, columns // 5))
-    tail = "  ".join(filter(None, (profile, card_age(card))))
+    node = shorten(card_node(card), max(4, columns // 5))
+    tail = "  ".join(filter(None, (profile, node, card_age(card))))
     room = columns - width(head) - 2 * bool(mark) - len(GAP) - width(tail)
     title = one_line(card.title)
     if columns < UNLIMITED:

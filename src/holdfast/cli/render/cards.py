@@ -43,6 +43,7 @@ CARDS = (
     Column("STATUS", states=True),
     Column("BOARD", optional=True),
     Column("PROFILE"),
+    Column("NODE", optional=True),
     Column("PRIO", right=True, optional=True),
     Column("FOR", right=True),
     Column("TITLE", flexible=True),
@@ -123,11 +124,17 @@ def _card_cells(card: CardView, why: str, *, one_board: bool) -> list[str]:
         card.status,
         "-" if one_board else card.board,
         card.profile or "-",
+        card_node(card) or "-",
         str(card.priority or "-"),
         card_age(card),
         f"{WARNING} {card.title}" if card.warning else card.title,
         card_reason(card, why),
     ]
+
+
+def card_node(card: CardView) -> str:
+    """The node of a card: the one that has it, else the one that it asks for; empty where there is one node."""
+    return clean(card.host or card.node)
 
 
 def runs_table(found: CardDetail) -> str:
@@ -173,6 +180,11 @@ def render_card(found: CardDetail) -> str:
     return "\n\n".join(blocks)
 
 
+def _nodes(card: CardView) -> str:
+    asked = f"asks for {clean(card.node)}" if card.node else "asks for none"
+    return f"{clean(card.host)} ({asked})" if card.host else asked
+
+
 def _card_details(found: CardDetail) -> list[tuple[str, str]]:
     card = found.card
     rows = [
@@ -182,6 +194,7 @@ def _card_details(found: CardDetail) -> list[tuple[str, str]]:
         ("status", _status(card)),
         ("profile", card.profile or f"none: {program()} card assign {card.label} PROFILE"),
         ("workspace", _workspace(found)),
+        *([("node", _nodes(card))] if card.host or card.node else []),
         ("priority", str(card.priority)),
         ("resume", found.resume or "as set for the profile or [board]"),
         ("attempts", _attempts(found)),

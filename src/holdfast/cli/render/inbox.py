@@ -79,7 +79,8 @@ def entry_lines(entry: InboxEntry, wait: WaitView | None) -> list[str]:
     if wait is not None and wait.pattern:
         lines.append(dim(f"{program()} answer {entry.id} --session or --always allows {one_line(wait.pattern)}"))
     noun, _, id = entry.stream.partition("/")
-    head = f", {ago(entry.since)}: {noun} {card_label(entry.number, id)} “{one_line(entry.title)}”"
+    where = f" on {clean(entry.node)}" if entry.node else ""
+    head = f", {ago(entry.since)}{where}: {noun} {card_label(entry.number, id)} “{one_line(entry.title)}”"
     head = shorten(head, terminal_width() - len(kind_text(entry.kind)))
     return [f"{kind}{head}", *(f"  {line}" for line in lines)]
 

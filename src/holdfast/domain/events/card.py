@@ -41,6 +41,8 @@ class CardCreated(Event, frozen=True):
     """Its number (`HF-118`), unique in the home. The store sets it when it writes the event: 0 asks for the next."""
     tell: Tell = "default"
     """Whether people are told of its blocks and its end."""
+    node: str = ""
+    """The name or label of the nodes on which it may run; empty is any."""
 
 
 class CardEdited(Event, frozen=True):
@@ -57,6 +59,7 @@ class CardEdited(Event, frozen=True):
     max_runtime_ms: int | None = None
     max_attempts: int | None = None
     tell: Tell | None = None
+    node: str | None = None
 
 
 class CardCommented(Event, frozen=True):
@@ -158,6 +161,15 @@ class RunStarted(Event, frozen=True):
     """What limits its worker besides its profile: that of the card."""
 
 
+class RunAssigned(Event, frozen=True):
+    """The board chose the node that is to start the next run; empty takes that back, since the node is away or does not
+    fit any more.
+    """
+
+    card: str
+    node: str
+
+
 class RunReminded(Event, frozen=True):
     """Its worker ended its turn without reporting on the card, and was reminded."""
 
@@ -220,7 +232,7 @@ class BoardArchived(Event, frozen=True):
     by: Actor
 
 
-RunEvent = RunStarted | RunReminded | RunHeartbeat | RunFinished
+RunEvent = RunAssigned | RunStarted | RunReminded | RunHeartbeat | RunFinished
 CardEvent = (
     CardCreated
     | CardEdited

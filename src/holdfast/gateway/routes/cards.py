@@ -65,8 +65,14 @@ EXPLAINED = 200
 routes = Routes("cards")
 
 
-def _view(row: CardRow) -> CardView:
-    return msgspec.convert(row, CardView, from_attributes=True)
+async def _views(gateway: Gateway, rows: list[CardRow]) -> list[CardView]:
+    """Return cards as a board shows them; where there are several nodes, with the one that works on each."""
+    views = [msgspec.convert(row, CardView, from_attributes=True) for row in rows]
+    if not await gateway.nodes.are_several():
+        return [msgspec.structs.replace(view, host="") for view in views]
+    working = {work.stream: work.node for work in await gateway.store.work_of_nodes()}
+    hosts = [row.assigned or working.get(session_stream(row.session)) or row.host for row in rows]
+    return [msgspec.structs.replace(view, host=host) for view, host in zip(views, hosts, strict=True)]
 
 
 # --- boards ---------------------------------------------------------------------------------------
@@ -148,7 +154,7 @@ async def list_cards(request: Request) -> Response:
     waiting = [row.id for row in rows if row.status in ("todo", "ready")][:EXPLAINED] if query.why else []
     reasons = await gateway.dispatcher.startable.why_not_started([await gateway.cards.get(card) for card in waiting])
     following = query.offset + query.limit if len(rows) == query.limit else None
-    return json_response(CardPage([_view(row) for row in rows], following, reasons))
+    return json_response(CardPage(await _views(gateway, rows), following, reasons))
 
 
 @routes.command("/v1/cards", CreateCard, CardAccepted)
@@ -179,7 +185,7 @@ async def show_card(request: Request) -> Response:
 
 async def _detail(gateway: Gateway, id: str) -> CardDetail:
     """Read a card in several steps. They are consistent only if its version has not changed meanwhile."""
-    row = _view(await gateway.store.cards.card(id))
+    (row,) = await _views(gateway, [await gateway.store.cards.card(id)])
     card = await gateway.cards.get(id)
     runs = [msgspec.convert(run, RunView, from_attributes=True) for run in await gateway.store.cards.runs(card.id)]
     done = card.completed
@@ -197,8 +203,8 @@ async def _detail(gateway: Gateway, id: str) -> CardDetail:
             CardComment(comment=c.comment, text=c.text, by=str(c.by), at=c.happened.at, version=c.happened.version)
             for c in card.comments
         ],
-        parents=[_view(one) for one in await gateway.store.cards.parents(card.id)],
-        children=[_view(one) for one in await gateway.store.cards.children(card.id)],
+        parents=await _views(gateway, await gateway.store.cards.parents(card.id)),
+        children=await _views(gateway, await gateway.store.cards.children(card.id)),
         followers=list(card.followers),
         runs=runs,
         why=await gateway.dispatcher.startable.why_not(card),
@@ -249,6 +255,10 @@ async def card_diff(request: Request) -> Response:
     gateway = gateway_of(request)
     row = await card_of(request)
     card = await gateway.cards.get(row.id)
+    last = card.runs[-1].started if card.runs else None
+    elsewhere = last is not None and last.node != gateway.store.node and await gateway.nodes.are_several()
+    if last is not None and elsewhere and await gateway.nodes.shared.why_private(last.workspace):
+        raise Conflict(f"Its workspace is on node {last.node}.", hint="Ask the gateway of that node.")
     try:
         found = await gateway.cards.mounts.run_within(None, lambda: changes_of(card, gateway.cards.root))
     except (Unusable, OSError) as error:
@@ -262,8 +272,10 @@ def _card_command(command: type[CardCommand]) -> Handler:
     async def handler(request: Request) -> Response:
         gateway, row = gateway_of(request), await card_of(request)
         given, caller = await parse_command(request, command, subject=row.id)
-        if isinstance(given, EditCard) and given.profile is not None:
-            check_profile(gateway, given.profile)
+        if isinstance(given, EditCard):
+            if given.profile is not None:
+                check_profile(gateway, given.profile)
+            await gateway.dispatcher.startable.check_node(await gateway.cards.get(row.id), given)
         if isinstance(given, FollowCard):
             given = msgspec.structs.replace(given, session=(await find_session(gateway, given.session)).id)
         done = await gateway.cards.execute(row.id, given, caller)

@@ -87,6 +87,7 @@ async def _views(gateway: Gateway) -> list[NodeView]:
     newest: dict[str, NodeRow] = {}
     for row in await store.nodes():
         newest.setdefault(row.name, row)
+    labels = {node.name: sorted(node.labels) for node in await gateway.nodes.all()}
     work = await store.work_of_nodes()
     running = [row for row in await store.running_tasks() if row.kind == "process"]
     return [
@@ -94,6 +95,7 @@ async def _views(gateway: Gateway) -> list[NodeView]:
             name=name,
             state="ended" if row.ended_at is not None else "draining" if row.draining else "alive",
             here=name == store.node,
+            labels=labels.get(name, []),
             version=row.version,
             started_at=row.started_at,
             heard_at=row.heard_at,

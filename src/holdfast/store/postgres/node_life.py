@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 
 import psycopg
 
@@ -36,9 +37,10 @@ def seconds_since_boot() -> float:
 class NodeLife:
     """Who this process is among the nodes. Made on a running loop."""
 
-    def __init__(self, database: Database, node: str, timings: StoreTimings) -> None:
+    def __init__(self, database: Database, node: str, timings: StoreTimings, labels: Sequence[str] = ()) -> None:
         self._database = database
         self.node = node
+        self._labels = ",".join(labels)
         self._timings = timings
         self.life = 0
         """0 before it began, and after it was ended by others."""
@@ -126,7 +128,7 @@ class NodeLife:
             begins = [
                 statement("end_lives", {"name": self.node, "at": now, "reason": REPLACED}),
                 statement("delete_ended_lives", {"kept": KEPT_LIVES}),
-                statement("begin_life", {"name": self.node, "version": holdfast.__version__, "lease": self.lease_ms}),
+                statement("begin_life", self._birth),
                 COMMIT,
             ]
             *_, begun, _ = await wire.run(begins, within=within)
@@ -138,6 +140,15 @@ class NodeLife:
         self._renewed, self.is_draining = asked, False
         if self._beating is None:
             self._beating = asyncio.create_task(self._keep_renewing(), name=f"the life of node {self.node}")
+
+    @property
+    def _birth(self) -> dict[str, object]:
+        return {
+            "name": self.node,
+            "version": holdfast.__version__,
+            "labels": self._labels,
+            "lease": self.lease_ms,
+        }
 
     def _check_name(self, *, taken: bool) -> None:
         if self._before and taken:  # at the start `announce` has asked; a process that was killed has a life, too

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.domain.events import Record
@@ -47,11 +48,16 @@ OVERDUE = "This node could not renew its leases, so other nodes may have taken o
 
 
 async def open_store(
-    database: Database, outputs: Path, timings: StoreTimings = USUAL.store, *, node: str = LOCAL_NODE
+    database: Database,
+    outputs: Path,
+    timings: StoreTimings = USUAL.store,
+    *,
+    node: str = LOCAL_NODE,
+    labels: Sequence[str] = (),
 ) -> PostgresStore:
     """Connect to a database; its tables are created or migrated first. `outputs` has the outputs of tasks."""
     await prepare(database)
-    store = PostgresStore(database, outputs, timings, node)
+    store = PostgresStore(database, outputs, timings, node, labels)
     try:
         await store.announce()
     except BaseException:
@@ -60,9 +66,11 @@ async def open_store(
     return store
 
 
-async def open_address(address: str, outputs: Path, timings: StoreTimings, node: str) -> PostgresStore:
+async def open_address(
+    address: str, outputs: Path, timings: StoreTimings, node: str, labels: Sequence[str] = ()
+) -> PostgresStore:
     """The same for the address of a database, in the usual schema."""
-    return await open_store(Database(address), outputs, timings, node=node)
+    return await open_store(Database(address), outputs, timings, node=node, labels=labels)
 
 
 class PostgresStore(Store):
@@ -71,11 +79,16 @@ class PostgresStore(Store):
     is_shared = True
 
     def __init__(
-        self, database: Database, outputs: Path, timings: StoreTimings = USUAL.store, node: str = LOCAL_NODE
+        self,
+        database: Database,
+        outputs: Path,
+        timings: StoreTimings = USUAL.store,
+        node: str = LOCAL_NODE,
+        labels: Sequence[str] = (),
     ) -> None:
         self.node = node
         self._subscriptions = Subscriptions(sweep_seconds=timings.sweep)
-        self._life = NodeLife(database, node, timings)
+        self._life = NodeLife(database, node, timings, labels)
         self.writer = PostgresWriter(database, self._life, timings, self._committed)
         self.readers = ReadConnections(database, timings, lambda: self.writer.stopped)
         fetch = PostgresFetch(self.readers)

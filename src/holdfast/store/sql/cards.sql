@@ -47,11 +47,20 @@ ORDER BY priority DESC, created_at, id;
 -- name: cards_to_start
 -- Ready, on boards and for profiles that have room, and nothing that is stored in a row blocks them.
 SELECT id, board, profile FROM cards c
-WHERE status = 'ready' AND board IN :boards
+WHERE status = 'ready' AND assigned = '' AND board IN :boards
     AND profile IN :profiles AND id NOT IN :exclude
     AND (retry_at IS NULL OR retry_at <= :now OR moved_at > :now)
     AND NOT EXISTS (SELECT 1 FROM card_links l JOIN cards p ON p.id = l.parent WHERE l.child = c.id AND NOT p.done)
 ORDER BY priority DESC, created_at, id LIMIT :limit;
+
+-- name: assigned_cards
+-- The cards that a node is to start.
+SELECT id, board, profile, assigned AS node FROM cards WHERE assigned <> '' ORDER BY id;
+
+-- name: cards_for_nodes
+-- The cards that may wait for a node: they or their profiles ask for one, or an earlier run was on one.
+SELECT * FROM cards WHERE status = 'ready' AND assigned = '' AND board IN (SELECT id FROM boards WHERE NOT archived)
+    AND (node <> '' OR profile IN :profiles OR (:hosts AND host <> '')) ORDER BY moved_at, id LIMIT 500;
 
 -- name: open_runs
 -- Every open run with its card.

@@ -97,6 +97,10 @@ SELECT COALESCE(SUM(cost), 0.0) AS cost, COALESCE(SUM(input_tokens + output_toke
     COUNT(*) FILTER (WHERE cost IS NULL AND input_tokens + output_tokens > 0) AS unpriced
 FROM turns WHERE finished_at >= :since;
 
+-- name: nodes_of_sessions
+-- The nodes that worked on these sessions last.
+SELECT id, node FROM sessions WHERE id IN :sessions;
+
 -- name: work_of_nodes
 -- What the nodes that live work on.
 SELECT n.name AS node, l.stream, s.title FROM sessions s

@@ -191,6 +191,7 @@ CREATE TABLE nodes (
     started_at INTEGER NOT NULL DEFAULT 0,
     heard_at INTEGER NOT NULL DEFAULT 0,
     draining INTEGER NOT NULL DEFAULT 0 CHECK (draining IN (0, 1)),
+    labels TEXT NOT NULL DEFAULT '', -- with commas between them
     CHECK ((ended_at IS NULL) = (ended_reason = ''))
 );
 CREATE UNIQUE INDEX nodes_alive ON nodes (name) WHERE ended_at IS NULL;
@@ -323,13 +324,17 @@ CREATE TABLE cards (
     version INTEGER NOT NULL,
     root TEXT NOT NULL DEFAULT '',
     number INTEGER NOT NULL DEFAULT 0, -- the number that people say (HF-118), from its CardCreated
-    tell TEXT NOT NULL DEFAULT 'default' CHECK (tell IN ('default', 'always', 'never'))
+    tell TEXT NOT NULL DEFAULT 'default' CHECK (tell IN ('default', 'always', 'never')),
+    node TEXT NOT NULL DEFAULT '', -- the name or label that it asks for
+    assigned TEXT NOT NULL DEFAULT '', -- the node that is to start its next run
+    host TEXT NOT NULL DEFAULT '' -- the node of its last run
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX cards_by_number ON cards (number) WHERE number > 0;
 CREATE INDEX cards_by_root ON cards (root) WHERE root <> '';
 CREATE INDEX cards_in_order ON cards (board, status, priority DESC, created_at, id);
 CREATE INDEX cards_to_promote ON cards (priority DESC, created_at, id) WHERE status IN ('todo', 'scheduled');
 CREATE INDEX cards_to_start ON cards (priority DESC, created_at, id) WHERE status = 'ready';
+CREATE INDEX cards_assigned ON cards (id) WHERE assigned <> '';
 
 -- Projection: which card waits for which.
 CREATE TABLE card_links (

@@ -2,8 +2,8 @@
 
 -- name: begin_life
 -- Somebody has opened the store; the life ends unless it is renewed.
-INSERT INTO nodes (name, version, started_at, heard_at, expires_at)
-SELECT :name, :version, c.now, c.now, c.now + :lease
+INSERT INTO nodes (name, version, labels, started_at, heard_at, expires_at)
+SELECT :name, :version, :labels, c.now, c.now, c.now + :lease
 FROM (SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT AS now) c RETURNING life;
 
 -- name: renew_life
