@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from holdfast.config import ConfigError
-from holdfast.edit_settings import add_profile, allow_always, change_profile, remove_profile, set_default
+from holdfast.edit_settings import add_profile, allow_always, change_profile, edit_file, remove_profile, set_default
 from holdfast.read_settings import load_settings
 
 WRITTEN = {
@@ -60,10 +60,10 @@ def test_a_change_fits_into_any_valid_file_and_keeps_its_comments(text: str, tmp
 
     path.write_bytes(text.encode())
     before = comments()
-    set_default(path, "demo")
-    allow_always(path, "a", "terminal:git *", model="demo")
-    allow_always(path, "a", "read", model="demo")
-    add_profile(path, "new one", {"model": "demo", "instructions": 'Two lines:\n"\\" and \x7f.'})
+    edit_file(path, set_default("demo"))
+    edit_file(path, allow_always("a", "terminal:git *", model="demo"))
+    edit_file(path, allow_always("a", "read", model="demo"))
+    edit_file(path, add_profile("new one", {"model": "demo", "instructions": 'Two lines:\n"\\" and \x7f.'}))
     wanted = expected(text, ["default_profile"], "demo")
     wanted.setdefault("profiles", {}).setdefault("a", {"model": "demo"}).setdefault("tools", {}).update(
         {"terminal:git *": "allow", "read": "allow"}
@@ -78,7 +78,7 @@ def test_a_broken_file_is_named_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("[gateway]\nport = 0\n[profiles.a\n")
     with pytest.raises(ConfigError, match=r"config.toml:3"):
-        allow_always(path, "a", "read", model="demo")
+        edit_file(path, allow_always("a", "read", model="demo"))
     assert path.read_text() == "[gateway]\nport = 0\n[profiles.a\n"
 
 
@@ -88,7 +88,7 @@ def test_a_read_only_file_is_named_and_left_alone(tmp_path: Path, monkeypatch: p
     path.write_text('default_profile = "demo" # chosen\n')
     path.chmod(0o400)
     with pytest.raises(ConfigError, match="cannot be changed: it is read-only"):
-        add_profile(path, "b", {"model": "demo"})
+        edit_file(path, add_profile("b", {"model": "demo"}))
     assert path.read_text() == 'default_profile = "demo" # chosen\n'
     assert list(tmp_path.iterdir()) == [path]
 
@@ -99,7 +99,7 @@ def test_the_rights_of_the_file_and_a_link_to_it_are_kept(tmp_path: Path) -> Non
     real.write_text("[gateway]\nport = 0\n")
     real.chmod(0o640)
     path.symlink_to(real)
-    add_profile(path, "b", {"model": "demo"})
+    edit_file(path, add_profile("b", {"model": "demo"}))
     assert path.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o640
     assert "b" in load_settings(real).profiles
@@ -119,7 +119,7 @@ def test_what_somebody_else_wrote_meanwhile_is_kept(tmp_path: Path, monkeypatch:
         return original(target, draft, before, after)
 
     monkeypatch.setattr(editing, "_replace", replace)
-    add_profile(path, "b", {"model": "demo"})
+    edit_file(path, add_profile("b", {"model": "demo"}))
     found = load_settings(path)
     assert (found.gateway.port, "b" in found.profiles) == (1, True)
 
@@ -128,7 +128,7 @@ def test_of_many_who_edit_at_once_nobody_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     names = [f"p{number}" for number in range(20)]
     with ThreadPoolExecutor(len(names)) as pool:
-        list(pool.map(lambda name: add_profile(path, name, {"model": "demo"}), names))
+        list(pool.map(lambda name: edit_file(path, add_profile(name, {"model": "demo"})), names))
     assert set(names) <= set(load_settings(path).profiles)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -139,7 +139,7 @@ def test_a_file_that_never_stays_the_same_is_given_up(tmp_path: Path, monkeypatc
     path = tmp_path / "config.toml"
     monkeypatch.setattr(editing, "_replace", lambda *_: False)
     with pytest.raises(ConfigError, match="keeps changing it"):
-        add_profile(path, "b", {"model": "demo"})
+        edit_file(path, add_profile("b", {"model": "demo"}))
 
 
 @pytest.mark.parametrize("text", [text for text in WRITTEN.values() if "profiles" in text])
@@ -150,7 +150,7 @@ def test_a_profile_is_removed_however_it_is_written_and_nothing_else_is(text: st
     del wanted["a"]
     before = tomllib.loads(text)
     try:
-        remove_profile(path, "a")
+        edit_file(path, remove_profile("a"))
     except ConfigError as error:
         assert "edit it by hand" in str(error) and path.read_bytes() == text.encode()
         assert '"""' in text  # only a value of several lines may be in the way
@@ -167,6 +167,6 @@ def test_rules_of_a_profile_are_replaced_as_a_whole(text: str, tmp_path: Path) -
     path = tmp_path / "config.toml"
     path.write_bytes(text.encode())
     for tools in ({"*": "deny", "write:docs/*": "allow"}, {"read": "ask"}, {}):
-        change_profile(path, "a", {"tools": tools}, otherwise={"model": "demo"})
+        edit_file(path, change_profile("a", {"tools": tools}, otherwise={"model": "demo"}))
         profile = load_settings(path).profiles["a"]
         assert (profile.tools, profile.model) == (tools, "demo")

@@ -204,16 +204,12 @@ async def _run(host: _Host, *, port: int | None, welcome: Welcome | None, open_s
         closing.push_async_callback(gateway.agents.close)
         files = RunFiles(home, host.lock, shutdown)
         closing.push_async_callback(files.stop)
+        await _use_shared_settings(gateway, closing)
         started = await _begin(gateway, wait=False)
         await gateway.devices.load()
         public_urls = host.settings.gateway.public_urls
-        guard = Guard(
-            port=number,
-            token=files.token,
-            devices=gateway.devices,
-            workers=gateway.worker_access,
-            public_urls=public_urls,
-        )
+        devices, workers = gateway.devices, gateway.worker_access
+        guard = Guard(port=number, token=files.token, devices=devices, workers=workers, public_urls=public_urls)
         server = Server(gateway, guard, ConnectionLimits(open_files=host.open_files, timings=host.timings.gateway))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         if not started:  # it serves reads; the rest begins when the disk takes writes
@@ -261,6 +257,13 @@ def _assemble(host: _Host, store: Store, *, port: int, shutdown: asyncio.Event, 
         shutdown=shutdown,
         again=again,
     )
+
+
+async def _use_shared_settings(gateway: Gateway, closing: AsyncExitStack) -> None:
+    """Where several nodes share settings and keys: have them before anything begins."""
+    if gateway.shared_settings is not None:
+        closing.push_async_callback(gateway.shared_settings.stop)
+        await gateway.shared_settings.start()
 
 
 async def _recover(gateway: Gateway) -> None:

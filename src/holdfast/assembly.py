@@ -46,6 +46,7 @@ from holdfast.runtime.tools.terminal import command_tools
 from holdfast.runtime.work_time import HeartbeatFile
 from holdfast.runtime.writer import StreamingTexts
 from holdfast.sessions import Sessions
+from holdfast.shared_settings import SharedSettings
 from holdfast.store.contract import Store
 from holdfast.tasks.agents import AgentTasks
 from holdfast.tasks.commands import CommandTasks
@@ -88,8 +89,7 @@ def assemble(
     url: str = "",
 ) -> Gateway:
     """Construct every part of a gateway at `url`. Its agents are by default the profiles, with all tools."""
-    clock, streaming = machine.clock, StreamingTexts(store)
-    work = _Work(home, store, profiles, machine, timings, url)
+    clock, streaming, work = machine.clock, StreamingTexts(store), _Work(home, store, profiles, machine, timings, url)
     agents = agents or work.agents(models)
     runner = Runner(
         store,
@@ -127,6 +127,7 @@ def assemble(
         cards=work.cards,
         dispatcher=work.dispatcher,
         profiles=profiles,
+        shared_settings=work.shared_settings,
         notify=work.notify,
         models=models,
         agents=agents,
@@ -199,6 +200,8 @@ class _Work:
         )
         self._creation = Creation(store, sessions=sessions, profiles=profiles)
         self.worker_tools = WorkerTools(store, self.cards, sessions, self._creation).tools
+        settings = store.settings
+        self.shared_settings = None if settings is None else SharedSettings(store, settings, profiles, clock)
         self.notify = Notifications(chats, home.push_key, timings.telegram)
 
     @property
@@ -213,7 +216,8 @@ class _Work:
     @property
     def states(self) -> list[FollowerState]:
         """How those of them are doing that follow the log."""
-        return [self.tasks.state, *self.dispatcher.states, *self.notify.states]
+        shared = [] if self.shared_settings is None else [self.shared_settings.state]
+        return [self.tasks.state, *self.dispatcher.states, *self.notify.states, *shared]
 
     def agents(self, models: ModelRegistry) -> Agents:
         """Return the agents of the profiles, with every tool that there is."""

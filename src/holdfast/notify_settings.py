@@ -128,3 +128,17 @@ def webhook_problem(url: str, webhook: WebhookSettings) -> str:
     if webhook.style == "ntfy" and not rest.partition("/")[2].strip("/"):
         return "needs the topic, like https://ntfy.sh/TOPIC."
     return ""
+
+
+def telegram_url_problem(url: str) -> str:
+    """What is wrong with the address of a Bot API server, and what would be right; empty when nothing is.
+
+    Every address has the token in it, so without TLS it goes no further than this machine or a name without a dot.
+    """
+    scheme, _, rest = url.partition("://")
+    host = rest.rpartition(":")[0] or rest
+    if scheme not in {"http", "https"} or not host or "/" in rest or "@" in rest:
+        return "is no address; write https://HOST or https://HOST:PORT."
+    if scheme == "http" and "." in host and not host.startswith(("127.", "10.", "192.168.")):
+        return "begins with http://, and whoever can read on the way gets the token; write https://."
+    return ""

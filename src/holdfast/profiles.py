@@ -1,27 +1,30 @@
 """The settings in force: profiles by name, their limits, the rules for resets, and the values that are masked.
 
 `config.toml` is looked at before every step, so a change takes effect at once; while it has an error
-the last good settings stay in force and the error is shown.
+the last good settings stay in force and the error is shown. Where several nodes share settings (`shared_settings.py`),
+the file has only what is about its machine.
 Not here: the models that profiles name (`models/registry.py`), and profiles as agents (`runtime/agents.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from holdfast.config import ConfigError, environment
 from holdfast.domain.context_limits import CompactionRules
 from holdfast.domain.events.chapter import ResetPolicy
 from holdfast.domain.next_step import TurnLimits
 from holdfast.domain.reset import ResetRules
+from holdfast.edit_settings import SettingsChange, edit_file
 from holdfast.external_agents import DriverName
 from holdfast.read_settings import load_settings
 from holdfast.secrets import Secrets, is_path
-from holdfast.settings import DEMO, DEMO_PROFILE, ProfileSettings, Settings, span_ms
+from holdfast.settings import DEMO, DEMO_PROFILE, ProfileSettings, Settings, of_this_machine, span_ms
 from holdfast.timings import USUAL
 
 WORKSPACES = "workspaces"
@@ -39,6 +42,14 @@ class Detected:
     models: tuple[str, ...]
 
 
+class SettingsEditor(Protocol):
+    """Changes settings that are not in config.toml."""
+
+    async def edit(self, change: SettingsChange, *, by: str) -> None:
+        """SettingsChange them, and have them in force. ConfigError if that cannot be."""
+        ...
+
+
 class Profiles:
     """The configured profiles by name, with one for every provider that was detected."""
 
@@ -47,7 +58,12 @@ class Profiles:
         self._minute_ms = minute_ms
         self._stamp = self._look()
         self._in_force: Settings | None = None
-        self._use(load_settings(path))
+        self.file = load_settings(path)
+        """What config.toml says."""
+        self._shared: Settings | None = None
+        self.shared: SettingsEditor | None = None
+        """What changes the settings of all nodes; None where they are in config.toml."""
+        self._use(self.file)
         self.detected: Sequence[Detected] = ()
         self.problem = ""
         """What is wrong with the settings, while the last good ones stay in force."""
@@ -80,7 +96,8 @@ class Profiles:
 
     def _reload(self) -> None:
         try:
-            self._use(load_settings(self.path))
+            self.file = load_settings(self.path)
+            self._use(self.file if self._shared is None else of_this_machine(self._shared, self.file))
             self.problem = ""
             log.info("the settings were reloaded")
         except ConfigError as error:
@@ -92,6 +109,18 @@ class Profiles:
         values = {name: environment(name) for name in settings.secret_names}
         given = settings.secret_names - settings.key_names
         self.secrets = Secrets({n: v for n, v in values.items() if n not in given or not is_path(v or "")})
+
+    def use_shared(self, settings: Settings) -> None:
+        """Have these settings, with what config.toml says about this machine."""
+        self._shared = settings
+        self._use(of_this_machine(settings, self.file))
+
+    async def edit(self, change: SettingsChange, *, by: str) -> None:
+        """SettingsChange the settings where they are. ConfigError if that cannot be."""
+        if self.shared is not None:
+            await self.shared.edit(change, by=by)
+        else:
+            await asyncio.to_thread(edit_file, self.path, change)
 
     def use_detected(self, found: Sequence[Detected]) -> None:
         """Have a profile for each of these providers from now on, unless config.toml has one of that name."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 
 from holdfast.config import ConfigError
 from holdfast.external_agent_checks import agent_problem
-from holdfast.notify_settings import TelegramSettings, webhook_problem
+from holdfast.notify_settings import TelegramSettings, telegram_url_problem, webhook_problem
 from holdfast.settings import (
     BUILT_IN_PROVIDERS,
     DEMO,
@@ -37,8 +37,11 @@ def load_settings(path: Path) -> Settings:
     return parse_settings(path, text)
 
 
-def parse_settings(path: Path, text: str) -> Settings:
-    """Check a text that is, or is about to become, the file at this path."""
+def parse_settings(path: Path, text: str, *, unknown: list[str] | None = None) -> Settings:
+    """Check a text that is, or is about to become, the file at this path.
+
+    With a list for what is `unknown`, settings of a newer version are left out and named there.
+    """
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -46,7 +49,7 @@ def parse_settings(path: Path, text: str) -> Settings:
         line = int(place[1]) if place else len(text.splitlines())
         raise ConfigError(f"{path}:{line}: {error}.") from error
     file = _ConfigText(path, text)
-    settings = _check(file, raw)
+    settings = _check(file, raw, unknown)
     settings = replace(
         settings,
         providers=BUILT_IN_PROVIDERS | settings.providers,
@@ -112,14 +115,16 @@ class Table(NamedTuple):
     shape: Any
 
 
-def _check(file: _ConfigText, raw: dict[str, Any]) -> Settings:
+def _check(file: _ConfigText, raw: dict[str, Any], unknown: list[str] | None) -> Settings:
     import msgspec
 
     for keys, table, shape in _tables(raw):
         allowed = [known.name for known in fields(shape)]
-        for key in table:
-            if key not in allowed:
+        for key in [key for key in table if key not in allowed]:
+            if unknown is None:
                 raise file.wrong([*keys, key], f"is not a setting; here you can set: {', '.join(allowed)}.")
+            unknown.append(".".join([*keys, key]))
+            del table[key]
     try:
         settings = msgspec.convert(raw, Settings, strict=True)
     except msgspec.ValidationError as error:
@@ -294,7 +299,7 @@ def _check_notify(file: _ConfigText, settings: Settings) -> None:
     if contact and not contact.startswith(("mailto:", "https://")):
         raise file.wrong(["notify", "push", "contact"], "is no address; write mailto:NAME@HOST or https://HOST.")
     telegram = settings.telegram
-    if problem := _telegram_url_problem(telegram.api_url):
+    if problem := telegram_url_problem(telegram.api_url):
         raise file.wrong(["telegram", "api_url"], problem)
     if telegram.profile and telegram.profile not in settings.profiles:
         there = ", ".join(sorted(settings.profiles))
@@ -306,20 +311,6 @@ def _check_notify(file: _ConfigText, settings: Settings) -> None:
     if notify.home_channel and notify.home_channel not in known:
         there = ", ".join(known) or "none; add [notify.webhooks.NAME], or the number of a chat to notify in [telegram]"
         raise file.wrong(["notify", "home_channel"], f"is {notify.home_channel!r}; there is: {there}.")
-
-
-def _telegram_url_problem(url: str) -> str:
-    """What is wrong with the address of a Bot API server, and what would be right; empty when nothing is.
-
-    Every address has the token in it, so without TLS it goes no further than this machine or a name without a dot.
-    """
-    scheme, _, rest = url.partition("://")
-    host = rest.rpartition(":")[0] or rest
-    if scheme not in {"http", "https"} or not host or "/" in rest or "@" in rest:
-        return "is no address; write https://HOST or https://HOST:PORT."
-    if scheme == "http" and "." in host and not host.startswith(("127.", "10.", "192.168.")):
-        return "begins with http://, and whoever can read on the way gets the token; write https://."
-    return ""
 
 
 def _check_compaction(file: _ConfigText, settings: Settings) -> None:

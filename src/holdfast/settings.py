@@ -7,7 +7,7 @@ imported when they are read. Keys are never here, only the names of the variable
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal, NamedTuple
 
 from holdfast.config import environment
@@ -342,6 +342,15 @@ class Settings:
     def hidden_names(self) -> set[str]:
         """Those, and what would lead a command to the database of the gateway: no command inherits them."""
         return self.secret_names | {"PGPASSFILE", "PGSERVICE", "PGSERVICEFILE"}
+
+
+OF_THE_MACHINE = ("gateway", "store", "node", "cluster")
+"""What is about one machine, and in its config.toml also where nodes share their settings."""
+
+
+def of_this_machine(shared: Settings, file: Settings) -> Settings:
+    """Return the settings that nodes share, with what the file of this one says about its machine."""
+    return replace(shared, **{name: getattr(file, name) for name in OF_THE_MACHINE})
 
 
 BUILT_IN_PROVIDERS = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.config import ConfigError
-from holdfast.edit_settings import add_profile, allow_always, set_default
+from holdfast.edit_settings import add_profile, allow_always, edit_file, set_default
 from holdfast.models.detect import detect, is_stranger, listening_users
 from holdfast.read_settings import load_settings
 from holdfast.settings import ProviderSettings, Settings
@@ -94,9 +94,9 @@ async def test_nobody_there_and_nobody_far_away_is_asked() -> None:
 def test_changes_keep_the_rest_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text('# mine\n[profiles.a]  # first\nmodel = "demo"\n')
-    add_profile(path, "b", {"model": "demo", "instructions": "Be kind."})
-    allow_always(path, "a", "write:docs/*", model="demo")
-    set_default(path, "b")
+    edit_file(path, add_profile("b", {"model": "demo", "instructions": "Be kind."}))
+    edit_file(path, allow_always("a", "write:docs/*", model="demo"))
+    edit_file(path, set_default("b"))
     settings = load_settings(path)
     assert settings.default_profile == "b"
     assert settings.profiles["a"].tools == {"write:docs/*": "allow"}
@@ -107,8 +107,8 @@ def test_changes_keep_the_rest_of_the_file(tmp_path: Path) -> None:
 def test_always_keeps_the_model_of_a_profile_that_was_only_detected(tmp_path: Path) -> None:
     """It is in no file yet; without its model the demo agent would answer from then on."""
     path = tmp_path / "config.toml"
-    allow_always(path, "openai", "write:docs/*", model="openai:gpt-5.5")
-    allow_always(path, "openai", "edit:*", model="openai:gpt-5.5")
+    edit_file(path, allow_always("openai", "write:docs/*", model="openai:gpt-5.5"))
+    edit_file(path, allow_always("openai", "edit:*", model="openai:gpt-5.5"))
     found = load_settings(path).profiles["openai"]
     assert (found.model, found.tools) == ("openai:gpt-5.5", {"write:docs/*": "allow", "edit:*": "allow"})
 
@@ -117,10 +117,10 @@ def test_a_change_that_would_break_it_is_refused_and_nothing_is_lost(tmp_path: P
     path = tmp_path / "config.toml"
     path.write_text('[profiles.a]\nmodel = "demo"\n')
     with pytest.raises(ConfigError, match="nobody"):
-        set_default(path, "nobody")
+        edit_file(path, set_default("nobody"))
     with pytest.raises(ConfigError, match="nonsense"):
-        add_profile(path, "b", {"model": "nonsense"})
+        edit_file(path, add_profile("b", {"model": "nonsense"}))
     with pytest.raises(ConfigError, match="already"):
-        add_profile(path, "a", {"model": "demo"})
+        edit_file(path, add_profile("a", {"model": "demo"}))
     assert path.read_text() == '[profiles.a]\nmodel = "demo"\n'
     assert list(tmp_path.iterdir()) == [path]

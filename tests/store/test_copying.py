@@ -37,7 +37,11 @@ from tests.store.conformance_outbox import delivery
 from tests.store.test_postgres_faults import FULL_DISK
 
 HOMES = Path(__file__).parents[1] / "homes"
-LEFT_OUT = {"nodes", "leases", "schema_version", "texts", "inputs", "node_requests", "output_copies"}
+LEFT_OUT = {"nodes", "leases", "schema_version", "texts", "inputs", "node_requests", "output_copies"} | {
+    "shared_settings",
+    "shared_keys",
+    "looks",
+}
 """Lives, leases and requests belong to processes, a search index is made anew, outputs are in the homes."""
 
 

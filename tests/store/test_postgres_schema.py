@@ -38,7 +38,16 @@ KINDS = """
 SELECT relname, relkind::text, relpersistence::text FROM pg_class
 WHERE relnamespace = %(schema)s::regnamespace ORDER BY 1
 """
-ONLY_HERE = {"node_requests", "output_copies", "schema_version", "texts", "inputs"}
+ONLY_HERE = {
+    "node_requests",
+    "output_copies",
+    "shared_settings",
+    "shared_keys",
+    "looks",
+    "schema_version",
+    "texts",
+    "inputs",
+}
 OTHERWISE = {"partials"}
 """What the search needs is in a file of its own in SQLite; a text so far is one row there."""
 

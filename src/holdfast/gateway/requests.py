@@ -80,6 +80,14 @@ def by_whom(request: Request) -> PersonActor:
     return PersonActor(client="cli" if agent.startswith("holdfast-cli/") else "api")
 
 
+def person_name(request: Request) -> str:
+    """Return who calls, for people: the name of the device, or the command line of which node."""
+    gateway, device = gateway_of(request), device_of(request)
+    if device and gateway.devices.knows(device):
+        return gateway.devices.get(device).name
+    return f"{by_whom(request).client} on node {gateway.store.node}"
+
+
 async def _read(request: Request, limit: int) -> bytes:
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > limit:

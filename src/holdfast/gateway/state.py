@@ -35,6 +35,7 @@ from holdfast.runtime.runner import Runner
 from holdfast.runtime.writer import StreamingTexts
 from holdfast.schemas.tasks import WriteResult
 from holdfast.sessions import Sessions
+from holdfast.shared_settings import SharedSettings
 from holdfast.store.contract import CommandKey, Store
 from holdfast.tasks.agents import AgentTasks
 from holdfast.tasks.commands import CommandTasks
@@ -108,6 +109,8 @@ class Gateway:
     worker_calls: WorkerCalls
     worker_access: WorkerAccess
     profiles: Profiles
+    shared_settings: SharedSettings | None
+    """The settings of all nodes; None where there is one node."""
     notify: Notifications
     models: ModelRegistry
     agents: Agents

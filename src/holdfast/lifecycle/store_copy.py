@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.config import ConfigError, Home, environment
 from holdfast.domain.errors import Rejected
-from holdfast.edit_settings import set_store
+from holdfast.edit_settings import edit_file, set_store
 from holdfast.read_settings import load_settings
 from holdfast.settings import has_password
 from holdfast.store.copying import CopyReport, Progress, copy_store
@@ -94,7 +94,7 @@ def copy(source: StorePlace, target: StorePlace, progress: Progress) -> CopyRepo
 def switch(source: StorePlace, target: StorePlace) -> None:
     """Have the home of the copy use its target from now on."""
     url, url_env = ("", target.variable) if target.variable else (target.text if target.is_server else "", "")
-    set_store(config_of(source, target), url=url, url_env=url_env)
+    edit_file(config_of(source, target), set_store(url=url, url_env=url_env))
 
 
 def config_of(source: StorePlace, target: StorePlace) -> Path:

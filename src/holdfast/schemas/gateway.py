@@ -262,6 +262,25 @@ class DiskUse(msgspec.Struct, frozen=True, kw_only=True):
     free: int
 
 
+class SharedSettingsView(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of all nodes that work on one database."""
+
+    version: int = 0
+    """Grows by one with every change; 0 where the settings are in config.toml."""
+    text: str = ""
+    """TOML, without what is about one machine."""
+    changed_by: str = ""
+    changed_at: int = 0
+
+
+class ReplaceSharedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Replace the settings of all nodes."""
+
+    text: str
+    version: int
+    """The version that is replaced."""
+
+
 class SettingsView(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that can be changed from a client."""
 

@@ -23,6 +23,7 @@ from holdfast.store.node_exchange import NodeExchange
 from holdfast.store.outbox_store import OutboxStore
 from holdfast.store.reads import Fetch, ProjectionReads
 from holdfast.store.rows import PartialText, TextPiece
+from holdfast.store.settings_store import SettingsStore
 
 PAGE_BYTES = 1_048_576
 LOCAL_NODE = "local"
@@ -181,6 +182,8 @@ class Store(ProjectionReads, ABC):
     cards: CardReads
     exchange: NodeExchange | None = None
     """None where there is only one node."""
+    settings: SettingsStore | None = None
+    """None where there is only one node, whose settings are in config.toml."""
 
     def __init__(self, fetch: Fetch) -> None:
         super().__init__(fetch)

@@ -1253,6 +1253,11 @@ export interface RepeatTurn {
   readonly text?: string | null;
 }
 
+export interface ReplaceSharedSettings {
+  readonly text: string;
+  readonly version: number;
+}
+
 export interface RerunTask {
   readonly command?: "RerunTask";
   readonly env?: Record<string, string> | null;
@@ -1677,6 +1682,13 @@ export interface SettingsView {
   readonly default_profile: string;
   readonly session_reset: ResetView;
   readonly retention: RetentionChoice;
+}
+
+export interface SharedSettingsView {
+  readonly version?: number;
+  readonly text?: string;
+  readonly changed_by?: string;
+  readonly changed_at?: number;
 }
 
 export interface ShownArgument {
@@ -2450,6 +2462,8 @@ export interface Routes {
   readonly "GET /v1/sessions/{id}/why": { readonly takes: undefined; readonly gives: Why };
   readonly "GET /v1/settings": { readonly takes: undefined; readonly gives: SettingsView };
   readonly "PATCH /v1/settings": { readonly takes: EditSettings; readonly gives: SettingsView };
+  readonly "GET /v1/settings/shared": { readonly takes: undefined; readonly gives: SharedSettingsView };
+  readonly "PUT /v1/settings/shared": { readonly takes: ReplaceSharedSettings; readonly gives: SharedSettingsView };
   readonly "POST /v1/shutdown": { readonly takes: undefined; readonly gives: ShuttingDown };
   readonly "GET /v1/status": { readonly takes: undefined; readonly gives: Status };
   readonly "GET /v1/tasks": { readonly takes: undefined; readonly gives: TaskPage };

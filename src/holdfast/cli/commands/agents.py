@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli.context import Cli
-from holdfast.cli.errors import FAILED, NOT_FOUND, USAGE, CliError
+from holdfast.cli.errors import FAILED, NOT_FOUND, CliError
 from holdfast.cli.groups import NounGroup
 from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, ago, clean, details_short, one_line, plural, table, unique_length
 from holdfast.client.errors import ClientError, GatewayNotRunning
 from holdfast.client.http import Json
 from holdfast.client.lenient import convert
-from holdfast.config import ConfigError
 from holdfast.external_agent_files import SESSIONS
 from holdfast.external_agents import CATALOGUE
 from holdfast.schemas.agents import AgentList, AgentSessions, KnownAgent
@@ -74,7 +73,7 @@ def _known(cli: Cli, *, versions: bool) -> Json:
 
         import msgspec
 
-        from holdfast.cli.commands.settings import read_settings
+        from holdfast.cli.settings_access import read_settings
         from holdfast.runtime.external.installed import list_agents
 
         found = msgspec.to_builtins(asyncio.run(list_agents(read_settings(cli.home), versions=versions)))
@@ -122,11 +121,11 @@ def _speaks_protocol(agent: KnownAgent) -> bool:
     help="How it is run: by its protocol (acp), or as a command for each turn, which asks nobody.",
 )
 def add(cli: Cli, name: str, profile: str | None, mode: str | None, driver: str | None) -> None:
-    """Add a profile for the agent NAME to config.toml; it can be used at once."""
+    """Add a profile for the agent NAME to the settings; it can be used at once."""
     chosen = profile or name
     values = {"agent": name} | ({"mode": mode} if mode else {}) | ({"driver": driver} if driver else {})
-    _write_profile(cli, chosen, values)
-    done = f"added {chosen} to {cli.home.config}\ntry: {program()} agents test {chosen}"
+    where = _write_profile(cli, chosen, values)
+    done = f"added {chosen} to {where}\ntry: {program()} agents test {chosen}"
     cli.result(done, profile=chosen, **values)
     agent = CATALOGUE[name]
     program_name = agent.command.program[0] if driver == "command" and agent.command is not None else agent.acp[0]
@@ -136,14 +135,12 @@ def add(cli: Cli, name: str, profile: str | None, mode: str | None, driver: str 
         cli.hint(f"If you have not logged in to {agent.title} yet: {agent.login}")
 
 
-def _write_profile(cli: Cli, name: str, values: dict[str, str]) -> None:
+def _write_profile(cli: Cli, name: str, values: dict[str, str]) -> str:
+    """Add a profile; return where, for people."""
+    from holdfast.cli.settings_access import edit_settings
     from holdfast.edit_settings import add_profile
 
-    try:
-        cli.home.prepare()
-        add_profile(cli.home.config, name, values)
-    except ConfigError as error:
-        raise CliError(str(error), code=USAGE) from error
+    return edit_settings(cli, add_profile(name, values))
 
 
 # --- adopt ----------------------------------------------------------------------------------------

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any, TextIO
 
 import click
+from msgspec.structs import asdict
 
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import NOT_FOUND, USAGE, CliError, exit_code
 from holdfast.cli.groups import NounGroup, verb
 from holdfast.cli.hints import program, with_home
-from holdfast.cli.screen import Column, clean, details_short, dim, table
+from holdfast.cli.screen import Column, ago, clean, details_short, dim, table
+from holdfast.cli.settings_access import (
+    CORRECT,
+    edit_settings,
+    find_shared,
+    read_settings,
+    replace_shared,
+    settings_in_force,
+)
 from holdfast.cli.values import TEXT
 from holdfast.client.errors import GatewayNotRunning
 from holdfast.client.http import Json
 from holdfast.client.lenient import convert
-from holdfast.config import ConfigError, Home
+from holdfast.config import ConfigError
 from holdfast.domain.errors import HoldfastError
 from holdfast.external_agents import installed_agents
 from holdfast.schemas.gateway import ModelList, ProfileList, ProfileView
 
-if TYPE_CHECKING:
-    from holdfast.settings import Settings
-
 CONFIG, DEFAULT, BUILT_IN, DETECTED = "config.toml", "default", "built in", "detected"
+ALL_NODES = "all nodes"
 LIMIT = f"{DEFAULT}: a quarter more than the threshold, if the model's window is not known"
 UNSET = (("default_profile",), ("compaction", "limit"))
 """Here an empty value means that another one is taken."""
+NOT_SHARED = "The settings of this home are its own."
 Values = dict[str, Any]
 Keys = tuple[str, ...]
 PROFILES = (Column("NAME"), Column("MODEL", flexible=True), Column("FROM"), Column(""))
@@ -37,7 +45,6 @@ To use a real model, do one of these:
 - set OPENAI_API_KEY, ANTHROPIC_API_KEY or OPENROUTER_API_KEY in this terminal,
   then run `holdfast restart`
 - start Ollama, LM Studio, llama-server or vLLM on its usual port"""
-CORRECT = "Correct it, then run `holdfast config check`."
 
 
 @click.group(cls=NounGroup, default="show")
@@ -92,14 +99,38 @@ def check(cli: Cli) -> int:
     return 0
 
 
-def read_settings(home: Home) -> Settings:
-    """Read and check the settings of a home."""
-    from holdfast.read_settings import load_settings
+@config.verb("Several nodes")
+def shared(cli: Cli) -> None:
+    """Print the settings that all nodes on one PostgreSQL database share, as TOML."""
+    found = find_shared(cli, start=True)
+    if found is None:
+        raise CliError(NOT_SHARED, hint=f"They are in {cli.home.config}.", code=USAGE)
+    if cli.json:
+        cli.print_json(asdict(found))
+        return
+    cli.note(f"version {found.version}, changed by {clean(found.changed_by)} {ago(found.changed_at)}")
+    cli.echo(clean(found.text.rstrip("\n")))
 
+
+@config.verb("Several nodes")
+@click.argument("file", required=False, type=click.File("r", encoding="utf-8"), metavar="[FILE]")
+def push(cli: Cli, file: TextIO | None) -> None:
+    """Replace the settings that all nodes share with those of FILE (`-`: standard input); by default of config.toml.
+
+    What is about this machine ([gateway], [store], [node], [cluster]) is left out. Every node has them within seconds.
+    """
+    from holdfast.shared_settings import shared_part
+
+    now = find_shared(cli, start=True)
+    if now is None:
+        raise CliError(NOT_SHARED, hint="They are in config.toml, and in force when that is saved.", code=USAGE)
     try:
-        return load_settings(home.config)
-    except ConfigError as error:
-        raise CliError(str(error), hint=CORRECT, code=USAGE) from error
+        text = file.read() if file is not None else cli.home.config.read_text("utf-8")
+        wanted = shared_part(text)
+    except (OSError, ValueError) as error:
+        raise CliError(f"This cannot be read: {error}.", code=USAGE) from error
+    found = replace_shared(cli, wanted, version=now.version)
+    cli.result(f"these are the settings of all nodes now: version {found.version}", version=found.version)
 
 
 def _home_of_environment() -> bool:
@@ -110,19 +141,17 @@ def _home_of_environment() -> bool:
 
 def _in_force(cli: Cli) -> tuple[Values, dict[Keys, str]]:
     """Every value, with what takes the place of those that are not set; and where each comes from, by its keys."""
-    import tomllib
     from dataclasses import asdict
 
-    from holdfast.settings import BUILT_IN_PROVIDERS, DEMO
+    from holdfast.settings import BUILT_IN_PROVIDERS, DEMO, OF_THE_MACHINE
 
-    settings = read_settings(cli.home)
-    path = cli.home.config
-    written = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    settings, written, is_shared = settings_in_force(cli)
     values: Values = asdict(settings)
     origins: dict[Keys, str] = {}
     for keys in _leaves(values, ()):
         built_in = (keys[0] == "providers" and keys[1] in BUILT_IN_PROVIDERS) or keys[:2] == ("profiles", DEMO)
-        origins[keys] = CONFIG if _is_in(written, keys) else BUILT_IN if built_in else DEFAULT
+        where = ALL_NODES if is_shared and keys[0] not in OF_THE_MACHINE else CONFIG
+        origins[keys] = where if _is_in(written, keys) else BUILT_IN if built_in else DEFAULT
     for keys, (value, origin) in _instead(cli, values).items():
         table = values
         for key in keys[:-1]:
@@ -268,17 +297,13 @@ def _profile_details(profile: ProfileView) -> str:
 @click.option("--instructions", type=TEXT, help="The system prompt.")
 @click.option("--cwd", type=click.Path(file_okay=False, exists=True, resolve_path=True), help="Its working directory.")
 def add(cli: Cli, name: str, model: str, instructions: str | None, cwd: str | None) -> None:
-    """Add the profile NAME to config.toml; it can be used at once."""
+    """Add the profile NAME to the settings; it can be used at once."""
     from holdfast.edit_settings import add_profile
 
     values = {"model": model, "instructions": instructions or "", "cwd": cwd or ""}
     chosen = {key: value for key, value in values.items() if value}
-    try:
-        cli.home.prepare()
-        add_profile(cli.home.config, name, chosen)
-    except ConfigError as error:
-        raise CliError(str(error), code=USAGE) from error
-    done = f"added {name} to {cli.home.config}\ntry: {program()} run --profile {name} PROMPT"
+    where = edit_settings(cli, add_profile(name, chosen))
+    done = f"added {name} to {where}\ntry: {program()} run --profile {name} PROMPT"
     cli.result(done, profile=name, **chosen)
 
 
@@ -288,7 +313,7 @@ def add(cli: Cli, name: str, model: str, instructions: str | None, cwd: str | No
 @click.option("--instructions", type=TEXT, help="The system prompt.")
 @click.option("--cwd", type=click.Path(file_okay=False, exists=True, resolve_path=True), help="Its working directory.")
 def edit(cli: Cli, name: str, model: str | None, instructions: str | None, cwd: str | None) -> None:
-    """Change the profile NAME in config.toml; what is not given stays as it is."""
+    """Change the profile NAME in the settings; what is not given stays as it is."""
     from holdfast.edit_settings import change_profile
 
     values = {"model": model, "instructions": instructions, "cwd": cwd}
@@ -296,26 +321,19 @@ def edit(cli: Cli, name: str, model: str | None, instructions: str | None, cwd: 
     if not chosen:
         raise CliError("Nothing to change was given.", hint="Give --model, --instructions or --cwd.", code=USAGE)
     now = _profile(cli, name)
-    try:
-        cli.home.prepare()
-        change_profile(cli.home.config, name, chosen, otherwise={"model": now["model"], "tools": now["tools"]})
-    except ConfigError as error:
-        raise CliError(str(error), code=USAGE) from error
-    cli.result(f"changed {name} in {cli.home.config}", profile=name, **chosen)
+    where = edit_settings(cli, change_profile(name, chosen, otherwise={"model": now["model"], "tools": now["tools"]}))
+    cli.result(f"changed {name} in {where}", profile=name, **chosen)
 
 
 @profiles.verb("Change")
 @click.argument("name")
 def remove(cli: Cli, name: str) -> None:
-    """Remove the profile NAME from config.toml; its sessions stay, and need another agent to continue."""
+    """Remove the profile NAME from the settings; its sessions stay, and need another agent to continue."""
     from holdfast.edit_settings import remove_profile
 
     _profile(cli, name)
-    try:
-        remove_profile(cli.home.config, name)
-    except ConfigError as error:
-        raise CliError(str(error), code=USAGE) from error
-    cli.result(f"removed {name} from {cli.home.config}", profile=name)
+    where = edit_settings(cli, remove_profile(name))
+    cli.result(f"removed {name} from {where}", profile=name)
 
 
 @profiles.verb("Change")
@@ -324,11 +342,7 @@ def default(cli: Cli, name: str) -> None:
     """Make NAME the profile of new sessions."""
     from holdfast.edit_settings import set_default
 
-    try:
-        cli.home.prepare()
-        set_default(cli.home.config, name)
-    except ConfigError as error:
-        raise CliError(str(error), code=USAGE) from error
+    edit_settings(cli, set_default(name))
     cli.result(f"new sessions use the profile {name}", default_profile=name)
 
 

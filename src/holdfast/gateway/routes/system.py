@@ -99,6 +99,8 @@ async def why(request: Request) -> Response:
     found = gateway.store.health
     if not found.writable:
         sentences.append(Statement(text=found.problem, stream=SYSTEM, version=0, at=found.since))
+    if gateway.shared_settings is not None and (state := gateway.shared_settings.state).problem:
+        sentences.append(Statement(text=state.problem, stream=SYSTEM, version=0, at=state.since))
     now, listed = gateway.clock.now(), set[str]()
     for entry in await gateway.dispatcher.inbox.entries():
         listed.add(entry.stream)

@@ -1,19 +1,15 @@
-"""Telegram: the bot and who may use it. Who may is written into `config.toml`."""
+"""Telegram: the bot and who may use it. Who may is written into the settings."""
 
 from __future__ import annotations
-
-import asyncio
-from collections.abc import Callable
-from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.config import ConfigError
 from holdfast.domain.errors import NotFound, Rejected
-from holdfast.edit_settings import add_telegram_person, remove_telegram_person
+from holdfast.edit_settings import SettingsChange, add_telegram_person, remove_telegram_person
 from holdfast.gateway.openapi import Routes
-from holdfast.gateway.requests import parse_body
+from holdfast.gateway.requests import parse_body, person_name
 from holdfast.gateway.responses import json_response
 from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.notify.telegram.people import paired_person
@@ -40,7 +36,7 @@ async def pair_person(request: Request) -> Response:
     if person is None:
         hint = "Write to the bot again: it sends a code that is good for an hour."
         raise NotFound("Nobody has this code, or it is too old.", hint=hint)
-    await _edit(gateway, lambda path: add_telegram_person(path, person, approve=given.approve))
+    await _edit(request, add_telegram_person(person, approve=given.approve))
     await gateway.notify.updates.welcome(person)
     return json_response(_status(gateway), status=202)
 
@@ -53,15 +49,15 @@ async def remove_person(request: Request) -> Response:
     settings = gateway.notify.telegram.settings
     if given.person not in {*settings.allow, *settings.approvers}:
         raise NotFound(f"{given.person} is not let in.", hint="`holdfast telegram` lists who is.")
-    await _edit(gateway, lambda path: remove_telegram_person(path, given.person))
+    await _edit(request, remove_telegram_person(given.person))
     return json_response(_status(gateway), status=202)
 
 
-async def _edit(gateway: Gateway, change: Callable[[Path], None]) -> None:
+async def _edit(request: Request, change: SettingsChange) -> None:
     try:
-        await asyncio.to_thread(change, gateway.profiles.path)
+        await gateway_of(request).profiles.edit(change, by=person_name(request))
     except ConfigError as error:
-        raise Rejected(str(error), hint="Change `allow` and `approvers` in [telegram] by hand.") from error
+        raise Rejected(str(error), hint="SettingsChange `allow` and `approvers` in [telegram] by hand.") from error
 
 
 def _status(gateway: Gateway) -> TelegramStatus:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 import msgspec
@@ -11,9 +10,10 @@ from starlette.responses import Response
 
 from holdfast.config import ConfigError
 from holdfast.domain.commands import AnswerWait
+from holdfast.domain.errors import Unavailable
 from holdfast.edit_settings import allow_always
 from holdfast.gateway.openapi import Routes
-from holdfast.gateway.requests import find_wait, parse_command
+from holdfast.gateway.requests import find_wait, parse_command, person_name
 from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.state import Gateway, gateway_of
 from holdfast.schemas.inbox import Inbox, WaitDetail, WaitView
@@ -56,20 +56,21 @@ async def answer_wait(request: Request) -> Response:
     appended = await gateway.sessions.execute(row.session, command, caller)
     warning = ""
     if command.answer.strip() == "always" and row.purpose == "approval":
-        warning = await _keep(gateway, (await gateway.sessions.get(row.session)).profile, row.pattern)
+        profile = (await gateway.sessions.get(row.session)).profile
+        warning = await _keep(gateway, profile, row.pattern, by=person_name(request))
     return accepted(Accepted, appended, warning=warning)
 
 
-async def _keep(gateway: Gateway, profile: str, pattern: str) -> str:
+async def _keep(gateway: Gateway, profile: str, pattern: str, *, by: str) -> str:
     """Write the permission into the profile; return why that failed, if it did. In the session the answer counts."""
     known = gateway.profiles.settings.profiles.get(profile)
     if known is None:
         problem = f"the profile {profile!r} no longer exists."
     else:
         try:
-            await asyncio.to_thread(allow_always, gateway.profiles.path, profile, pattern, model=known.model)
+            await gateway.profiles.edit(allow_always(profile, pattern, model=known.model), by=by)
             return ""
-        except ConfigError as error:
+        except (ConfigError, Unavailable) as error:
             problem = str(error)
     log.error("profile %s could not be changed to allow %s: %s", profile, pattern, problem)
     return f"Allowed in this session only; it could not be saved: {problem}"

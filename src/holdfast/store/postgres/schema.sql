@@ -250,6 +250,26 @@ CREATE TABLE output_copies (
     PRIMARY KEY (task, start)
 );
 
+-- Not in the log: the settings of all nodes, one row per version; the newest is in force (store/settings_store.py).
+CREATE TABLE shared_settings (
+    version BIGINT PRIMARY KEY CHECK (version > 0),
+    text TEXT NOT NULL,
+    changed_by TEXT NOT NULL,
+    changed_at BIGINT NOT NULL
+);
+
+-- Not in the log: keys that all nodes must have in common, such as the one for push services.
+CREATE TABLE shared_keys (
+    name TEXT COLLATE "C" PRIMARY KEY,
+    key BYTEA NOT NULL
+);
+
+-- Not in the log: when somebody last looked at a stream, by the clock of the server, for the node that notifies people.
+CREATE UNLOGGED TABLE looks (
+    stream TEXT COLLATE "C" PRIMARY KEY,
+    at BIGINT NOT NULL
+);
+
 -- Numbers by name: the last fencing token, how far the log was looked through for the outbox and for the search.
 CREATE TABLE counters (
     name TEXT COLLATE "C" PRIMARY KEY,

@@ -37,6 +37,7 @@ from holdfast.store.postgres.node_life import NodeLife
 from holdfast.store.postgres.outbox import PostgresOutbox
 from holdfast.store.postgres.readers import ReadConnections
 from holdfast.store.postgres.search import Search
+from holdfast.store.postgres.settings import PostgresSettings
 from holdfast.store.postgres.transaction import do_append, do_claim, do_save_text
 from holdfast.store.postgres.wire import BIGINT, Array
 from holdfast.store.postgres.writer import PostgresWriter
@@ -97,6 +98,7 @@ class PostgresStore(Store):
         self._hints = NodeHints(database, self._subscriptions, timings)
         self.devices = PostgresDevices(self.writer, fetch)
         self.outbox = PostgresOutbox(self.writer, fetch)
+        self.settings = PostgresSettings(self.writer, fetch)
         self.exchange = self._exchange = PostgresExchange(database, node, self.readers, timings)
         self._index = Search(database, self.readers, self._subscriptions, outputs, timings)
         self._lost_nodes = LostNodes(database, self._life, self.writer, self.readers, timings)
