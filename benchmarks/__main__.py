@@ -17,6 +17,7 @@ from benchmarks.report import Report
 AREAS = (
     "append",
     "postgres",
+    "cluster",
     "read",
     "stream",
     "turns",

@@ -53,7 +53,7 @@ async def run(plan: Plan, report: Report) -> None:
     try:
         async with _opened(Database(server.url()), plan.scratch) as store:
             streams = [await fill(store, work.id(8), islice(work.turns(tools=False), 100)) for _ in range(max(GOALS))]
-            with _raw_commits(server.url()) as raw:
+            with raw_commits(server.url()) as raw:
                 for count, goal in GOALS.items():
                     ours = bursts(*(saying(store, work, stream) for stream in streams[:count]))
                     pairs = await alternate(ours, raw, plan.rounds(60))
@@ -127,7 +127,8 @@ async def _opened(database: Database, scratch: Path) -> AsyncIterator[PostgresSt
 
 
 @contextmanager
-def _raw_commits(url: str) -> Iterator[Figure]:
+def raw_commits(url: str) -> Iterator[Figure]:
+    """Commits a second of one INSERT each, on one connection."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "CREATE TABLE raw (seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, data BYTEA NOT NULL)"

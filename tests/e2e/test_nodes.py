@@ -197,16 +197,20 @@ def kill_again_and_again(cluster: Cluster, kills: int) -> None:
     wait_until_done(cluster)
 
 
-def wait_until_done(cluster: Cluster) -> None:
+def wait_until_done(cluster: Cluster, *, seconds: float = PATIENT) -> None:
     """Wait until every session, card and command has ended."""
 
-    def at_rest() -> bool:
-        sessions = cluster.rows("SELECT count(*) FROM sessions WHERE queued > 0 OR turn_state NOT IN ('done')")
-        cards = cluster.rows("SELECT count(*) FROM cards WHERE status <> 'done'")
-        tasks = cluster.rows("SELECT count(*) FROM tasks WHERE state = 'running'")
-        return sessions == cards == tasks == [(0,)]
+    def left() -> list[tuple[object, ...]]:
+        return cluster.rows(
+            """SELECT 'session', id, turn_state, queued FROM sessions WHERE queued > 0 OR turn_state <> 'done'
+            UNION ALL SELECT 'card', id, status || ' ' || reason, run FROM cards WHERE status <> 'done'
+            UNION ALL SELECT 'task', id, state || ' on ' || node, 0 FROM tasks WHERE state = 'running'"""
+        )
 
-    until(at_rest, "all work is done", seconds=PATIENT, pause=0.1)
+    try:
+        until(lambda: not left(), "all work is done", seconds=seconds, pause=0.1)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {len(left())} are left, such as {left()[:9]}") from None
 
 
 def test_promise_1_nothing_is_lost_or_done_twice_when_nodes_are_killed(cluster: Cluster) -> None:
