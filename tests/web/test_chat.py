@@ -218,7 +218,7 @@ def test_a_new_session_is_asked_for_profile_model_and_directory(guest: Seat) -> 
     usual = str(guest.gateway.get("/v1/profiles")["cwd"])
     expect(guest.page.get_by_label("Directory")).to_have_attribute("placeholder", usual)
     expect(guest.page.get_by_label("Model")).to_have_attribute("placeholder", re.compile("^demo"))
-    guest.page.get_by_label("Profile").select_option("careful")
+    guest.page.get_by_role("combobox", name=re.compile("^Profile")).select_option("careful")
     expect(guest.page.get_by_role("main")).to_contain_text("It asks before: terminal.")
     guest.page.get_by_label("Directory").fill(str(work))
     guest.send("say hello")
@@ -249,7 +249,7 @@ def test_the_agent_of_a_session_is_shown_and_changed(guest: Seat) -> None:
     change.click()
     expect(dialog.get_by_role("alert")).to_contain_text("nobody")  # and nothing was changed
     assert guest.events("AgentChosen") == []
-    dialog.get_by_label("Profile").select_option("demo")
+    dialog.get_by_role("combobox", name=re.compile("^Profile")).select_option("demo")
     expect(dialog).to_contain_text("Allowed without asking: terminal")
     assert check_axe(page) == []
     change.click()
@@ -261,7 +261,7 @@ def test_the_agent_of_a_session_is_shown_and_changed(guest: Seat) -> None:
     page.set_viewport_size({"width": 390, "height": 844})  # here the bar has no room for it
     page.get_by_role("button", name=re.compile("^Session menu")).last.click()
     page.get_by_role("menuitem", name="Agent…").click()
-    expect(dialog.get_by_label("Profile")).to_have_value("demo")
+    expect(dialog.get_by_role("combobox", name=re.compile("^Profile"))).to_have_value("demo")
 
 
 def test_what_happened_while_away_stands_below_the_splice(browser: Browser, shared: GatewayProcess) -> None:
@@ -360,3 +360,26 @@ def test_focus_stays_in_view_among_messages_of_any_height_and_is_not_lost(guest:
     page.get_by_role("log").evaluate("box => { box.scrollTop = box.scrollHeight }")
     expect(mine).not_to_be_focused()  # it is no longer drawn
     expect(page.get_by_role("log")).to_be_focused()
+
+
+def test_the_mode_is_chosen_at_the_start_shown_in_the_chat_and_changed_there(guest: Seat) -> None:
+    page = guest.page
+    guest.open("/new")
+    page.get_by_role("combobox", name=re.compile(r"^Mode\b")).select_option("read")
+    guest.send("sh echo never")
+    bar = page.get_by_role("button", name="read only")
+    expect(bar).to_be_visible()
+    page.wait_for_url("**/s/*")
+    guest.gateway.until_rest(page.url.rsplit("/", 1)[1].partition("#")[0])
+    expect(page.get_by_placeholder("read only")).to_be_visible()
+    bar.click()
+    dialog = page.get_by_role("dialog", name="Agent of this session")
+    dialog.get_by_role("combobox", name=re.compile(r"^Mode\b")).select_option("ask")
+    assert check_axe(page) == []
+    dialog.get_by_role("button", name="Change the agent").click()
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_role("button", name="asking before every change")).to_be_visible()
+    expect(page.get_by_text("The mode was changed by you")).to_be_visible()
+    guest.send("sh echo asked")
+    expect(page.get_by_role("button", name="Allow", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="The rule always")).to_have_count(0)

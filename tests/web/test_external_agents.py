@@ -64,7 +64,7 @@ def test_an_external_agent_plans_asks_and_may_forget(outsider: Seat, tmp_path: P
     outsider.open("/settings/profiles")
     expect(page.get_by_text("outsider · external agent · from config.toml")).to_be_visible()
     outsider.open("/new")
-    page.get_by_label("Profile").select_option("outsider")
+    page.get_by_role("combobox", name=re.compile("^Profile")).select_option("outsider")
     expect(page.get_by_text("An external agent with tools and rules of its own.")).to_be_visible()
     expect(page.get_by_label("Model")).to_have_count(0)
     outsider.open("/tasks")

@@ -17,6 +17,7 @@ import { Time } from "../ui/Time";
 import { toast, toastError } from "../ui/toasts";
 import styles from "./Composer.module.css";
 import entry from "./Entry.module.css";
+import { MODE_WORDS, modeInForce } from "./modes";
 import { sendAnswer } from "./WaitCard";
 
 interface Editing {
@@ -116,12 +117,9 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
       setEditing({ input: last.input, text: last.text });
     }
   };
-  const placeholder = {
-    message: `Message ${view.profile || "the agent"}`,
-    comment: "Comment for the worker",
-    answer: "Your answer",
-    unclear: `Message ${view.profile || "the agent"}`,
-  }[meaning];
+  const mode = modeInForce(view);
+  const message = `Message ${view.profile || "the agent"}${mode === "profile" ? "" : `, which is ${MODE_WORDS[mode]}`}`;
+  const placeholder = { message, comment: "Comment for the worker", answer: "Your answer", unclear: message }[meaning];
   return (
     <div className={styles.composer} data-composer data-keep-clear>
       <Queue

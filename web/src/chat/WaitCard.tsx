@@ -36,6 +36,8 @@ const WORDS: Readonly<Record<string, string>> = {
   "try again": "Try again",
   "wait for me": "Wait for me",
 };
+/** A choice of an external agent in its own words; of ours, where nothing but this one call can be allowed. */
+const ownWord = (choice: string): string => ({ allow: "Allow", deny: "Refuse" })[choice] ?? visible(choice);
 export const answerWord = (answer: string): string => WORDS[answer] ?? answer;
 
 /** Send an answer; what it could not do beside that is said. */
@@ -100,7 +102,7 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
     <>
       {choices.map((choice) => (
         <Button key={choice} small={few} disabled={busy !== ""} onClick={() => void answer(choice)}>
-          {approval && !few && !offered.includes("call") ? visible(choice) : answerWord(choice)}
+          {approval && !few && !offered.includes("call") ? ownWord(choice) : answerWord(choice)}
         </Button>
       ))}
       {wordy && (
@@ -112,7 +114,14 @@ export function Answers({ wait, few = false }: { readonly wait: Answerable; read
   );
 }
 
-const ARGUMENTS: Readonly<Record<string, string>> = { cwd: "directory", path: "file", diff: "changes" };
+const ARGUMENTS: Readonly<Record<string, string>> = {
+  cwd: "directory",
+  path: "file",
+  diff: "changes",
+  timeout: "seconds to wait",
+  notify: "message at its end",
+  stdin: "open input",
+};
 
 const argumentWord = (name: string): string => ARGUMENTS[name] ?? visible(name).replaceAll("_", " ");
 
@@ -122,13 +131,22 @@ export function usualWords({ name, value }: ShownArgument): string {
   return value === "" || value === "false" ? `no ${argumentWord(name)}` : `${argumentWord(name)} ${visible(value)}`;
 }
 
-/** Every argument of the call that is approved; what the call left out stands in one line. */
-export function ShownArguments({ shown }: { readonly shown: readonly ShownArgument[] }): ReactNode {
+/**
+ * Every argument of the call that is approved; what the call left out stands in one line. The directory `cwd` stands
+ * beside the agent already.
+ */
+export function ShownArguments({
+  shown,
+  cwd,
+}: {
+  readonly shown: readonly ShownArgument[];
+  readonly cwd: string;
+}): ReactNode {
   const usual = shown.filter((argument) => argument.usual);
   return (
     <>
       {shown
-        .filter((argument) => !argument.usual)
+        .filter((argument) => !argument.usual && !(argument.name === "cwd" && argument.value === cwd))
         .map((argument) => (
           <div key={argument.name} className={styles.argument}>
             <span className={shared.faint}>{argumentWord(argument.name)}</span>
@@ -159,12 +177,12 @@ function Shown({ argument }: { readonly argument: ShownArgument }): ReactNode {
   );
 }
 
-function ShownCall({ item }: { readonly item: WaitItem }): ReactNode {
+function ShownCall({ item, cwd }: { readonly item: WaitItem; readonly cwd: string }): ReactNode {
   const [all, setAll] = useState(item.shown.length === 0);
   const cut = item.shown.some((argument) => (argument.left_out ?? 0) > 0);
   return (
     <>
-      <ShownArguments shown={item.shown} />
+      <ShownArguments shown={item.shown} cwd={cwd} />
       {item.call && all && (
         <div className={styles.what} title={callLine(item.call)}>
           {prettyArguments(item.call.arguments)}
@@ -222,7 +240,7 @@ export const WaitCard = memo(function WaitCard({
         <MarkdownText text={visible(item.reason)} live={false} />
       </div>
       {approval && <AgentFacts agent={agent} />}
-      {approval && <ShownCall item={item} />}
+      {approval && <ShownCall item={item} cwd={agent.cwd} />}
       {approval && item.pattern && (
         <p className={`${shared.faint} ${styles.argument}`}>
           The rule: <code>{visible(item.pattern)}</code>

@@ -4,7 +4,7 @@ import { type SessionMode, strictestMode } from "../log/model";
 /** The modes in a few words, as in the bar of a chat. */
 export const MODE_WORDS: Readonly<Record<SessionMode, string>> = {
   profile: "as the profile says",
-  ask: "asks before every change",
+  ask: "asking before every change",
   read: "read only",
 };
 

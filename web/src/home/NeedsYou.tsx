@@ -87,7 +87,7 @@ function Need({
       )}
       {wait && wait.shown.length > 0 && (
         <div className={styles.where}>
-          <ShownArguments shown={wait.shown} />
+          <ShownArguments shown={wait.shown} cwd={agent?.cwd ?? ""} />
         </div>
       )}
       <span className={styles.answers} data-keep-clear>

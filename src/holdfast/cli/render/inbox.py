@@ -132,12 +132,39 @@ def shown_lines(shown: list[ShownArgument]) -> list[str]:
         if argument.usual:
             continue
         inside = argument.value.rstrip("\n").split("\n")
-        name = one_line(argument.name)
-        lines += [f"{name}: {inside[0]}"] if len(inside) == 1 else [f"{name}:", *(f"│ {line}" for line in inside)]
+        name = _argument_word(argument.name)
+        if argument.name == "cwd":
+            lines.append(f"in {one_line(argument.value)}")
+        elif len(inside) == 1:
+            lines.append(f"{name}: {inside[0]}")
+        else:
+            lines += [f"{name}:", *(f"│ {line}" for line in inside)]
         if argument.left_out:
             lines.append(f"│ … {plural(argument.left_out, 'more character')}")
-    usual = [f"{one_line(one.name)} {one_line(one.value) or 'empty'}" for one in shown if one.usual]
-    return [*lines, f"defaults: {', '.join(usual)}"] if usual else lines
+    usual = [_usual_words(one) for one in shown if one.usual]
+    return [*lines, f"as by default: {', '.join(usual)}"] if usual else lines
+
+
+ARGUMENT_WORDS = {
+    "cwd": "directory",
+    "path": "file",
+    "diff": "changes",
+    "timeout": "seconds to wait",
+    "notify": "message at its end",
+    "stdin": "open input",
+}
+
+
+def _argument_word(name: str) -> str:
+    return ARGUMENT_WORDS.get(name) or one_line(name).replace("_", " ")
+
+
+def _usual_words(argument: ShownArgument) -> str:
+    """An argument that the call left out, in the words of the dashboard."""
+    name, value = _argument_word(argument.name), one_line(argument.value)
+    if value == "true":
+        return name
+    return f"no {name}" if value in ("", "false") else f"{name} {value}"
 
 
 def _uncut(shown: list[ShownArgument], arguments: str) -> list[ShownArgument]:
