@@ -19,6 +19,7 @@ import httpx
 from tests.postgres_server import own_server
 
 NODES = ("a", "b", "c")
+LABELS = {"a": ["linux"], "b": ["linux", "gpu"], "c": ["gpu"]}
 SHARED = "work"
 """The directory that all nodes see: what is done there goes on elsewhere when its node is lost."""
 PATIENCE_SECONDS = 120.0
@@ -29,7 +30,8 @@ def start(node: str, directory: Path, database: str) -> subprocess.Popen[bytes]:
     home.mkdir(mode=0o700)
     shared = directory / SHARED
     (home / "config.toml").write_text(
-        f'[store]\nurl = "{database}"\n\n[node]\nname = "{node}"\n\n[cluster]\nshared = ["{shared}"]\n'
+        f'[store]\nurl = "{database}"\n\n[node]\nname = "{node}"\nlabels = {json.dumps(LABELS[node])}\n\n'
+        f'[cluster]\nshared = ["{shared}"]\n'
     )
     command = [sys.executable, "-P", "-m", "holdfast", "--home", str(home), "serve", "--port", "0", "--background"]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -64,6 +66,8 @@ def explain(directory: Path, gateways: dict[str, subprocess.Popen[bytes]]) -> No
         f'  {program}/a run --detach --profile demo "slow 60 one two three four five six seven eight nine ten"\n'
         f"  {program}/b sessions log --follow ID\n"
         f"  kill -9 {gateways['a'].pid}\n"
+        "Or let work run where it belongs: b and c have the label gpu.\n"
+        f'  {program}/a card add --node gpu --profile demo "complete well"\n'
         f"Any command starts a again: {program}/a status\n\n"
         "Ctrl-C ends all of it and removes the directory.",
         flush=True,

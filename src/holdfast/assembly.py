@@ -164,7 +164,7 @@ class _Work:
             store, tasks=self.tasks, sessions=sessions, clock=clock, profiles=profiles, timings=timings.tasks
         )
         if store.exchange is not None:
-            store.exchange.answer_with(TaskAnswers(self.queries).answer)
+            store.exchange.answer_with(TaskAnswers(self.queries, self.tasks).answer)
         self.agent_tasks = AgentTasks(store, task_log=self.tasks.task_log, sessions=sessions, clock=clock)
         awake = AwakeClock(machine.monotonic, machine.since_boot)
         self.running = RunningTasks(store, self.queries, self.tasks, awake)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from socket import gethostname
 
-from holdfast.domain.errors import Rejected
+from holdfast.domain.errors import NodeAway, Rejected
 from holdfast.domain.placement import KnownNode, Placement
 from holdfast.profiles import Profiles
 from holdfast.settings import ProfileSettings
@@ -48,6 +48,16 @@ class Nodes:
         if word and not any(node.is_called(word) for node in known):
             names = ", ".join(_described(node) for node in known)
             raise Rejected(f"No node is called or labelled {word[:80]!r}.", hint=f"The nodes are: {names}.")
+
+    async def node_for_command(self, word: str) -> str:
+        """Return the other node that a command is for; empty if this one fits. NodeAway if none is there."""
+        await self.check(word)
+        placement, known = Placement(node=word), await self.all()
+        if await self.fits_here(placement):
+            return ""
+        if waits := placement.why_waits(known):
+            raise NodeAway(waits.replace("It waits for", "The command was not started: it is for"))
+        return next(node.name for node in known if placement.fits(node) and node.takes_work)
 
     def placement(self, profile: str, node: str) -> Placement:
         """Return where something with this profile may run that asks for this name or label."""

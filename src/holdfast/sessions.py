@@ -17,6 +17,7 @@ from holdfast.domain.commands import CreateSession, ForkSession, SessionCommand
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import SYSTEM, Record, session_stream
 from holdfast.domain.events.actor import Actor
+from holdfast.domain.events.session import SessionCreated
 from holdfast.domain.events.system import SessionDeleted
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import evolve, fold
@@ -125,6 +126,8 @@ class Sessions:
             by=caller.by,
             chat=chat,
         )
+        assert isinstance(events[0], SessionCreated)
+        events[0] = msgspec.structs.replace(events[0], node=self._store.node)
         write = Write(session_stream(session), tuple(events), expect=0)
         return await self._store.append(Append((write,), self._clock.now(), command=caller.key))
 

@@ -78,7 +78,7 @@ class NodeSettings:
     name: str = ""
     """The name of this gateway among those that work on one database; by default that of the machine."""
     labels: list[str] = field(default_factory=list)
-    """What this node has, like "gpu": cards, sessions and profiles can ask for it. In force after a restart."""
+    """What this node has, like "gpu": cards, commands and profiles can ask for it. In force after a restart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,7 +290,7 @@ class ProfileSettings:
     resume: Literal["auto", "resume", "fresh"] | None = None
     """Whether its workers on the board continue the session of the last; by default as set in [board]."""
     nodes: list[str] = field(default_factory=list)
-    """The names or labels of the nodes on which its sessions and cards may run; by default all."""
+    """The names or labels of the nodes on which its cards may run; by default all."""
 
     @property
     def driver_name(self) -> DriverName:

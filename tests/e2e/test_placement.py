@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -130,10 +131,53 @@ def test_limit_of_running_cards_holds_over_all_nodes(nodes: Nodes) -> None:
     seen: set[int] = set()
 
     def all_done() -> bool:
-        found = [b.get(f"/v1/cards/{card}")["card"] for card in cards]
+        found = [card for card in b.get("/v1/cards")["cards"] if card["id"] in cards]  # all of one moment
         seen.add(sum(card["status"] == "running" for card in found))
         return all(card["status"] == "done" for card in found)
 
     until(all_done, "all are done", seconds=PATIENT)
     assert max(seen) <= 2
     assert [nodes.done(a, card)["node"] for card in cards] == ["b", "a", "b", "b"]
+
+
+def test_command_is_started_on_the_node_that_it_asks_for(nodes: Nodes) -> None:
+    a, b = nodes.a, nodes.b
+    key = secrets.token_hex(12)
+    body = {"shell": "echo done-$((40 + 2)); exit 3", "cwd": "/", "node": "gpu"}
+    answers = [a.request("POST", "/v1/tasks", json=body, key=key) for _ in range(2)]  # the second is a retry
+    assert [answer.status_code for answer in answers] == [202, 202]
+    task = answers[0].json()["task"]
+    assert answers[1].json()["task"] == task
+    ended = a.until_ended(task)
+    assert (ended["node"], ended["exit_code"]) == ("b", 3)
+    assert sum(one["id"] == task for one in b.get("/v1/tasks")["tasks"]) == 1
+    missing = a.request("POST", "/v1/tasks", json=body | {"cwd": "/is/not/there"})
+    assert (missing.status_code, "is not a directory on that node" in missing.text) == (400, True)
+    kept = a.request("POST", "/v1/tasks", json=body | {"env": {"A": "1"}})
+    assert (kept.status_code, "leave `env` out" in kept.text) == (400, True)
+
+    b.kill9()
+    nodes.wait_until_away("b")
+    away = a.request("POST", "/v1/tasks", json=body)
+    assert away.status_code == 504
+    assert "it is for node b, which was last heard" in away.json()["error"]["message"]
+
+
+def test_gateway_without_other_nodes_knows_its_own_name_and_labels_only(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text('[node]\nname = "laptop"\nlabels = ["gpu"]\n')
+    with GatewayProcess(home) as gateway:
+        gateway.start()
+        for word in ("local", "laptop", "gpu"):
+            body = {"title": word, "body": "complete well", "profile": "demo", "node": word}
+            path = f"/v1/cards/{taken(gateway, '/v1/cards', body)['card']}"
+            while (card := gateway.get(path)["card"])["status"] != "done":
+                time.sleep(0.05)
+            assert card["host"] == ""
+        refused = gateway.request("POST", "/v1/cards", json={"title": "t", "profile": "demo", "node": "mars"})
+        assert (refused.status_code, refused.json()["error"]["message"]) == (
+            400,
+            "No node is called or labelled 'mars'.",
+        )
+        assert refused.json()["error"]["hint"] == "The nodes are: local (gpu, laptop)."

@@ -54,6 +54,7 @@ class InboxReader:
         found += await self._waiting_for_nodes({entry.id for entry in found})
         if await self._nodes.are_several():
             nodes = await self._store.nodes_of_sessions([entry.session for entry in found if entry.session])
+            nodes |= {work.stream.removeprefix("session/"): work.node for work in await self._store.work_of_nodes()}
             found = [replace(entry, node=nodes.get(entry.session) or entry.node) for entry in found]
         else:
             found = [replace(entry, node="") for entry in found]

@@ -340,6 +340,7 @@ def _first_events(
             origin=ForRun(),
             rights=card.rights,
             driver=run.driver,
+            node=run.node,
         )
         events.append(born)
     elif state.archived:

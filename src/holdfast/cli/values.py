@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.client.http import Json
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class _Value(click.ParamType[T]):
@@ -203,6 +204,16 @@ tell_option = click.option(
     type=click.Choice(["always", "never", "default"]),
     help="Notify people of it always, never, or by the rules of each destination.",
 )
+node_option = click.option(
+    "--node", default="", metavar="NAME", help="The node on which it runs, or a label of such nodes (`holdfast nodes`)."
+)
+
+
+def start_options(function: F) -> F:
+    """--node and --tell."""
+    return node_option(tell_option(function))
+
+
 patience_option = click.option(
     "--patience",
     type=click.FloatRange(min=0),

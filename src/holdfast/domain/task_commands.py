@@ -27,6 +27,8 @@ class StartCommand(Command, frozen=True):
     stdin: bool = False
     tell: Tell = "default"
     """Whether people are told of its end."""
+    node: Annotated[str, msgspec.Meta(max_length=63)] = ""
+    """The name or label of the node on which it runs; on another one it has the environment of the gateway there."""
 
 
 class StartAgent(Command, frozen=True):

@@ -69,7 +69,9 @@ class AgentTasks:
         )
         born = events[0]
         assert isinstance(born, SessionCreated)
-        events[0] = msgspec.structs.replace(born, origin=Delegated(task=started.task), rights=rights)
+        events[0] = msgspec.structs.replace(
+            born, origin=Delegated(task=started.task), rights=rights, node=self._store.node
+        )
         await self._task_log.changes.take(started.task, Path(started.cwd))
         session = Write(session_stream(started.worker), tuple(events), expect=0)
         return await self._task_log.start(started, command=caller.key, also=(session,))

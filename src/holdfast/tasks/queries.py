@@ -66,6 +66,7 @@ class TaskQueries:
         self._clock = clock
         self._profiles = profiles
         self._remote = RemoteTasks(store, clock)
+        self.start_there = self._remote.start
         self._samples: dict[str, Activity | NotYet] = {}
         self._sampled_at: float | None = None
         self._sampling = asyncio.Lock()

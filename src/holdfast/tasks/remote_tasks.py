@@ -7,16 +7,18 @@ never called lost for that. What it printed is in the database from its end on (
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from holdfast.clock import Clock
-from holdfast.domain.errors import HoldfastError, NodeAway
+from holdfast.domain.errors import HoldfastError, NodeAway, Rejected, Unavailable
+from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.text import duration
 from holdfast.processes.spool import Window
 from holdfast.schemas.tasks import TaskView
-from holdfast.store.contract import OutputFound, Store
+from holdfast.store.contract import Appended, CommandKey, OutputFound, Store
 from holdfast.store.rows import TaskRow
 
 ANSWER_SECONDS = 10.0
@@ -63,7 +65,14 @@ class SearchRunning(msgspec.Struct, frozen=True, tag=True):
     text: str
 
 
-TaskRequest = ReadOutput | ReadTail | WriteInput | ShowTasks | SearchRunning
+class StartThere(msgspec.Struct, frozen=True, tag=True):
+    """Start a command, under the id of the command of a client, so that it is started once."""
+
+    started: TaskStarted
+    key: CommandKey
+
+
+TaskRequest = ReadOutput | ReadTail | WriteInput | ShowTasks | SearchRunning | StartThere
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +130,26 @@ class RemoteTasks:
         """Write to the input of a command on another node, once; return how many bytes it took in time."""
         answer = await self._ask(row, WriteInput(row.id, data, close), within=ANSWER_SECONDS)
         return msgspec.msgpack.decode(answer, type=int)
+
+    async def start(
+        self, node: str, started: TaskStarted, key: CommandKey, *, env: Mapping[str, str] | None
+    ) -> Appended:
+        """Have another node start a command, once; return what it has written."""
+        if env is not None:  # it is never stored, and requests are rows
+            raise Rejected("A command on another node has the environment of the gateway there: leave `env` out.")
+        if (known := await self._store.find_command(key)) is not None:
+            return known
+        assert self._store.exchange is not None
+        request = msgspec.msgpack.encode(StartThere(started, key))
+        try:
+            await self._store.exchange.ask(node, request, within=ANSWER_SECONDS)
+        except Unavailable:
+            if await self._store.find_command(key) is None:
+                raise
+        written = await self._store.find_command(key)
+        if written is None:
+            raise Unavailable(f"Node {node} has not started it.", hint="Try it again.")
+        return replace(written, duplicate=False)
 
     async def _ask(self, row: TaskRow, request: TaskRequest, *, within: float) -> bytes:
         away = (await self._away({row.node})).get(row.node)

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from typing import assert_never
 
 import msgspec
 
-from holdfast.domain.errors import HoldfastError
+from holdfast.domain.errors import HoldfastError, Rejected
 from holdfast.store.rows import TaskRow
+from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.queries import TaskQueries
-from holdfast.tasks.remote_tasks import ReadOutput, ReadTail, SearchRunning, ShowTasks, TaskRequest, WriteInput
+from holdfast.tasks.remote_tasks import (
+    ReadOutput,
+    ReadTail,
+    SearchRunning,
+    ShowTasks,
+    StartThere,
+    TaskRequest,
+    WriteInput,
+)
 
 
 class TaskAnswers:
     """Carries out the requests of other nodes about commands of this node."""
 
-    def __init__(self, queries: TaskQueries) -> None:
+    def __init__(self, queries: TaskQueries, tasks: CommandTasks) -> None:
         self._queries = queries
+        self._tasks = tasks
 
     async def answer(self, body: bytes) -> bytes:
         """Carry out a request; return the answer."""
@@ -37,6 +49,11 @@ class TaskAnswers:
                 return await self._queries.views([row for row in found if row is not None])
             case SearchRunning(text=text):
                 return await self._queries.search_running(text)
+            case StartThere(started=started, key=key):
+                if not await asyncio.to_thread(os.path.isdir, started.cwd):
+                    raise Rejected(f"{started.cwd} is not a directory on that node.")
+                await self._tasks.start_command(started, command=key)
+                return None
             case _ as never:
                 assert_never(never)
 

@@ -1745,6 +1745,7 @@ export interface StartCommand {
   readonly notify?: boolean;
   readonly stdin?: boolean;
   readonly tell?: "always" | "default" | "never";
+  readonly node?: string;
 }
 
 export interface Started {

@@ -29,7 +29,7 @@ from holdfast.cli.values import (
     kind_option,
     limit_option,
     patience_option,
-    tell_option,
+    start_options,
 )
 from holdfast.client.client import Client
 from holdfast.client.http import Json, quote
@@ -371,7 +371,7 @@ def prune(cli: Cli, /, yes: bool, **conditions: object) -> None:
 @click.option("--until", type=UNTIL, metavar="TIME", help='Stop it then: 2h, 7d, or a date like "2026-11-30 18:00".')
 @click.option("--session", type=SESSION, metavar="ID", help="Notify this session when it ends.")
 @click.option("--stdin", is_flag=True, help="Keep its input open, for `holdfast tasks write`.")
-@tell_option
+@start_options
 def start(
     cli: Cli, /, words: tuple[str, ...], cwd: str | None, lifetime: str | None, until: int | None, **options: object
 ) -> None:
@@ -387,8 +387,8 @@ def start(
     if lifetime in ("session", "chapter") and not options["session"]:
         raise CliError(f"--lifetime {lifetime} needs a session.", hint="Add --session ID.", code=USAGE)
     body: Json = {"shell": words[0]} if len(words) == 1 and not PLAIN.match(words[0]) else {"argv": list(words)}
-    body |= {"cwd": cwd or str(Path.cwd()), "env": cli.environment(), "until": until} | options
-    body["lifetime"] = "until" if until is not None else lifetime or "persist"
+    body |= {"lifetime": "until" if until is not None else lifetime or "persist", "until": until} | options
+    body |= {"cwd": cwd or str(Path.cwd()), "env": None if options["node"] else cli.environment()}
     accepted = cli.send_command(TaskAccepted, "/v1/tasks", **body)
     task = accepted.task
     cli.result(task, task=task, version=accepted.version, seq=accepted.seq)

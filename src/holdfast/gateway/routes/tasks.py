@@ -86,9 +86,12 @@ async def start_command(request: Request) -> Response:
     if (command.until is not None) != (command.lifetime == "until"):
         raise Rejected("`until` must be given with the lifetime `until`, and only then.")
     task, session = secrets.token_hex(8), await _parent(gateway, command.session)
-    cwd = await working_directory(gateway, command.cwd)
+    there = await gateway.nodes.node_for_command(command.node)
+    cwd = command.cwd or "/" if there else await working_directory(gateway, command.cwd)
     started = command_started(command, task=task, cwd=cwd, by=caller.by, session=session)
     key = caller.replying(session=started.session).key
+    if there:
+        return accepted(TaskAccepted, await gateway.task_queries.start_there(there, started, key, env=command.env))
     return accepted(TaskAccepted, await gateway.tasks.start_command(started, env=command.env, command=key))
 
 
