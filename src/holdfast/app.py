@@ -264,6 +264,7 @@ async def _use_shared_settings(gateway: Gateway, closing: AsyncExitStack) -> Non
     if gateway.shared_settings is not None:
         closing.push_async_callback(gateway.shared_settings.stop)
         await gateway.shared_settings.start()
+        await gateway.notify.share_key()
 
 
 async def _recover(gateway: Gateway) -> None:

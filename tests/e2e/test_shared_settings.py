@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import cluster
+from tests.e2e.cluster import ProxiedBrowser, cluster
 from tests.e2e.gateway import GatewayProcess, Json, until
 
 Nodes = list[GatewayProcess]
@@ -112,3 +112,9 @@ def test_the_settings_in_force_are_shown_and_can_be_edited_as_text(nodes: Nodes)
     until_on_all(nodes, "typed")
     assert "# all nodes" in holdfast(a, "config", "show")
     assert Path(holdfast(a, "config", "path").strip()) == a.home / "config.toml"
+
+
+def test_a_browser_subscribes_to_pushes_with_the_same_key_on_every_node(nodes: Nodes) -> None:
+    browser = ProxiedBrowser()
+    assert browser.sign_in(nodes[0], nodes[0].command("POST", "/v1/codes")["code"]) == 202
+    assert len({browser.request(node, "GET", "/v1/push").json()["key"] for node in nodes}) == 1

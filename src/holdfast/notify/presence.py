@@ -1,33 +1,45 @@
 """Who looks at what now: pages that are visible say so every few seconds, terminals follow the events of a session, and
 whoever does something there looks at it, too.
 
-Kept in memory: after a restart nobody looks until they say so again.
+Kept in memory: after a restart nobody looks until they say so again. Nodes on one database tell each other through it,
+since only one of them notifies people.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from holdfast.clock import Clock
+from holdfast.domain.errors import HoldfastError
+from holdfast.periodic import PeriodicTask
+from holdfast.store.node_exchange import NodeExchange
 
 LOOKING_MS = 30_000
 """Somebody who looked this long ago still counts as looking."""
 MOST = 1_000
+SHARE_SECONDS = 10.0
 
 
 class Presence:
     """When somebody last looked at each stream."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, exchange: NodeExchange | None = None) -> None:
         self._clock = clock
+        self._exchange = exchange
+        self._unshared: set[str] = set()
+        """What was looked at on this node since other nodes were told."""
+        self.sharing = PeriodicTask(self._share, name="who looks at what", every=SHARE_SECONDS)
         self._looks: dict[str, int] = {}
         self._attached: Counter[str] = Counter()
 
     def look(self, streams: list[str], *, at: int | None = None) -> None:
         """Somebody looks at these now, or looked at them at another time."""
         now = self._clock.now()
+        if at is None and self._exchange is not None:
+            self._unshared.update(streams)
+            self.sharing.wake()
         at = now if at is None else at
         for stream in streams:
             before = self._looks.pop(stream, 0)
@@ -39,6 +51,7 @@ class Presence:
     def attached(self, stream: str) -> Iterator[None]:
         """Somebody looks at it for as long as this lasts."""
         self._attached[stream] += 1
+        self.look([stream])
         try:
             yield
         finally:
@@ -46,6 +59,19 @@ class Presence:
             if not self._attached[stream]:
                 del self._attached[stream]
             self.look([stream])
+
+    async def _share(self) -> None:
+        streams, self._unshared = self._unshared | {*self._attached}, set()
+        if self._exchange is not None and streams:
+            await self._exchange.note_looks(sorted(streams)[:MOST])
+
+    async def refresh(self, stream: str) -> None:
+        """Know whether somebody looks at it on another node, as far as that can be asked now."""
+        if self._exchange is None:
+            return
+        with suppress(HoldfastError):
+            if (age := await self._exchange.look_age(stream)) is not None:
+                self.look([stream], at=self._clock.now() - max(0, age))
 
     def last_look(self, stream: str) -> int:
         """When somebody last looked at it; 0 when nobody did since the start."""

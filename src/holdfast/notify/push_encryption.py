@@ -6,6 +6,7 @@ their own or are seldom released.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import time
@@ -18,6 +19,7 @@ import msgspec
 
 from holdfast.config import write_private
 from holdfast.domain.errors import Rejected, Unavailable
+from holdfast.store.settings_store import SettingsStore
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
@@ -28,6 +30,8 @@ LARGEST = RECORD - 86 - 17
 """How many bytes of a message fit: the header of the record, the end mark and the tag of the cipher go off."""
 VALID_SECONDS = 12 * 3600
 POINT = 65
+SHARED_KEY = "push.pem"
+"""The name of the key among those that nodes share."""
 
 
 def encrypted(message: bytes, p256dh: str, auth: str) -> bytes:
@@ -81,7 +85,8 @@ def _hkdf(secret: bytes, *, salt: bytes, info: bytes, length: int) -> bytes:
 class PushKey:
     """The key by which push services know this gateway: a file of the home, made when it is first needed.
 
-    Subscriptions are bound to it: with another one the browsers have to subscribe again.
+    Subscriptions are bound to it: with another one the browsers have to subscribe again. Nodes on one database have one
+    in common, there: that of the first of them.
     """
 
     def __init__(self, file: Path) -> None:
@@ -104,6 +109,14 @@ class PushKey:
         signature = to_base64(r.to_bytes(32, "big") + s.to_bytes(32, "big"))
         return f"vapid t={signed}.{signature}, k={self.public()}"
 
+    async def share(self, settings: SettingsStore) -> None:
+        """Use the key of all nodes; the first node gives its own."""
+        known = await settings.key(SHARED_KEY)
+        if known is None:
+            await asyncio.to_thread(self._load)
+            known = await settings.agree_on_key(SHARED_KEY, await asyncio.to_thread(self._file.read_bytes))
+        self._key = _parsed(known, "the database")
+
     def _load(self) -> EllipticCurvePrivateKey:
         if self._key is None:
             self._key = _read(self._file) if self._file.exists() else _made(self._file)
@@ -111,15 +124,23 @@ class PushKey:
 
 
 def _read(file: Path) -> EllipticCurvePrivateKey:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise Unavailable(f"The key for push messages cannot be read: {file}.", hint=_hint(file)) from error
+    return _parsed(content, str(file), hint=_hint(file))
+
+
+def _parsed(content: bytes, where: str, *, hint: str = "") -> EllipticCurvePrivateKey:
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
-        key = load_pem_private_key(file.read_bytes(), None)
-    except (OSError, ValueError, TypeError) as error:
-        raise Unavailable(f"The key for push messages cannot be read: {file}.", hint=_hint(file)) from error
+        key = load_pem_private_key(content, None)
+    except (ValueError, TypeError) as error:
+        raise Unavailable(f"The key for push messages cannot be read: {where}.", hint=hint) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise Unavailable(f"This is not a key for push messages: {file}.", hint=_hint(file))
+        raise Unavailable(f"This is not a key for push messages: {where}.", hint=hint)
     return key
 
 

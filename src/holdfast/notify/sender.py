@@ -166,6 +166,8 @@ class OutboxSender(PeriodicTask):
         if destination is None:
             await self._drop(row, "its destination is gone")
             return True
+        if row.when_absent:
+            await self._presence.refresh(row.stream)
         if row.when_absent and (looked := self._presence.last_look(row.stream)):
             if row.kind not in ASKING and looked >= row.at:
                 await self._drop(row, "somebody looked at it")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 
+from holdfast.domain.errors import HoldfastError
 from holdfast.notify.channel import Sent
 from holdfast.notify.chat_commands import ChatCommands, ChatWork
 from holdfast.notify.destinations import Destinations
@@ -21,6 +23,7 @@ from holdfast.store.duties import Duty
 from holdfast.timings import USUAL, TelegramTimings
 
 DISK_CHECK_SECONDS = 10.0
+log = logging.getLogger(__name__)
 MEANING = "Agents wait until it does; then they continue automatically."
 
 
@@ -52,9 +55,10 @@ class Notifications:
 
     def __init__(self, work: ChatWork, push_key: Path, timings: TelegramTimings = USUAL.telegram) -> None:
         store, profiles, clock = work.store, work.profiles, work.clock
-        self.presence = Presence(clock)
+        self.presence = Presence(clock, store.exchange)
         self._profiles = profiles
         self._is_shared = store.is_shared
+        self._settings = store.settings
         self.push = PushSubscriptions(
             store.devices, PushKey(push_key), settings=lambda: profiles.settings.notify.push, contact=self.address
         )
@@ -82,13 +86,24 @@ class Notifications:
         """Where people reach the dashboard from elsewhere; empty when they cannot."""
         return next(iter(self._profiles.settings.gateway.public_urls), "")
 
+    async def share_key(self) -> None:
+        """Have the key for push services that all nodes have in common, where there are several."""
+        if self._settings is None:
+            return
+        try:
+            await self.push.key.share(self._settings)
+        except HoldfastError as error:
+            log.warning("this node has no key for push services in common with others: %s", error)
+
     async def start(self) -> None:
         """Continue where the last gateway was, if this is the node that tells people; else when it becomes that."""
+        await self.share_key()
         await self.disk_watch.stop()
         await self.watch_disk()
         if ours := await self._duty.is_ours():
             await self._start_telling()
         if self._is_shared:
+            self.presence.sharing.start()
             self._following_duty = asyncio.create_task(self._follow_duty(ours=ours), name="the duty to notify")
 
     async def _start_telling(self) -> None:
@@ -122,6 +137,7 @@ class Notifications:
             self._following_duty.cancel()
             await asyncio.gather(self._following_duty, return_exceptions=True)
         await self.disk_watch.stop()
+        await self.presence.sharing.stop()
         await self._stop_telling()
         await self.destinations.close()
         await self.telegram.close()

@@ -28,6 +28,14 @@ class NodeExchange(ABC):
         """Return the number that all nodes have under a name: that of the node that was the first to give one."""
 
     @abstractmethod
+    async def note_looks(self, streams: list[str]) -> None:
+        """Note that somebody looks at these streams now."""
+
+    @abstractmethod
+    async def look_age(self, stream: str) -> int | None:
+        """Return how many milliseconds ago somebody looked at a stream on any node; None if that is not known."""
+
+    @abstractmethod
     async def copy_output(self, task: str, pieces: Iterable[tuple[int, bytes]]) -> None:
         """Keep pieces of an output, each with its offset. What is between them was dropped.
 

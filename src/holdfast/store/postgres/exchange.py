@@ -127,6 +127,13 @@ class PostgresExchange(NodeExchange):
         )
         return int(found.rows[0][0])
 
+    async def note_looks(self, streams: list[str]) -> None:
+        await self._do([statement("note_looks", {"streams": streams})])
+
+    async def look_age(self, stream: str) -> int | None:
+        found = (await self._readers.query("look_age", stream=stream)).rows
+        return int(found[0][0]) if found else None
+
     # --- copies of outputs ----------------------------------------------------------------------
 
     async def copy_output(self, task: str, pieces: Iterable[tuple[int, bytes]]) -> None:
@@ -171,7 +178,7 @@ class PostgresExchange(NodeExchange):
                 wire.notified = self._woken.set
                 listen = SqlStatement(f'LISTEN "{self._channel(self._node)}"')
                 old = statement("delete_old_requests", {"age": OLD_MS})
-                await wire.run([listen, old], within=self._timings.answer)
+                await wire.run([listen, old, statement("delete_old_looks")], within=self._timings.answer)
                 failures = 0
                 while True:
                     await self._exchange(wire)

@@ -42,5 +42,5 @@ class PostgresSettings(SettingsStore):
         return key if found is None else found
 
     async def key(self, name: str) -> bytes | None:
-        found = await self._fetch.values("shared_key", name=name)
+        found = await self._fetch.values("shared_key", key_name=name)
         return bytes(found[0][0]) if found else None

@@ -59,3 +59,17 @@ INSERT INTO counters (name, value) VALUES (:name, :number) ON CONFLICT (name) DO
 -- name: agreed_number
 -- The number under a name.
 SELECT value FROM counters WHERE name = :name;
+
+-- name: note_looks
+-- Somebody looks at these streams now, by the clock of the server.
+INSERT INTO looks (stream, at)
+SELECT stream, (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT FROM unnest(:streams::TEXT[]) t (stream)
+ON CONFLICT (stream) DO UPDATE SET at = excluded.at;
+
+-- name: look_age
+-- How long ago somebody looked at a stream.
+SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT - at FROM looks WHERE stream = :stream;
+
+-- name: delete_old_looks
+-- Nobody asks for those of yesterday.
+DELETE FROM looks WHERE at < EXTRACT(EPOCH FROM clock_timestamp()) * 1000 - 86400000;

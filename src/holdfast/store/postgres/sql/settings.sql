@@ -25,4 +25,4 @@ INSERT INTO shared_keys (name, key) VALUES (:name, :key) ON CONFLICT (name) DO N
 
 -- name: shared_key
 -- The key under a name.
-SELECT key FROM shared_keys WHERE name = :name;
+SELECT key FROM shared_keys WHERE name = :key_name;
