@@ -51,6 +51,17 @@ def test_a_failed_turn_is_dismissed_from_the_command_line(gateway: GatewayProces
     assert cli("inbox", "--dismiss", session).returncode == 5
 
 
+def test_a_question_is_answered_by_the_id_of_its_session(gateway: GatewayProcess) -> None:
+    session, other = (gateway.create('call question {"text": "which one?"}') for _ in range(2))
+    until(lambda: len(gateway.get("/v1/inbox")["waits"]) == 2, "both ask")
+    cli = CommandLine(gateway.home)
+    assert "which one?" in cli.ok("inbox", session[:8])
+    assert session in cli.ok("answer", session, "this one")
+    assert [wait["session"] for wait in gateway.get("/v1/inbox")["waits"]] == [other]
+    gateway.until_rest(session)
+    assert cli("answer", session, "again").returncode == 4, "it waits for nothing"
+
+
 def test_a_card_without_a_profile_gets_the_default_one(gateway: GatewayProcess) -> None:
     body = {"title": "t", "body": "complete it"}
     card = gateway.command("POST", "/v1/cards", body)["card"]

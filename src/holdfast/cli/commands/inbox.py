@@ -24,7 +24,7 @@ def inbox(cli: Cli, id: str | None, dismiss: str | None) -> None:
     cards in review, cards that cannot start, and failed turns. A failed turn leaves the list with the next turn of its
     session, when you undo it, reset or archive the session, or with --dismiss.
 
-    With the ID of a question or an approval, show it in full: every argument of the call, the change of a file, and
+    With the ID of a question or an approval, or of its session, show it in full: every argument of the call, the change of a file, and
     what each answer allows.
     """
     from holdfast.schemas.inbox import Inbox, WaitDetail
@@ -54,7 +54,7 @@ def inbox(cli: Cli, id: str | None, dismiss: str | None) -> None:
 def answer(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
     """Answer a question with TEXT (or the number of a choice), or an approval with an option.
 
-    `holdfast inbox` lists the IDs. `holdfast inbox ID` shows every argument of the call, and the rule that --session
+    `holdfast inbox` lists the IDs; that of the session works too. `holdfast inbox ID` shows every argument of the call, and the rule that --session
     and --always allow. An expired log-in and a used-up quota take `try again`; a context that is too long and has no
     summary takes `try again` or `digest`.
 
@@ -67,8 +67,9 @@ def answer(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
             code=USAGE,
         )
     cli.start_gateway()
-    rule = cli.client.wait(id).wait.pattern if choice in ("session", "always") else ""
-    accepted = cli.client.answer(id, choice or text or "", note=text or "" if choice else "")
+    wait = cli.client.wait(id).wait  # by the ID of its session too
+    rule = wait.pattern if choice in ("session", "always") else ""
+    accepted = cli.client.answer(wait.id, choice or text or "", note=text or "" if choice else "")
     if cli.json:
         warning = {"warning": accepted.warning} if accepted.warning else {}
         cli.print_json({name: getattr(accepted, name) for name in ("session", "version", "seq")} | warning)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from holdfast.config import ConfigError
 from holdfast.domain.commands import AnswerWait
-from holdfast.domain.errors import Unavailable
+from holdfast.domain.errors import NotFound, Unavailable
 from holdfast.edit_settings import allow_always
 from holdfast.gateway.openapi import Routes
 from holdfast.gateway.requests import find_wait, parse_command, person_name
@@ -37,13 +37,23 @@ async def inbox(request: Request) -> Response:
 
 @routes.get("/v1/inbox/{wait}", WaitDetail)
 async def waiting(request: Request) -> Response:
-    """Show a wait with the full arguments of its call."""
+    """Show a wait, or what a session waits for, with the full arguments of its call."""
     gateway = gateway_of(request)
-    wait = request.path_params["wait"]
-    row = await find_wait(gateway, wait)
+    row = await _wait_or_session(gateway, request.path_params["wait"])
     session = await gateway.sessions.get(row.session)
     opened = session.open_call(row.call) if row.state == "open" else None
     return json_response(WaitDetail(wait=_waiting(row), arguments="" if opened is None else opened.call.arguments))
+
+
+async def _wait_or_session(gateway: Gateway, prefix: str) -> TitledWait:
+    """Return the wait with this id or unique prefix, else the open one of the session with it."""
+    try:
+        return await find_wait(gateway, prefix)
+    except NotFound:
+        found = [row for row in await gateway.store.waits() if row.session.startswith(prefix)]
+        if len(found) != 1:
+            raise
+        return found[0]
 
 
 @routes.command("/v1/answers", AnswerWait)
