@@ -173,7 +173,8 @@ def test_the_inbox_shows_the_rule_that_an_answer_would_set() -> None:
         opened_at=0,
         shown=[],
     )
-    assert unstyle(entry_lines(entry, wait)[-1]).endswith("--session or --always allows terminal:ls *")
+    line = unstyle(entry_lines(entry, wait)[-1])
+    assert line == "  --session or --always instead of --allow: allows terminal:ls * from now on"
     assert len(entry_lines(entry, None)) == 2
 
 

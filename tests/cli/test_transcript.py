@@ -57,13 +57,13 @@ def test_what_becomes_of_a_queued_message_is_told(printed: Printed) -> None:
     for input in ("a", "b", "c"):
         printed("InputReceived", input=input, text=input, mode="queue")
     moved = printed("InputRevised", input="c", place=1, by="web")
-    assert moved == ["queue     The message of version 4 was moved to place 1 by web."]
+    assert moved == ["queue     Message 4 was moved to place 1 by web."]
     assert printed("InputRevised", input="a", text="new", by="web") == ["you       new (reworded by web)"]
     withdrawn = printed("InputWithdrawn", input="b", by="web")
-    assert withdrawn == ["queue     The message of version 3 was withdrawn by web."]
+    assert withdrawn == ["queue     Message 3 was withdrawn by web."]
     taken = printed("TurnStarted", turn=1, inputs=["c"])
-    assert taken == ["queue     Turn 1 took the message of version 4."]
-    assert printed("InputsJoined", turn=1, inputs=["a"]) == ["queue     The message of version 2 joined turn 1."]
+    assert taken == ["queue     Turn 1 took message 4."]
+    assert printed("InputsJoined", turn=1, inputs=["a"]) == ["queue     Message 2 joined turn 1."]
 
 
 def test_a_message_that_did_not_wait_is_one_line(printed: Printed) -> None:

@@ -214,7 +214,7 @@ def wait_text(item: WaitItem, *, clock: FormatTime) -> str:
             choices = f" ({', '.join(item.choices)})" if item.choices else ""
             return f"Turn {item.turn} waits for an answer: {item.reason}{choices}"
         case "approval":
-            return f"Turn {item.turn} waits for an approval: {_clause(item.reason)}."
+            return f"Turn {item.turn} waits for an approval: {item.reason}"
         case "retry":
             when = f" at {clock(item.until)}" if item.until is not None else ""
             return f"Turn {item.turn} tries again{when}: {_clause(item.reason)}."

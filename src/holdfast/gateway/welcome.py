@@ -87,7 +87,7 @@ def print_welcome(home: Home, gateway: Gateway, link: str) -> None:
         "\n"
         "Try this in another terminal, with the demo agent:\n"
         f'  {program} run --profile demo "say hello"\n'
-        f'  {program} run --profile demo --detach "slow 30 one two three four"\n'
+        f'  {program} run --profile demo --detach "slow 60 one two three four"\n'
         "Then kill this gateway (kill -9), start it again, and look:\n"
         f"  {program} sessions log ID\n"
         "\n"

@@ -26,6 +26,8 @@ from holdfast.secrets import NO_SECRETS, Secrets
 from holdfast.settings import OTHERS_TASKS, Policy, Settings, span_ms
 from holdfast.tasks.sandbox import SandboxPolicy
 
+CHOOSE_PROFILE = "Choose another with /profile in the chat, or add it again; then send a message to continue."
+
 
 @dataclass(frozen=True, slots=True)
 class Agent:
@@ -201,7 +203,7 @@ class Agents:
             known = ", ".join(self._profiles.names)
             message = f"There is no profile {session.profile!r} any longer; there is: {known}."
             return Agent(
-                UnavailableModel("unknown_profile", message),
+                UnavailableModel("unknown_profile", message, hint=CHOOSE_PROFILE),
                 self._profiles.limits(session.profile, window=None),
                 rules={"*": "deny"},
                 own_tools=tools,  # to tidy up; none is allowed

@@ -77,7 +77,7 @@ def entry_lines(entry: InboxEntry, wait: WaitView | None) -> list[str]:
             lines += wrap_at_most(numbered(wait.choices), room, WHAT_LINES)
     lines += [dim(with_home(command)) for command in entry.commands]
     if wait is not None and wait.pattern:
-        lines.append(dim(f"{program()} answer {entry.id} --session or --always allows {one_line(wait.pattern)}"))
+        lines.append(dim(f"--session or --always instead of --allow: allows {one_line(wait.pattern)} from now on"))
     noun, _, id = entry.stream.partition("/")
     where = f" on {clean(entry.node)}" if entry.node else ""
     head = f", {ago(entry.since)}{where}: {noun} {card_label(entry.number, id)} “{one_line(entry.title)}”"

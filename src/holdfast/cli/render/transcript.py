@@ -174,7 +174,7 @@ class LogPrinter:
 
     def _message(self, record: Record, item: QueuedItem, *, is_new: bool) -> None:
         who = "note" if isinstance(item, NoteItem) else "board" if item.source in ("run", "reminder") else "you"
-        which = f"The message of version {item.version}"
+        which = f"Message {item.version}"
         if is_new:
             self._record(record, who, item.text, _came_as(item))
         elif item.state == "withdrawn":
@@ -182,7 +182,7 @@ class LogPrinter:
         elif item.state == "joined":
             self._notice(record, "queue", f"{which} joined turn {item.turn}.")
         elif item.state == "taken" and record.version > item.version + 1:
-            self._notice(record, "queue", f"Turn {item.turn} took the message of version {item.version}.")
+            self._notice(record, "queue", f"Turn {item.turn} took message {item.version}.")
         elif item.state == "queued" and item.revisions[-1].text is not None:
             self._record(record, who, item.text, f"({revision_text(item.revisions[-1])})")
         elif item.state == "queued":
@@ -192,7 +192,7 @@ class LogPrinter:
         streamed, self._streamed = self._streamed, ""
         if item.state == "done" and streamed and item.text.startswith(streamed):
             self._write(item.text[len(streamed) :])
-            self._cli.echo(dim(f" ({record.version})"))
+            self._cli.echo(dim(f" (version {record.version})"))
             self._flow = None
         elif item.state == "done" and item.text.strip():
             self._record(record, "agent", item.text, f"— cut: {item.cut_reason}" if item.cut_reason else "")
