@@ -24,8 +24,8 @@ def inbox(cli: Cli, id: str | None, dismiss: str | None) -> None:
     cards in review, cards that cannot start, and failed turns. A failed turn leaves the list with the next turn of its
     session, when you undo it, reset or archive the session, or with --dismiss.
 
-    With the ID of a question or an approval, or of its session, show it in full: every argument of the call, the change of a file, and
-    what each answer allows.
+    With the ID of a question or an approval, or of its session, show it in full: every argument of the call, the
+    change of a file, and what each answer allows.
     """
     from holdfast.schemas.inbox import Inbox, WaitDetail
 
@@ -54,9 +54,9 @@ def inbox(cli: Cli, id: str | None, dismiss: str | None) -> None:
 def answer(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
     """Answer a question with TEXT (or the number of a choice), or an approval with an option.
 
-    `holdfast inbox` lists the IDs; that of the session works too. `holdfast inbox ID` shows every argument of the call, and the rule that --session
-    and --always allow. An expired log-in and a used-up quota take `try again`; a context that is too long and has no
-    summary takes `try again` or `digest`.
+    `holdfast inbox` lists the IDs; that of the session works too. `holdfast inbox ID` shows every argument of the
+    call, and the rule that --session and --always allow. An expired log-in and a used-up quota take `try again`; a
+    context that is too long and has no summary takes `try again` or `digest`.
 
     Only the first answer counts; a second one is refused and names who answered first.
     """
