@@ -53,6 +53,7 @@ class House:
         self.waiting = str(
             gateway.command("POST", "/v1/sessions", {"text": "sh echo waits", "profile": "careful"})["session"]
         )
+        gateway.until_event(self.waiting, "WaitOpened")
         self.task = str(gateway.command("POST", "/v1/tasks", {"shell": "echo out; exit 3", "name": "it broke"})["task"])
         gateway.until_ended(self.task)
         started = gateway.command("POST", "/v1/tasks/agents", {"prompt": "say from the background"})

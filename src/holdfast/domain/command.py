@@ -27,12 +27,12 @@ SessionMode = Literal["profile", "ask", "read"]
 """What an agent may do besides what its profile allows: nothing less, ask a person before every change and command, or
 change nothing and run no command.
 """
-MODES: dict[SessionMode, str] = {
+MODES: dict[str, str] = {
     "profile": "as its profile says",
     "ask": "asks before every change and command",
     "read": "read only",
 }
-"""The modes in a few words."""
+"""The modes in a few words; a newer gateway may know more of them."""
 InputSource = Literal["message", "comment", "task", "run", "reminder"]
 """A person's message, a comment on the card that is worked on, the end of a task, the first words of a run, or the
 question whether its card is done."""

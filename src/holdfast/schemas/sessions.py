@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from holdfast.domain.command import InputMode, SessionMode, Text
+from holdfast.domain.command import InputMode, Text
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,9 +110,9 @@ class SessionDetail(msgspec.Struct, frozen=True):
     session: SessionView
     turns: list[TurnView]
     queue: list[QueuedMessage]
-    mode: SessionMode = "profile"
+    mode: str = "profile"
     """What its agent may do at most, besides what its profile allows: its own mode, or a stricter one inherited."""
-    inherited_mode: SessionMode = "profile"
+    inherited_mode: str = "profile"
     """The part of that which it has from what created it, and which cannot be taken away."""
 
 

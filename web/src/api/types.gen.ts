@@ -1604,8 +1604,8 @@ export interface SessionDetail {
   readonly session: SessionView;
   readonly turns: TurnView[];
   readonly queue: QueuedMessage[];
-  readonly mode?: "ask" | "profile" | "read";
-  readonly inherited_mode?: "ask" | "profile" | "read";
+  readonly mode?: string;
+  readonly inherited_mode?: string;
 }
 
 export interface SessionPage {

@@ -96,7 +96,8 @@ def _run(client: Client, cursors: ReadCursors, ref: SessionRef, view: View, slas
         case "model":
             client.sessions.choose_agent(_begin(client, ref), model="" if argument == "default" else argument)
         case "mode" if not argument:
-            return [NoticeBlock(f"the mode is: {MODES[view.transcript.mode]} (/mode profile, ask or read changes it)")]
+            mode = view.transcript.mode
+            return [NoticeBlock(f"the mode is: {MODES.get(mode, mode)} (/mode profile, ask or read changes it)")]
         case "mode" if argument not in MODES:
             return [NoticeBlock(f"{one_line(argument)!r} is no mode; the modes are: {', '.join(MODES)}", "bad")]
         case "mode":

@@ -226,7 +226,7 @@ def agent(view: View) -> str:
     """The profile, the model when its name says more, and the mode if one was chosen."""
     profile, model, mode = one_line(view.profile), one_line(view.model), view.transcript.mode
     name = shorten(profile if model in ("", profile) else f"{profile}/{model}", 40)
-    return name if mode == "profile" else f"{name}, {SHORT_MODES[mode]}"
+    return name if mode == "profile" else f"{name}, {SHORT_MODES.get(mode, mode)}"
 
 
 def state(view: View, clock_ms: int) -> str:

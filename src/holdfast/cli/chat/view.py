@@ -56,7 +56,7 @@ from holdfast.domain.transcript_text import (
 from holdfast.schemas.sessions import QueuedMessage, SessionDetail
 
 if TYPE_CHECKING:
-    from holdfast.domain.command import InputMode, InputSource
+    from holdfast.domain.command import InputMode, InputSource, SessionMode
 
 QUESTION = "question"
 """The tool by which an agent asks a person."""
@@ -99,7 +99,8 @@ class View:
         row, queue, transcript = detail.session, detail.queue, self.transcript
         transcript.session, transcript.title, transcript.cwd = row.id, row.title, row.cwd
         transcript.profile, transcript.model = row.profile, row.model or transcript.model
-        transcript.mode, transcript.inherited_mode = detail.mode, detail.inherited_mode
+        transcript.mode = cast("SessionMode", detail.mode)
+        transcript.inherited_mode = cast("SessionMode", detail.inherited_mode)
         turn = None
         if detail.turns:
             last = max(detail.turns, key=lambda turn: turn.turn)

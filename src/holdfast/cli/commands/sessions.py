@@ -127,7 +127,7 @@ def mode(cli: Cli, session: str, mode: SessionMode | None) -> None:
     nothing and runs no command. What the session starts has the same limits.
     """
     if mode is None:
-        cli.show(cli.client.get(_path(session)), SessionDetail, lambda detail: MODES[detail.mode])
+        cli.show(cli.client.get(_path(session)), SessionDetail, lambda detail: MODES.get(detail.mode, detail.mode))
         return
     accepted = cli.client.sessions.choose_mode(session, mode)
     cli.result(MODES[mode], session=accepted.session, mode=mode)

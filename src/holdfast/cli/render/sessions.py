@@ -25,7 +25,7 @@ from holdfast.cli.screen import (
     unique_length,
     wrap,
 )
-from holdfast.domain.command import MODES, SessionMode
+from holdfast.domain.command import MODES
 from holdfast.schemas.sessions import QueuedMessage, SearchPage, SessionDetail, SessionView, TurnView
 
 if TYPE_CHECKING:  # they load all events
@@ -97,7 +97,7 @@ def session_text(detail: SessionDetail, reset: ResetOutlook) -> str:
     return "\n".join(parts)
 
 
-def _session_details(session: SessionView, mode: SessionMode) -> Details:
+def _session_details(session: SessionView, mode: str) -> Details:
     task = [("task", f"{session.task} ({program()} tasks show {session.task[:SHORT_ID]})")] if session.task else []
     return [
         ("session", session.id),
@@ -105,7 +105,7 @@ def _session_details(session: SessionView, mode: SessionMode) -> Details:
         ("state", display_state(session) + (", archived" if session.archived else "")),
         *task,
         ("profile", session.profile),
-        *([("mode", MODES[mode])] if mode != "profile" else []),
+        *([("mode", MODES.get(mode, mode))] if mode != "profile" else []),
         ("directory", session.cwd),
         ("created", format_datetime(session.created_at)),
         ("updated", format_datetime(session.updated_at)),
