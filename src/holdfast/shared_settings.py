@@ -44,6 +44,18 @@ def shared_part(text: str) -> str:
     return kept
 
 
+def removed_by(text: str, wanted: str) -> list[str]:
+    """Return the settings of one text that another one does not have, as `profiles.careful`."""
+    before, after = _paths(tomllib.loads(text)), _paths(tomllib.loads(wanted))
+    return sorted({".".join(path[:2]) for path in before - after})
+
+
+def _paths(values: object, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+    if not isinstance(values, dict):
+        return {path}
+    return {path} | {found for key, value in values.items() for found in _paths(value, (*path, key))}
+
+
 def with_machine_part(shared: str, text: str) -> str:
     """Return the shared settings as a config.toml, with what another one says about its machine."""
     machine = {key: value for key, value in tomllib.loads(text).items() if key in OF_THE_MACHINE}

@@ -96,7 +96,13 @@ def test_what_a_file_says_besides_is_ignored_and_said_until_it_is_pushed(nodes: 
     assert health["status"] == "degraded" and "sets profiles, which is not in force" in health["problem"]
     assert any("holdfast config push" in one["text"] for one in c.get("/v1/why")["sentences"])
     assert profile_on(c, "mine") is None
-    holdfast(c, "config", "push")
+    b.command("POST", "/v1/profiles", {"name": "kept", "model": "demo"})
+    until_on_all([b, c], "kept")
+    with pytest.raises(AssertionError, match=r"would remove from all nodes: .*profiles.kept"):
+        holdfast(c, "config", "push")
+    assert profile_on(c, "mine") is None
+    holdfast(c, "config", "push", "--remove")
+    assert profile_on(c, "kept") is None
     until_on_all([b, c], "mine")
     assert c.get("/healthz")["status"] == "ok"
     b.command("POST", "/v1/profiles", {"name": "later", "model": "demo"})

@@ -114,12 +114,13 @@ def shared(cli: Cli) -> None:
 
 @config.verb("Several nodes")
 @click.argument("file", required=False, type=click.File("r", encoding="utf-8"), metavar="[FILE]")
-def push(cli: Cli, file: TextIO | None) -> None:
+@click.option("--remove", is_flag=True, help="also remove what FILE does not have")
+def push(cli: Cli, file: TextIO | None, *, remove: bool) -> None:
     """Replace the settings that all nodes share with those of FILE (`-`: standard input); by default of config.toml.
 
     What is about this machine ([gateway], [store], [node], [cluster]) is left out. Every node has them within seconds.
     """
-    from holdfast.shared_settings import shared_part
+    from holdfast.shared_settings import removed_by, shared_part
 
     now = find_shared(cli, start=True)
     if now is None:
@@ -129,6 +130,9 @@ def push(cli: Cli, file: TextIO | None) -> None:
         wanted = shared_part(text)
     except (OSError, ValueError) as error:
         raise CliError(f"This cannot be read: {error}.", code=USAGE) from error
+    if not remove and (gone := ", ".join(removed_by(now.text, wanted))):
+        hint = f"`{program()} config shared` prints what is in force, to be edited; --remove removes these."
+        raise CliError(f"This would remove from all nodes: {gone}. Nothing was changed.", hint=hint, code=USAGE)
     found = replace_shared(cli, wanted, version=now.version)
     cli.result(f"these are the settings of all nodes now: version {found.version}", version=found.version)
 
