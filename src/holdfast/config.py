@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SIGN_IN_SECONDS = 600.0
+BEFORE_THE_FIRST_START = ("run", "logs", "tasks", "config.toml", ".config.toml", "lost+found")
+"""What a new home may have: what a start that did not finish has made, settings with the copies of an editor, and what
+the file system puts there. All of them are found in other directories, too.
+"""
+DATABASES = ("holdfast.db", "search.db")
 
 
 class ConfigError(Exception):
@@ -77,6 +82,11 @@ class Home:
         return self.run / "heartbeat"
 
     @property
+    def settings_seen(self) -> Path:
+        """What config.toml said when it was last the same as the settings of all nodes."""
+        return self.run / "settings-seen"
+
+    @property
     def log(self) -> Path:
         """The gateway's log, one JSON object a line."""
         return self.path / "logs" / "gateway.log"
@@ -88,6 +98,7 @@ class Home:
 
     def prepare(self) -> int:
         """Create what is missing, 0700; refuse a home that others could change. The umask that was in force."""
+        self.refuse()
         umask = os.umask(0o077)
         try:
             for path in (self.path, self.run, self.log.parent, self.tasks):
@@ -118,7 +129,7 @@ class Home:
         return [path for path in private if not path.is_symlink() and path.exists() and path.stat().st_mode & 0o077]
 
     def refuse(self) -> None:
-        """Refuse a home of another user or that others can write to. Changes nothing."""
+        """Refuse a home of another user, one that others can write to, and what is not a home. Changes nothing."""
         for path in (self.path, self.run, self.token):
             if not path.exists():
                 continue
@@ -130,6 +141,24 @@ class Home:
                 )
             if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 raise ConfigError(f"Other users can write to {path}. Run first: chmod 700 {path}")
+        if stranger := self._file_of_others():
+            raise ConfigError(
+                f"{self.path} is not a Holdfast home: it holds other files, such as {stranger}. Nothing was changed. "
+                "Use a new or empty directory: --home DIR or HOLDFAST_HOME."
+            )
+
+    def _file_of_others(self) -> str:
+        """Return a file that shows that this directory has another purpose; empty for a home and for an empty one."""
+        marks = (self.token, self.address, self.log, self.worker_key)
+        if not self.path.is_dir() or any(mark.is_file() for mark in marks):
+            return ""
+        try:
+            names = sorted(path.name for path in self.path.iterdir())
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be read: {error.strerror}.") from error
+        if any(name.startswith(DATABASES) for name in names):
+            return ""
+        return next((name for name in names if not name.startswith(BEFORE_THE_FIRST_START)), "")
 
 
 def write_private(path: Path, content: bytes) -> None:

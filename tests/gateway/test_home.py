@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,38 @@ def test_a_home_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.
         home.prepare()
 
 
+@pytest.mark.parametrize("verb", [["status"], ["serve"], ["restart"], ["config", "check"], ["doctor"]])
+def test_directory_with_other_purpose_is_refused_and_left_as_it_is(tmp_path: Path, verb: list[str]) -> None:
+    (tmp_path / "run" / "lock").mkdir(parents=True)
+    (tmp_path / "passwd").write_text("root")
+    (tmp_path / "config.toml").write_text("title = 'of another program'")
+    tmp_path.chmod(0o755)
+    command = [sys.executable, "-P", "-m", "holdfast", "--home", str(tmp_path), *verb]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode and "is not a Holdfast home: it holds other files, such as passwd." in said
+    assert mode(tmp_path) == 0o755
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "passwd", "config.toml"}
+
+
+NEW_HOMES = [[], ["run/"], ["lost+found/", "tasks/"], ["config.toml", "config.toml~", ".config.toml.swp"]]
+
+
+@pytest.mark.parametrize("has", [*NEW_HOMES, ["holdfast.db", "notes"], ["logs/gateway.log", "notes"]])
+def test_home_may_have_any_files_once_it_is_one(tmp_path: Path, has: list[str]) -> None:
+    for name in has:
+        place = tmp_path / name
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        if name.endswith("/"):
+            place.mkdir(mode=0o700)
+        else:
+            place.touch()
+    tmp_path.chmod(0o755)
+    Home(tmp_path).prepare()
+    assert mode(tmp_path) == 0o700
+    Home(tmp_path).check()
+
+
 def test_a_home_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"cannot be created.*--home"):
@@ -148,7 +181,17 @@ WRONG = {
     "a key": ('[mcp.a]\nurl = "http://x"\nbearer_env = "sk-proj-1"\n', 3, "mcp.a.bearer_env takes the NAME"),
     "another key": ('[providers.a]\napi_key_env = "gsk_0abcdefghij123456789"\n', 2, "takes the NAME"),
     "no steps": ("[profiles.a]\nmax_steps = 0\n", 2, "profiles.a.max_steps must be between 1"),
-    "unknown default": ("\ndefault_profile = 'nobody'\n", 2, "there is no profile 'nobody'; there is: demo"),
+    "unknown default": ("\ndefault_profile = 'nobody'\n", 2, "There is no profile 'nobody'. The profiles are: demo"),
+    "no address of a provider": (
+        "[providers.mine]\nbase_url = 'localhost:9000'\n",
+        2,
+        "providers.mine.base_url is 'localhost:9000'; write http://HOST:PORT/PATH",
+    ),
+    "another database": (
+        "[store]\nurl = 'mysql://db/holdfast'\n",
+        2,
+        "store.url begins with 'mysql'; write postgresql://USER@HOST/DATABASE",
+    ),
     "no TOML": ("[gateway]\nport = \n", 2, "Invalid value"),
     "twice": ("[gateway]\nport = 1\nport = 2\n", 3, "Cannot overwrite a value"),
     "bad name of a key": ("[gateway]\nport = 1\n= 2\n", 3, "Invalid"),
