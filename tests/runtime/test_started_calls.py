@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.commands import CreateSession
+from holdfast.domain.commands import AnswerWait, CreateSession
 from holdfast.domain.events import session_stream
 from holdfast.domain.events.parts import Call, Usage
 from holdfast.domain.events.session import (
@@ -40,13 +40,19 @@ model = "demo"
 [profiles.helper.tools]
 "*" = "allow"
 """
+CAREFUL = """
+[profiles.careful]
+model = "demo"
+[profiles.careful.tools]
+terminal = "ask"
+"""
 
 
 @pytest.fixture
 async def rig() -> AsyncIterator[BoardRig]:
     """A gateway whose runner is not started, as if it had been killed."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
-        rig = BoardRig(Path(directory) / "home", config=CONFIG + HELPER)
+        rig = BoardRig(Path(directory) / "home", config=CONFIG + HELPER + CAREFUL)
         await rig.tasks.start()
         yield rig
         await rig.close()
@@ -98,10 +104,28 @@ async def test_promise_7_an_agent_whose_profile_is_removed_after_its_start_is_fo
 async def test_promise_7_a_started_call_that_is_denied_now_is_unknown_and_not_failed(rig: BoardRig, tool: str) -> None:
     arguments = {"delegate": {"prompt": "say hi"}, "terminal": {"command": "true"}}
     await cut_in_call(rig, tool, **arguments[tool])
-    (rig.home / "config.toml").write_text(HELPER)
+    (rig.home / "config.toml").write_text(CONFIG.replace("allow", "deny") + HELPER)
     found = await outcome_after_restart(rig)
     assert found.outcome == "unknown"
     assert "may or may not have taken effect" in found.output and "does not allow" in found.output
+
+
+async def test_an_approved_call_is_refused_because_its_profile_was_removed(rig: BoardRig) -> None:
+    command = CreateSession(text="sh touch touched")
+    cwd = str(rig.home.parent)
+    await rig.sessions.create(command, session=SESSION, profile="careful", cwd=cwd, caller=rig.caller("create"))
+    await rig.runner.start()
+    asked = await rig.until_session(SESSION, lambda session: session.turn is not None and session.turn.wait is not None)
+    assert asked.turn is not None and asked.turn.wait is not None
+    (rig.home / "config.toml").write_text(CONFIG)
+    await rig.say(SESSION, AnswerWait(wait=asked.turn.wait.wait, answer="allow"))
+    found = await outcome_after_restart(rig)
+    assert (found.outcome, found.output) == (
+        "failed",
+        "There is no profile 'careful' any longer; there is: boss, demo. "
+        "So terminal touch touched was not carried out.",
+    )
+    assert not (rig.home.parent / "touched").exists()
 
 
 async def test_an_agent_that_has_not_begun_can_be_stopped(rig: BoardRig) -> None:

@@ -68,8 +68,8 @@ class Engine(Protocol):
 # --- events in one line ---------------------------------------------------------------------------
 
 
-def created(session: str, title: str = "") -> SessionCreated:
-    return SessionCreated(session=session, profile="demo", cwd="/", title=title, by=person("t"))
+def created(session: str, title: str = "", node: str = "") -> SessionCreated:
+    return SessionCreated(session=session, profile="demo", cwd="/", title=title, by=person("t"), node=node)
 
 
 def said(text: str = "hello", input: str = "i") -> InputReceived:
@@ -111,11 +111,11 @@ async def write(
     return await store.append(Append((Write(stream, events, expect),), at, command, lease))
 
 
-async def session(store: Store, id: str, *texts: str, at: int = AT) -> str:
-    """A session with these messages."""
+async def session(store: Store, id: str, *texts: str, at: int = AT, node: str = "") -> str:
+    """A session with these messages; `node` has its directory."""
     stream = session_stream(id)
     events = [said(text, f"{id}-{number}") for number, text in enumerate(texts)]
-    await write(store, stream, created(id), *events, at=at)
+    await write(store, stream, created(id, node=node), *events, at=at)
     return stream
 
 

@@ -42,9 +42,10 @@ class Proxy:
         connection = asyncio.create_task(self._pass_on(reader, writer))
         self._connections.add(connection)
         connection.add_done_callback(self._connections.discard)
+        connection.add_done_callback(lambda _: writer.transport.abort())  # also if it was cancelled before it began
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        sides, tasks = [writer], list[asyncio.Task[None]]()
+        sides, tasks = list[asyncio.StreamWriter](), list[asyncio.Task[None]]()
         try:
             server_reader, server_writer = await asyncio.open_unix_connection(str(self._server.directory / SOCKET))
             sides.append(server_writer)

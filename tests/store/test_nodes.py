@@ -16,13 +16,16 @@ from holdfast.domain.events.system import NodeEnded
 from holdfast.store.contract import Append, Lease, Write
 from holdfast.store.duties import Duty
 from holdfast.store.postgres.connections import Database
+from holdfast.store.postgres.migrate import prepare
+from holdfast.store.postgres.node_life import NodeLife
 from holdfast.store.postgres.queries import statement
 from holdfast.store.postgres.store import PostgresStore
 from holdfast.store.postgres.wire import ConnectionEnded, ResultRows, SqlStatement, Wire
 from holdfast.timings import StoreTimings
 from tests.eventually import PATIENCE, eventually
-from tests.postgres_server import schemas, shared_server
+from tests.postgres_server import own_server, schemas, shared_server
 from tests.store.conformance import AT, OTHER, STREAM, A, B, asked, session, started, versions, write
+from tests.store.postgres_proxy import proxy_of
 
 QUICK = StoreTimings(lock=PATIENCE, probe=0.05, look=0.05, lease=0.4)
 REQUEST = {"id": "", "node": "", "asked_by": "", "body": b"", "within": 0}
@@ -87,6 +90,27 @@ async def test_unclaimed_sessions_are_those_that_no_other_node_works_on(database
         await one.claim(STREAM, holder="t")
         assert [row.id for row in await one.unclaimed_sessions(node="one")] == [A]
         assert await two.unclaimed_sessions(node="two") == []
+
+
+async def test_a_node_knows_its_own_life_although_the_answer_to_its_begin_was_lost() -> None:
+    with own_server({"fsync": "off"}) as server:
+        async with proxy_of(server) as proxy:
+            database = Database(proxy.url())
+            await prepare(database)
+            life = NodeLife(database, "gpu", CALM)
+            try:
+                await life.announce()
+                for _ in range(2):
+                    server.sql("UPDATE holdfast.nodes SET ended_at = 1, ended_reason = 'lost' WHERE ended_at IS NULL")
+                    proxy.swallow_commit = True
+                    with pytest.raises(ConnectionEnded):
+                        await life._renew()
+                    assert not proxy.swallow_commit and not life.life
+                    await life._renew()
+                    alive = await life._run("list_nodes")
+                    assert [row[0] for row in alive.rows if row[5] is None] == [await life.current()]
+            finally:
+                await life.close()
 
 
 @pytest.mark.parametrize("cut", [True, False])
@@ -191,8 +215,8 @@ async def test_a_life_of_a_version_without_heartbeats_is_ended(database: Databas
 
 async def test_a_node_that_is_drained_gives_back_its_leases_and_takes_no_others(database: Database) -> None:
     async with opened(database, "leaves") as leaves, opened(database, "stays") as stays:
-        await session(leaves, A)
-        await session(leaves, B)
+        await session(leaves, A, node="leaves")
+        await session(leaves, B, node="leaves")
         lease, kept = await leaves.claim(STREAM, holder="t"), await leaves.claim(OTHER, holder="t")
         await stays.drain_node("leaves")
         assert [row.draining for row in await stays.nodes() if row.name == "leaves"] == [True]

@@ -8,7 +8,7 @@ import signal
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -199,6 +199,51 @@ async def test_a_commit_that_was_cut_without_a_command_id_is_not_repeated(databa
         assert proxy.cuts == 1
         assert await versions(store, STREAM) == [1, 2], "it has happened"
         assert (await write(store, STREAM, said())).version == 3
+
+
+async def test_a_commit_in_doubt_is_refused_only_when_everybody_can_see_whether_it_happened() -> None:
+    """The server is still at it when the connection is cut: it waits for a standby that there is not."""
+    calm = replace(PATIENT, lease=PATIENCE, answer=PATIENCE)
+    async with AsyncExitStack() as closing:
+        server = closing.enter_context(own_server({"fsync": "off"}))
+        proxy = await closing.enter_async_context(proxy_of(server))
+        database = Database(proxy.url())
+        await prepare(database)
+        store = await closing.enter_async_context(opened(database, calm))
+        await session(store, A)
+        without = ("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+        closing.callback(server.sql, *without)
+        server.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
+        observer = closing.enter_context(psycopg.connect(server.url(), autocommit=True))
+        at_it = f"""SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+            WHERE l.locktype = 'advisory' AND l.classid = {TURN} AND l.granted AND a.wait_event = 'SyncRep'"""
+
+        async def is_through_or_at_it() -> bool:
+            return writing.done() or await _found(observer, at_it)
+
+        while True:  # until the server has heard that it has to wait
+            before = await versions(store, STREAM)
+            writing = asyncio.create_task(write(store, STREAM, said()))
+            await eventually(is_through_or_at_it)
+            if not writing.done():
+                break
+        await proxy.close()
+        waits = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+
+        async def is_settled_or_waits() -> bool:
+            return writing.done() or await _found(observer, waits)
+
+        await eventually(is_settled_or_waits)
+        assert not writing.done()
+        assert await versions(store, STREAM) == before, "nobody can see it yet"
+        server.sql(*without)
+        with pytest.raises(Unavailable, match="may have happened"):
+            await writing
+        assert await versions(store, STREAM) == [*before, len(before) + 1]
+
+
+async def _found(observer: psycopg.Connection[tuple[object, ...]], query: str) -> bool:
+    return observer.execute(query.encode()).fetchone() is not None
 
 
 async def test_what_never_reached_the_server_is_refused_without_a_command_id_and_repeated_with_one(

@@ -277,6 +277,28 @@ async def test_an_intent_that_nobody_carried_out_is_found_by_the_retry(desk: Des
     assert (row.state, row.reason) == ("done", "exit code 0")
 
 
+@pytest.mark.parametrize("desk", [TaskTimings(retry=0.0)], indirect=True)
+async def test_the_start_of_a_command_is_written_once_although_its_commit_was_in_doubt(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, in_doubt = desk.store.append, [True]
+
+    async def told_wrongly(asked: Append) -> Appended:
+        appended = await append(asked)
+        if isinstance(asked.writes[0].events[0], ProcessStarted) and in_doubt:
+            in_doubt.clear()
+            raise Unavailable("the connection was lost in the middle of a commit")
+        return appended
+
+    monkeypatch.setattr(desk.store, "append", told_wrongly)
+    waits = "until [ -e go ]; do sleep 0.02; done"
+    task = (await desk.call("terminal", command=waits, background=True)).task
+    await desk.tasks.wait_started(task)
+    (desk.context.cwd / "go").touch()
+    assert (await desk.tasks.wait_ended(task)).state == "done"
+    assert len(await of_task(desk, task, ProcessStarted)) == 1
+
+
 async def test_promise_7_a_command_that_began_before_that_was_written_is_said_to_run(desk: Desk) -> None:
     """We were killed between the two; it is found again with its pid."""
     task = await intended(desk)

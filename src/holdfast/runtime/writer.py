@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from holdfast.clock import Clock, wait_for_event
-from holdfast.domain.errors import Conflict, Fenced, HeldElsewhere, Unavailable
+from holdfast.domain.errors import Conflict, Fenced, HeldElsewhere, Unavailable, VersionConflict
 from holdfast.domain.events import session_stream
 from holdfast.domain.next_step import Partial
 from holdfast.domain.session import Session
 from holdfast.runtime.drivers import Events
 from holdfast.sessions import Sessions
-from holdfast.store.contract import Append, Lease, Store, Write
+from holdfast.store.contract import Append, Appended, Lease, Store, Write
 from holdfast.store.rows import PartialText
 from holdfast.timings import RuntimeTimings
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -108,12 +111,14 @@ class SessionWriter:
 
     def check_lease(self) -> None:
         """Fenced if other nodes may work on this session by now: no effect must begin."""
-        if self._lease is not None and not self._store.holds(self._lease):
+        if self._lease is None:
+            raise self._begun_elsewhere()
+        if not self._store.holds(self._lease):
             raise Fenced(f"Another node may work on {self._stream}: the lease was not renewed in time.")
 
     async def refresh(self) -> None:
         """Catch up with the log."""
-        self.session = await self._sessions.get(self.session.id)
+        self.session = await self._read(lambda: self._sessions.get(self.session.id))
 
     async def commit(
         self, facts: Events, decisions: Events | None = None, *, at: int, planned: Session | None = None
@@ -144,6 +149,8 @@ class SessionWriter:
             if facts:
                 await self._append(facts, at, expect=None)
             await self.refresh()
+            if self._lease is None and (self.session.turn or self.session.chapter.in_progress):
+                raise self._begun_elsewhere() from None
             return False
         return True
 
@@ -151,30 +158,69 @@ class SessionWriter:
         before = self.session
         write = Write(self._stream, tuple(events.session), expect=expect)
         claim = "" if self._lease is not None else self._holder
-        append = Append((write, *events.companions), at, lease=self._lease, claim=claim)
+        append = first = Append((write, *events.companions), at, lease=self._lease, claim=claim)
         while True:
+            conflict: VersionConflict | None = None
             try:
                 appended = await self._store.append(append)
             except Unavailable:
-                if await wait_for_event(self._leaving, within=self.timings.append_retry):
-                    raise  # a shutdown does not wait for a broken disk
-                if not await self._is_stored(write, before.version):
-                    continue
-                if self._lease is None:  # the commit was in doubt and had happened
-                    await self.take_lease()
-                return await self.refresh()
-            self._lease = appended.lease or self._lease
-            if planned is not None and planned.version == appended.version == before.version + len(write.events):
-                self.session = self._sessions.adopt(planned)
+                if not await self._may_try_again():
+                    raise
+            except VersionConflict as error:
+                if append is first:
+                    raise
+                conflict = error  # perhaps with an earlier try, whose commit was in doubt and came late
             else:
-                self._sessions.apply(appended.records)
+                return await self._catch_up(appended, planned)
+            version = await self._version_without(write, after=before.version)
+            if version is None:
+                if self._lease is not None:
+                    return await self.refresh()
+                await self.take_lease()
                 await self.refresh()
-            return None
+                if self.session.version != before.version + len(write.events):
+                    raise self._begun_elsewhere()
+                return None
+            if conflict is not None and append.writes[0].expect in (expect, version):
+                raise conflict
+            again = Write(self._stream, write.events, expect=version if expect is None else expect)
+            append = replace(append, writes=(again, *events.companions))
 
-    async def _is_stored(self, write: Write, before: int) -> bool:
-        """Return whether a write in doubt is in the log; its first event is enough, since an append is atomic."""
-        records = await self._store.load(write.stream, after=before)
-        return write.events[0] in [record.event for record in records]
+    def _begun_elsewhere(self) -> Fenced:
+        """Without the lease: another worker may have begun the turn, and another one must pick up what it left."""
+        return Fenced(f"Another worker has begun to work on {self._stream}.")
+
+    async def _version_without(self, write: Write, *, after: int) -> int | None:
+        """Return the version of the session as long as a write in doubt is not in the log; None once it is.
+
+        Its commit may come later than this look, so whoever writes it again binds it to this version. Its first event
+        is enough, since an append is atomic.
+        """
+        records = await self._read(lambda: self._store.load(write.stream, after=after))
+        if write.events[0] in [record.event for record in records]:
+            return None
+        return records[-1].version if records else after
+
+    async def _read(self, read: Callable[[], Awaitable[T]]) -> T:
+        """Read, as soon as the store is there: what the worker is doing goes on meanwhile."""
+        while True:
+            try:
+                return await read()
+            except Unavailable:
+                if not await self._may_try_again():
+                    raise
+
+    async def _catch_up(self, appended: Appended, planned: Session | None) -> None:
+        self._lease = appended.lease or self._lease
+        if planned is not None and planned.version == appended.version:
+            self.session = self._sessions.adopt(planned)
+        else:
+            self._sessions.apply(appended.records)
+            await self.refresh()
+
+    async def _may_try_again(self) -> bool:
+        """Wait a while; return False at once when the gateway ends, since that does not wait for a broken disk."""
+        return not await wait_for_event(self._leaving, within=self.timings.append_retry)
 
     # --- the text so far ------------------------------------------------------------------------
 

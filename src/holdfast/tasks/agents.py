@@ -48,15 +48,20 @@ class AgentTasks:
         caller: Caller,
         rights: Rights | None = None,
         mode: SessionMode = "profile",
+        node: str = "",
+        here: bool = True,
     ) -> Appended:
-        """Start an agent in a session with the id of the task. `rights` are those of a calling agent."""
+        """Start an agent in a session with the id of the task. `rights` are those of a calling agent.
+
+        `here`: whether this node may work on it; `node` is what it asks for.
+        """
         known = await self._store.find_command(caller.key)
         if known is not None:  # it is already running, so a snapshot would come too late
             return known
         running = [row for row in await self._store.running_tasks() if row.kind == "agent"]
         if len(running) >= self._most:
             raise Unavailable(f"{len(running)} agents are running in the background, which is the limit.")
-        command = CreateSession(text=started.command, title=started.title, mode=mode)
+        command = CreateSession(text=started.command, title=started.title, mode=mode, node=node)
         driver = self._task_log.profiles.driver(profile)
         events = create(
             command,
@@ -70,9 +75,10 @@ class AgentTasks:
         born = events[0]
         assert isinstance(born, SessionCreated)
         events[0] = msgspec.structs.replace(
-            born, origin=Delegated(task=started.task), rights=rights, node=self._store.node
+            born, origin=Delegated(task=started.task), rights=rights, node=self._store.node if here else ""
         )
-        await self._task_log.changes.take(started.task, Path(started.cwd))
+        if here:
+            await self._task_log.changes.take(started.task, Path(started.cwd))
         session = Write(session_stream(started.worker), tuple(events), expect=0)
         return await self._task_log.start(started, command=caller.key, also=(session,))
 

@@ -27,7 +27,6 @@ from holdfast.domain.events import task_stream
 from holdfast.domain.events.actor import THE_RUNTIME, Actor
 from holdfast.domain.events.task import ProcessStarted, TaskFinished, TaskStarted, TaskStopRequested
 from holdfast.domain.task import task_of_left
-from holdfast.periodic import FollowerState
 from holdfast.processes.command import CommandSpec, CommandState, Lost, NeverStarted, Running
 from holdfast.processes.supervisor import Supervisor
 from holdfast.sessions import Sessions
@@ -54,7 +53,8 @@ from holdfast.timings import USUAL, TaskTimings
 KNOWN_SECONDS = 5.0  # how long a start waits to find out the state of all commands
 SWEEP_SECONDS = 60.0
 ENDS = frozenset({"TurnFinished", "SessionArchived", "SessionDeleted"})  # what may end the lifetime of a command
-ASKED_ELSEWHERE = frozenset({"TaskStopRequested", "TaskPruned"})  # what other nodes may ask about commands of this one
+ELSEWHERE = ENDS | {"TaskStopRequested", "TaskPruned", "TaskStarted"}
+"""What is heard of other nodes; and of this one, if the answer to its commit was lost, so that nobody here knows."""
 log = logging.getLogger(__name__)
 
 
@@ -94,20 +94,15 @@ class CommandTasks:
             self._react,
             wanted=lambda _, kind: kind in ENDS,
             name="the tasks",
-            sweep=self._stop_orphans,
+            sweep=self._look_after_all,
             sweep_seconds=SWEEP_SECONDS,
-            elsewhere=lambda _, kind: kind in ENDS or kind in ASKED_ELSEWHERE,
+            elsewhere=lambda _, kind: kind in ELSEWHERE,
         )
+        self.state = self._follower.state
         self._remembered = task_log.changes.remembered()  # before anybody can start something new
 
-    @property
-    def state(self) -> FollowerState:
-        """The health of the log follower."""
-        return self._follower.state
-
     async def start(self) -> None:
-        """Find out the state of every running task, then follow the log for turns and sessions that end."""
-        await self._follower.start()
+        """Find out the state of every running task, and follow the log for turns and sessions that end."""
         await clear_left_over(
             self._store,
             self.task_log,
@@ -116,12 +111,14 @@ class CommandTasks:
             remembered=self._remembered,
             root=self.defaults.root,
         )
-        known: list[asyncio.Event] = []
-        for row in await self.running_here():
-            if row.id not in {*self._starting, *self._followed}:  # started since
-                # the follower checks at once whether it should have ended meanwhile
-                known.append(self._follow(row, begin=not row.call))
+        known = self._follow_all(await self.running_here())
+        await self._follower.start()  # its first sweep finds what should have ended meanwhile
         await asyncio.gather(*(wait_for_event(event, within=KNOWN_SECONDS) for event in known))
+
+    def _follow_all(self, rows: list[TaskRow]) -> list[asyncio.Event]:
+        """Follow running commands that nobody follows; that of a tool call begins only when its call does."""
+        others = [row for row in rows if row.id not in self._starting and row.id not in self._followed]
+        return [self._follow(row, begin=not row.call) for row in others]
 
     def is_here(self, row: TaskRow) -> bool:
         """Whether a command was started from this home, whatever its node was called when it began."""
@@ -197,8 +194,7 @@ class CommandTasks:
         if row.pid is not None:
             return Lost(task, f"it began as pid {row.pid}, and nothing in its directory says how it ended")
         row = await self._store.task(task)
-        asked_for_now = task in self._starting
-        if not asked_for_now and (unwanted := await self._lifetimes.why_not_begin(row)):
+        if task not in self._starting and (unwanted := await self._lifetimes.why_not_begin(row)):
             await self._finish(never_started(task, unwanted, outcome="stopped"))
             return None
         if not begin and task not in self._begin_requested:
@@ -319,7 +315,7 @@ class CommandTasks:
             if (await self._store.task(task)).stop_by:  # the request may have come before there was a process to signal
                 self.signals.send(task)
             if began and not (row.foreground and await self._ends_soon(found)):
-                await self._write(lambda: self.task_log.add(*began))
+                await self._write(lambda: self.task_log.begin(*began))
                 self._environments.drop(task)
                 began = []
             known.set()
@@ -363,38 +359,42 @@ class CommandTasks:
         while True:
             try:
                 await append()
+                return
             except Unavailable as error:
                 log.warning("a task's event waits for the disk: %s", error)
                 await asyncio.sleep(self._timings.retry)
-            else:
-                return
 
     # --- what ends with something else ----------------------------------------------------------
 
     async def _react(self, stream: str, kinds: set[str]) -> None:
         """Stop the commands of a turn or a session that ended, and those that somebody stops from another node."""
         if stream.startswith("task/"):
-            asked = [record.event for record in await self._store.load(stream, after=0)]
-            force = any(isinstance(event, TaskStopRequested) and event.force for event in asked)
-            self._obey(await self._store.task(stream.removeprefix("task/")), force=force)
+            await self._react_elsewhere(await self._store.task(stream.removeprefix("task/")), kinds)
             return
         if "TaskPruned" in kinds:
             await clear_pruned(self._store, self.supervisor, self.defaults.root)
         session = stream.removeprefix("session/")
-        await self._stop_orphans(session if kinds == {"TurnFinished"} else "")
+        rows = await self.running_here()
+        await self._stop_orphans([row for row in rows if kinds != {"TurnFinished"} or row.session == session])
         for task in self._ended_in_turn.pop(session, ()):
             await remove_if_in_log(self._store, self.task_log, self.supervisor, task)
 
-    async def _stop_orphans(self, session: str = "") -> None:
-        """Stop the commands of one session, or of all sessions, whose lifetime is over."""
-        for row in await self.running_here():
-            if session in ("", row.session):
-                await self._stop_if_over(row)
+    async def _react_elsewhere(self, row: TaskRow, kinds: set[str]) -> None:
+        if not self.is_here(row):
+            return
+        if "TaskStarted" in kinds:
+            self._follow_all([row] if row.state == "running" else [])
+        if "TaskStopRequested" in kinds:
+            asked = [record.event for record in await self._store.load(task_stream(row.id), after=0)]
+            self._obey(row, force=any(isinstance(event, TaskStopRequested) and event.force for event in asked))
 
-    async def _stop_if_over(self, row: TaskRow) -> None:
-        """Stop a command whose lifetime is over."""
-        if row.stop_by:
-            return  # the first request counts
-        begun = row.pid is not None or row.id in self._starting or row.id in self._followed
-        if reason := await self._lifetimes.why_over(row, begun=begun):
-            await self._end_by_rule(row.id, reason)
+    async def _look_after_all(self) -> None:
+        await self._stop_orphans(await self.running_here())
+        self._follow_all(await self.running_here())
+
+    async def _stop_orphans(self, rows: list[TaskRow]) -> None:
+        """Stop commands whose lifetime is over, unless somebody has stopped them."""
+        for row in rows:
+            begun = row.pid is not None or row.id in self._starting or row.id in self._followed
+            if not row.stop_by and (reason := await self._lifetimes.why_over(row, begun=begun)):
+                await self._end_by_rule(row.id, reason)

@@ -124,6 +124,13 @@ class TaskLog:
             )
         return await self.add(TaskTellSet(task=row.id, tell=tell, by=by), command=command)
 
+    async def begin(self, began: ProcessStarted) -> None:
+        """Append the start of a command, unless it is in the log or the task has ended."""
+        while (row := await self.find(began.task)) is not None and row.state == "running" and row.pid is None:
+            with suppress(Conflict):  # something else was written: read it again
+                await self.add(began, expect=row.version)
+                return
+
     async def finish(self, finished: TaskFinished, *also: Write, began: Sequence[ProcessStarted] = ()) -> None:
         """Append the end of a task with the note about it, unless the task has already ended.
 
@@ -134,7 +141,7 @@ class TaskLog:
             if row is None or row.state != "running":
                 return
             with suppress(Conflict):  # it was detached, or its session was deleted: read it again
-                writes = (*await self._ending(finished, row, began), *also)
+                writes = (*await self._ending(finished, row, began if row.pid is None else ()), *also)
                 await self._store.append(Append(writes, self._clock.now()))
                 return
 

@@ -355,6 +355,10 @@ class TaskQueries:
                 changes.drain()
         return row
 
+    async def begin_elsewhere(self, row: TaskRow) -> None:
+        """Have a command begin on another node, unless it has begun."""
+        await self._remote.begin(row)
+
     async def wait_node_lost(self, node: str) -> None:
         """Wait until a node has ended or was lost."""
         with self._store.subscribe(None, lambda _, kind: kind == "NodeEnded") as changes:

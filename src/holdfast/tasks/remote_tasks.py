@@ -24,6 +24,7 @@ from holdfast.store.rows import TaskRow
 ANSWER_SECONDS = 10.0
 LOOK_SECONDS = 2.0
 """For lists: what another node does not say in this time is left out."""
+AGAIN_SECONDS = 1.0
 LONGEST_READ_SECONDS = 10.0
 """So long a node waits for output before it answers that there is none."""
 
@@ -65,6 +66,12 @@ class SearchRunning(msgspec.Struct, frozen=True, tag=True):
     text: str
 
 
+class BeginThere(msgspec.Struct, frozen=True, tag=True):
+    """Begin the command of a tool call, unless it has begun: its session has moved, and its call is waited for."""
+
+    task: str
+
+
 class StartThere(msgspec.Struct, frozen=True, tag=True):
     """Start a command, under the id of the command of a client, so that it is started once."""
 
@@ -72,7 +79,7 @@ class StartThere(msgspec.Struct, frozen=True, tag=True):
     key: CommandKey
 
 
-TaskRequest = ReadOutput | ReadTail | WriteInput | ShowTasks | SearchRunning | StartThere
+TaskRequest = ReadOutput | ReadTail | WriteInput | ShowTasks | SearchRunning | BeginThere | StartThere
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +137,15 @@ class RemoteTasks:
         """Write to the input of a command on another node, once; return how many bytes it took in time."""
         answer = await self._ask(row, WriteInput(row.id, data, close), within=ANSWER_SECONDS)
         return msgspec.msgpack.decode(answer, type=int)
+
+    async def begin(self, row: TaskRow) -> None:
+        """Have a command begin on its node, unless it has begun; return when that node has heard it."""
+        while True:
+            try:
+                await self._ask(row, BeginThere(row.id), within=ANSWER_SECONDS)
+                return
+            except Unavailable:  # asking twice does no harm
+                await asyncio.sleep(AGAIN_SECONDS)
 
     async def start(
         self, node: str, started: TaskStarted, key: CommandKey, *, env: Mapping[str, str] | None

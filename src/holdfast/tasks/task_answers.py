@@ -13,6 +13,7 @@ from holdfast.store.rows import TaskRow
 from holdfast.tasks.commands import CommandTasks
 from holdfast.tasks.queries import TaskQueries
 from holdfast.tasks.remote_tasks import (
+    BeginThere,
     ReadOutput,
     ReadTail,
     SearchRunning,
@@ -30,9 +31,8 @@ class TaskAnswers:
         self._queries = queries
         self._tasks = tasks
 
-    async def answer(self, body: bytes) -> bytes:
+    async def answer(self, request: TaskRequest) -> bytes:
         """Carry out a request; return the answer."""
-        request = msgspec.msgpack.decode(body, type=TaskRequest)
         return msgspec.msgpack.encode(await self._carry_out(request))
 
     async def _carry_out(self, request: TaskRequest) -> object:
@@ -49,6 +49,9 @@ class TaskAnswers:
                 return await self._queries.views([row for row in found if row is not None])
             case SearchRunning(text=text):
                 return await self._queries.search_running(text)
+            case BeginThere(task=task):
+                self._tasks.follow_to_end(await self._queries.find(task))
+                return None
             case StartThere(started=started, key=key):
                 if not await asyncio.to_thread(os.path.isdir, started.cwd):
                     raise Rejected(f"{started.cwd} is not a directory on that node.")

@@ -158,7 +158,13 @@ class TerminalTools:
 
     async def _outcome_elsewhere(self, row: TaskRow, arguments: TerminalArguments, *, since: int) -> ToolOutput:
         """Wait for a command on another node, as long as that node lives; then nobody knows what became of it."""
-        waiting = asyncio.create_task(self._outcome(row.id, arguments, since=since))
+
+        async def outcome() -> ToolOutput:
+            if row.state == "running" and row.pid is None:
+                await self._task_queries.begin_elsewhere(row)
+            return await self._outcome(row.id, arguments, since=since)
+
+        waiting = asyncio.create_task(outcome())
         lost = asyncio.create_task(self._task_queries.wait_node_lost(row.node))
         try:
             await asyncio.wait({waiting, lost}, return_when=asyncio.FIRST_COMPLETED)

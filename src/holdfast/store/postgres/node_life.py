@@ -21,7 +21,7 @@ from holdfast.domain.errors import HoldfastError
 from holdfast.store.postgres.connections import PRESENCE, TURN, WRITER, Database, connect
 from holdfast.store.postgres.queries import statement
 from holdfast.store.postgres.troubles import name_in_use, taken_over
-from holdfast.store.postgres.wire import BEGIN, COMMIT, ConnectionEnded, ResultRows, Wire
+from holdfast.store.postgres.wire import BEGIN, BIGINT, COMMIT, Array, ConnectionEnded, ResultRows, Wire
 from holdfast.store.tables import KEPT_LIVES, REPLACED
 from holdfast.timings import StoreTimings
 
@@ -46,6 +46,8 @@ class NodeLife:
         """0 before it began, and after it was ended by others."""
         self._before = 0
         """The last life, which has ended."""
+        self._in_doubt: list[int] = []
+        """Lives whose beginning was committed, or was not: the answer was lost."""
         self.is_draining = False
         """Whether somebody wants this node to take nothing new."""
         self._renewed = 0.0
@@ -77,7 +79,7 @@ class NodeLife:
         """Take the name of the node and begin its life. Unavailable while another process has the name."""
         async with self._one_at_a_time:
             await self._connected()
-            if not await self._take_name() and (await self._run("name_in_use", name=self.node)).rows[0][0]:
+            if not await self._take_name() and (await self._run("name_in_use", **self._name)).rows[0][0]:
                 raise name_in_use(self._database, self.node)  # else whoever has the name is frozen, and was lost
             try:
                 await self._begin()
@@ -120,26 +122,32 @@ class NodeLife:
         wire, asked = await self._connected(), seconds_since_boot()
         within = self._timings.lock + self._timings.answer
         turn = statement("take_turn", {"key": TURN, "schema": self._database.schema})
-        in_use = statement("name_in_use", {"name": self.node})
+        asks = [BEGIN, turn, statement("name_in_use", self._name), statement("next_life")]
         try:
-            *_, used = await wire.run([BEGIN, turn, in_use], within=within)
+            *_, used, number = await wire.run(asks, within=within)
             self._check_name(taken=used.rows[0][0])
+            ((life,),) = number.rows
             now = int(time.time() * 1000)
             begins = [
                 statement("end_lives", {"name": self.node, "at": now, "reason": REPLACED}),
                 statement("delete_ended_lives", {"kept": KEPT_LIVES}),
-                statement("begin_life", self._birth),
+                statement("begin_life", {"life": life} | self._birth),
                 COMMIT,
             ]
-            *_, begun, _ = await wire.run(begins, within=within)
+            self._in_doubt.append(life)
+            await wire.run(begins, within=within)
         except BaseException:
             if not wire.lost:
                 wire.close("the life of the node could not begin")  # and with it the transaction
             raise
-        ((self.life,),) = begun.rows
+        self.life, self._in_doubt = life, []
         self._renewed, self.is_draining = asked, False
         if self._beating is None:
             self._beating = asyncio.create_task(self._keep_renewing(), name=f"the life of node {self.node}")
+
+    @property
+    def _name(self) -> dict[str, object]:
+        return {"name": self.node, "own": Array(BIGINT, self._in_doubt)}
 
     @property
     def _birth(self) -> dict[str, object]:

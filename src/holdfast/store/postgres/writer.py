@@ -8,7 +8,7 @@ Whatever waits when a commit is through goes into the next one. A statement that
 once would see the facts as they were before it had the lock, so these are two statements. When the connection is lost
 before the second trip, nothing was written, and the operations are tried again for some seconds. When it is lost during
 the second trip, nobody knows: those with a command id are tried again, since a command is stored once; the others are
-refused.
+refused, as soon as the server has ended the transaction, so that whoever looks then sees whether it was committed.
 """
 
 from __future__ import annotations
@@ -218,6 +218,8 @@ class PostgresWriter:
             await wire.run([*tx.statements(), COMMIT], within=self._timings.answer)
         except Exception as error:
             await self._failed(batch, error, in_doubt=in_doubt)
+            if in_doubt and not all(request.again for request in batch):
+                await self._wait_settled()
             return
         self._keep(tx, time.perf_counter() - started)
         if tx.stored or tx.has_news:
@@ -322,6 +324,19 @@ class PostgresWriter:
             await self._wire.run([ROLLBACK], within=self._timings.answer)
         except (ConnectionEnded, psycopg.Error) as worse:
             self._wire.close(str(worse))
+
+    async def _wait_settled(self) -> None:
+        """Wait until the transaction of a lost connection has ended: it has the lock for so long."""
+        deadline = time.monotonic() + self._timings.lock
+        turn = statement("take_turn", {"key": TURN, "schema": self._database.schema})
+        while not self._closed and self.stopped is None and time.monotonic() < deadline:
+            try:
+                wire = await self._connected()
+                await wire.run([BEGIN, turn, ROLLBACK], within=self._timings.lock + self._timings.answer)
+                return
+            except (HoldfastError, ConnectionEnded, psycopg.Error):  # the server is away, too
+                await self._roll_back()
+                await asyncio.sleep(RETRY_PAUSE_SECONDS)
 
     def _lost(self, batch: list[_Request], why: str, *, in_doubt: bool) -> None:
         problem, doubt = lost(self._database, why), in_doubt_after(self._database, why)
