@@ -45,7 +45,7 @@ def add_profile(name: str, values: dict[str, Any]) -> SettingsChange:
     def change(settings: dict[str, Any]) -> None:
         profiles = _table(settings, ["profiles"])
         if name in profiles or name == DEMO:
-            raise ConfigError(f"The profile {name!r} exists already; change that one.")
+            raise ConfigError(f"The profile {name!r} exists already; `holdfast profiles edit {name}` changes it.")
         profiles[name] = dict(values)
 
     return change

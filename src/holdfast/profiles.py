@@ -71,10 +71,7 @@ class Profiles:
     @property
     def settings(self) -> Settings:
         """The settings in force. The same object until one of them changes."""
-        stamp = self._look()
-        if stamp != self._stamp:
-            self._stamp = stamp
-            self._reload()
+        self._read_changes()
         if self._in_force is None:
             found = {
                 known.provider: ProfileSettings(model=f"{known.provider}:{known.models[0]}")
@@ -83,6 +80,18 @@ class Profiles:
             }
             self._in_force = replace(self._written, profiles=found | self._written.profiles)
         return self._in_force
+
+    @property
+    def newest_file(self) -> Settings:
+        """What config.toml says now; while it has an error, what it said before. The same object until it changes."""
+        self._read_changes()
+        return self.file
+
+    def _read_changes(self) -> None:
+        stamp = self._look()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self._reload()
 
     def _look(self) -> tuple[int, int]:
         """When the file was changed, and its size. On the loop: a thread would take ten times as long, and the home is

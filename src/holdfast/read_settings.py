@@ -167,6 +167,9 @@ def _check_names(file: _ConfigText, settings: Settings) -> None:
     _check_variables(file, settings)
     _check_notify(file, settings)
     _check_store(file, settings)
+    for name, provider in settings.providers.items():
+        if (value := provider.base_url) and not value.startswith(("http://", "https://")):
+            raise file.wrong(["providers", name, "base_url"], f"is {value!r}; write http://HOST:PORT/PATH or https://…")
     for where, rules in [
         (["session_reset"], settings.session_reset),
         *((["profiles", name, "session_reset"], one.session_reset) for name, one in settings.profiles.items()),
@@ -179,7 +182,9 @@ def _check_names(file: _ConfigText, settings: Settings) -> None:
     _check_compaction(file, settings)
     known = ", ".join(sorted(settings.profiles))
     if settings.default_profile and settings.default_profile not in settings.profiles:
-        raise file.error(["default_profile"], f"there is no profile {settings.default_profile!r}; there is: {known}.")
+        raise file.error(
+            ["default_profile"], f"There is no profile {settings.default_profile!r}. The profiles are: {known}."
+        )
     for name, profile in settings.profiles.items():
         if (value := profile.approval_timeout) and span_ms(value) is None:
             raise file.wrong(["profiles", name, "approval_timeout"], f"is {value!r}; {WRITE_A_SPAN}")
@@ -277,6 +282,9 @@ def _check_store(file: _ConfigText, settings: Settings) -> None:
         raise file.wrong(["cluster", "shared"], "must be a list of absolute paths.")
     if settings.store.url and settings.store.url_env:
         raise file.wrong(["store"], "needs either a url or a url_env.")
+    scheme, found, _ = settings.store.url.partition("://")
+    if found and scheme not in ("postgresql", "postgres"):
+        raise file.wrong(["store", "url"], f"begins with {scheme!r}; write postgresql://USER@HOST/DATABASE.")
     if has_password(settings.store.url):
         raise file.wrong(
             ["store", "url"],

@@ -17,9 +17,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from holdfast.config import Home
+from holdfast.config import ConfigError, Home
 from holdfast.domain.errors import Conflict, Corrupt, HoldfastError, NotFound, Rejected, Unavailable
-from holdfast.lifecycle.store_copy import StorePlace, copy
+from holdfast.lifecycle.store_copy import Copied, StorePlace, copy
 from holdfast.store import copying
 from holdfast.store.contract import CommandKey
 from holdfast.store.home_lock import HomeLock
@@ -42,7 +42,10 @@ LEFT_OUT = {"nodes", "leases", "schema_version", "texts", "inputs", "node_reques
     "shared_keys",
     "looks",
 }
-"""Lives, leases and requests belong to processes, a search index is made anew, outputs are in the homes."""
+"""Lives, leases and requests belong to processes, a search index is made anew, outputs are in the homes.
+
+The settings and keys that nodes share are files of a home.
+"""
 
 
 @pytest.fixture
@@ -57,11 +60,11 @@ def database() -> Iterator[Database]:
 def quiet(what: str, done: int, of: int) -> None: ...
 
 
-async def copied(home: Path, database: Database) -> copying.CopyReport:
+async def copied(home: Path, database: Database) -> Copied:
     return await asyncio.to_thread(copy, StorePlace(str(home)), StorePlace(database.url), quiet)
 
 
-async def copied_back(home: Path, database: Database) -> copying.CopyReport:
+async def copied_back(home: Path, database: Database) -> Copied:
     return await asyncio.to_thread(copy, StorePlace(database.url), StorePlace(str(home)), quiet)
 
 
@@ -122,8 +125,8 @@ async def test_everything_is_the_same_after_the_way_there_and_back(tmp_path: Pat
     home, back = await full_home(tmp_path), Home(tmp_path / "back")
     back.prepare()
     back.path.joinpath("search.db").write_bytes(b"of another log")
-    there = await copied(home, database)
-    again = await copied_back(back.path, database)
+    there = (await copied(home, database)).report
+    again = (await copied_back(back.path, database)).report
     before, after = rows_of(home / "holdfast.db"), rows_of(back.database)
     assert [table for table, rows in before.items() if not rows] == []
     assert after == before
@@ -152,6 +155,108 @@ async def test_both_engines_go_on_where_the_other_was(tmp_path: Path, database: 
     await file.close()
 
 
+SETTINGS = '# of all\ndefault_profile = "mine"\n[profiles.mine]\nmodel = "demo"  # a remark\n'
+MACHINE = "[gateway]\nport = 4711  # of this machine\n"
+KEY = b"-----BEGIN PRIVATE KEY-----\nabc\n"
+
+
+async def home_with(path: Path, *, settings: str = "", key: bytes = b"") -> Home:
+    home = Home(await new_home(path))
+    home.config.write_text(settings + MACHINE)
+    if key:
+        home.push_key.write_bytes(key)
+    return home
+
+
+def shared_rows(database: Database) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+    with psycopg.connect(database.url) as db:
+        settings = db.execute("SELECT version, text, changed_by FROM holdfast.shared_settings ORDER BY 1").fetchall()
+        return settings, db.execute("SELECT name, key FROM holdfast.shared_keys").fetchall()
+
+
+async def test_shared_settings_and_the_push_key_go_along_both_ways(tmp_path: Path, database: Database) -> None:
+    home = await home_with(tmp_path / "home", settings=SETTINGS, key=KEY)
+    there = await copied(home.path, database)
+    assert (there.settings, there.push_key, there.kept) == (True, True, ())
+    settings, keys = shared_rows(database)
+    assert settings == [(1, SETTINGS, f"the copy of {home.path}")]
+    assert keys == [("push.pem", KEY)]
+    assert home.config.read_text() == SETTINGS + MACHINE
+
+    new = Home(tmp_path / "new")
+    back = await copied_back(new.path, database)
+    assert (back.settings, back.push_key, back.kept) == (True, True, ())
+    assert (new.config.read_text(), new.push_key.read_bytes()) == (SETTINGS, KEY)
+    assert {path.stat().st_mode & 0o777 for path in (new.config, new.push_key)} == {0o600}
+
+    (home.path / "holdfast.db").unlink()
+    assert (await copied_back(home.path, database)).kept == ()
+    assert home.config.read_text() == SETTINGS + MACHINE, "it says that already"
+
+
+async def test_settings_of_the_database_are_written_beside_those_of_the_machine(
+    tmp_path: Path, database: Database
+) -> None:
+    await copied((await home_with(tmp_path / "home", settings=SETTINGS)).path, database)
+    new = Home(tmp_path / "new")
+    new.prepare()
+    new.config.write_text(MACHINE)
+    assert (await copied_back(new.path, database)).kept == ()
+    assert new.config.read_text() == f"{SETTINGS}\n{MACHINE}"
+
+
+async def test_files_that_say_something_else_are_kept_on_the_way_back(tmp_path: Path, database: Database) -> None:
+    await copied((await home_with(tmp_path / "home", settings=SETTINGS, key=KEY)).path, database)
+    new = await home_with(tmp_path / "new", settings="[board]\nmax_running = 7\n", key=b"another key")
+    (new.path / "holdfast.db").unlink()
+    former = new.config.read_bytes()
+    kept = (new.config.with_name("config.toml.old"), new.push_key.with_name("push.pem.old"))
+
+    kept[1].write_bytes(b"somebody's")
+    with pytest.raises(
+        Conflict, match=r"push\.pem says something else .* exists already\. Nothing was changed"
+    ) as refused:
+        await copied_back(new.path, database)
+    assert f"mv {kept[1]}" in refused.value.hint
+    assert (new.config.read_bytes(), new.push_key.read_bytes()) == (former, b"another key")
+    assert not new.database.exists() and not kept[0].exists()
+
+    kept[1].unlink()
+    assert (await copied_back(new.path, database)).kept == kept
+    assert new.config.read_text() == f"{SETTINGS}\n{MACHINE}"
+    assert (new.push_key.read_bytes(), kept[0].read_bytes(), kept[1].read_bytes()) == (KEY, former, b"another key")
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+
+
+async def test_a_home_without_shared_settings_leaves_them_to_the_first_gateway(
+    tmp_path: Path, database: Database
+) -> None:
+    there = await copied((await home_with(tmp_path / "home")).path, database)
+    assert (there.settings, there.push_key, shared_rows(database)) == (False, False, ([], []))
+
+
+async def test_wrong_settings_end_a_copy_before_it_begins(tmp_path: Path, database: Database) -> None:
+    home = await home_with(tmp_path / "home", settings="[board]\nmax_running = -1\n")
+    with pytest.raises(ConfigError, match="max_running"):
+        await copied(home.path, database)
+    assert is_empty(database)
+    home.config.write_text(SETTINGS)
+    await copied(home.path, database)
+    new = await home_with(tmp_path / "new", settings="[board]\nmax_running = -1\n")
+    (new.path / "holdfast.db").unlink()
+    with pytest.raises(ConfigError, match="max_running"):
+        await copied_back(new.path, database)
+    assert not new.database.exists()
+
+
+async def test_settings_that_a_database_has_are_not_overwritten(tmp_path: Path, database: Database) -> None:
+    await prepare(database)
+    row = "INSERT INTO holdfast.shared_settings VALUES (1, '', 'somebody', 1)"
+    shared_server().sql(row, database=database.parameters()["dbname"])
+    with pytest.raises(Conflict, match="has rows in shared_settings"):
+        await copied((await home_with(tmp_path / "home", settings=SETTINGS)).path, database)
+
+
 def test_every_table_is_copied_or_left_out_for_a_reason() -> None:
     for engine in ("sqlite", "postgres"):
         schema = (files(f"holdfast.store.{engine}") / "schema.sql").read_text("utf-8")
@@ -168,7 +273,7 @@ async def test_a_damaged_event_is_copied_as_it_is(tmp_path: Path, database: Data
     with closing(sqlite3.connect(home / "holdfast.db")) as db:
         db.execute("UPDATE events SET data = data || 'x' WHERE seq = 2")
         db.commit()
-    report = await copied(home, database)
+    report = (await copied(home, database)).report
     assert (report.events, report.damaged) == (2, 1)
 
 
@@ -217,8 +322,8 @@ async def test_a_target_that_is_not_empty_is_refused(tmp_path: Path, database: D
     [
         ("HOME", "postgresql://me:hunter2@h/db", Rejected, "holds a password"),
         ("HOME", "env:NO_SUCH_VARIABLE", Rejected, "NO_SUCH_VARIABLE is not set"),
-        ("HOME", "/elsewhere", Rejected, "Both are SQLite"),
-        ("postgresql://h/a", "postgresql://h/b", Rejected, "Both are PostgreSQL"),
+        ("HOME", "/elsewhere", Rejected, "are both homes with SQLite"),
+        ("postgresql://h/a", "postgresql://h/b", Rejected, "are both PostgreSQL databases"),
         ("/no/such/home", "DATABASE", NotFound, "There is no /no/such/home/holdfast.db"),
         ("DATABASE", "NEW", NotFound, "There is no log of Holdfast in"),
         ("HOME", "postgresql://127.0.0.1:1/db", Unavailable, "db on 127.0.0.1:1 cannot be reached"),
@@ -329,6 +434,20 @@ async def test_a_difference_is_found_and_nothing_is_kept(tmp_path: Path, databas
     with pytest.raises(Corrupt, match=r"differs from its source in events \(2\)"):
         await copied(home, database)
     assert is_empty(database)
+
+
+async def test_settings_that_the_server_changes_end_the_copy(tmp_path: Path, database: Database) -> None:
+    await prepare(database)
+    other = """
+    CREATE FUNCTION holdfast.other() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN NEW.text = NEW.text || ' '; RETURN NEW; END $$;
+    CREATE TRIGGER other BEFORE INSERT ON holdfast.shared_settings FOR EACH ROW EXECUTE FUNCTION holdfast.other();
+    """
+    shared_server().sql(other, database=database.parameters()["dbname"])
+    home = await home_with(tmp_path / "home", settings=SETTINGS, key=KEY)
+    with pytest.raises(Corrupt, match="differs from its source in the settings"):
+        await copied(home.path, database)
+    assert is_empty(database) and shared_rows(database) == ([], [])
 
 
 async def test_progress_is_reported(tmp_path: Path, database: Database) -> None:

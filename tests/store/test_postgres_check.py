@@ -80,7 +80,7 @@ def test_a_server_that_cannot_be_asked_is_a_finding(tmp_path: Path) -> None:
     ok, detail = findings(home_with(tmp_path / "one", 'url = "postgresql://127.0.0.1:1/db"'))["database"]
     assert (ok, detail) == (False, "db on 127.0.0.1:1 cannot be reached.")
     ok, detail = findings(home_with(tmp_path / "two", 'url_env = "NO_SUCH_VARIABLE"'))["database"]
-    assert (ok, detail) == (False, "NO_SUCH_VARIABLE is not set, but [store] names it")
+    assert (ok, detail) == (False, "NO_SUCH_VARIABLE is not set here, but [store] takes the database address from it")
 
 
 def test_a_rebuild_needs_a_server_and_a_log(tmp_path: Path, database: Database) -> None:

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import asdict
+
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import USAGE, CliError
+from holdfast.cli.screen import ago, clean
 from holdfast.client.errors import GatewayNotRunning
 from holdfast.client.lenient import convert
 from holdfast.config import ConfigError, Home
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.settings import Settings
 
 CORRECT = "Correct it, then run `holdfast config check`."
+VERSION_LINE = "# Settings of all nodes, version "
 DATABASE = "the settings of all nodes"
 SHARED = "/v1/settings/shared"
 TRIES = 5
@@ -94,6 +98,22 @@ def edit_settings(cli: Cli, change: Callable[[dict[str, Any]], None]) -> str:
     except ConfigError as error:
         raise CliError(str(error), code=USAGE) from error
     raise CliError("Others keep changing the settings at the same time.", hint="Try again.")
+
+
+def print_shared(cli: Cli, found: SharedSettingsView) -> None:
+    """Print the settings of all nodes, with their version in the first line: a push says what it was made from."""
+    if cli.json:
+        cli.print_json(asdict(found))
+        return
+    cli.note(f"version {found.version}, changed by {clean(found.changed_by)} {ago(found.changed_at)}")
+    cli.echo(clean(f"{VERSION_LINE}{found.version}\n{found.text}".rstrip("\n")))
+
+
+def without_version(text: str) -> tuple[int, str]:
+    """Return from which version a text was made, and the rest; 0 if it does not say that."""
+    first, _, rest = text.partition("\n")
+    number = first.removeprefix(VERSION_LINE).strip()
+    return (int(number), rest) if first.startswith(VERSION_LINE) and number.isdecimal() else (0, text)
 
 
 def replace_shared(cli: Cli, text: str, *, version: int) -> SharedSettingsView:

@@ -15,22 +15,26 @@ from holdfast.config import ConfigError, Home, environment
 from holdfast.domain.errors import Rejected
 from holdfast.domain.text import size
 from holdfast.read_settings import load_settings
-from holdfast.settings import DEMO, Settings
+from holdfast.settings import DEMO, Settings, of_this_machine
+from holdfast.shared_settings import not_in_force, read_shared
 from holdfast.store.contract import Finding
 from holdfast.store.home_lock import HomeLock, owner
+from holdfast.store.settings_store import SettingsRow
 from holdfast.store.sqlite.check import check_database, check_engine
 from holdfast.store.sqlite.migrate import rebuild_database
 from holdfast.tasks.sandbox import SandboxBuilder
 
 LOW_SPACE = 500_000_000
 ANSWER_SECONDS = 3.0
+SAID_OF_CONFIG = "settings"
+"""A part of the gateway whose problem is that of the settings, which are looked at here, too."""
 
 
 def examine(home: Home) -> list[Finding]:
     """Run all checks; a finding that is not ok says what to do."""
     try:
-        settings = load_settings(home.config)
-        of_settings = [_settings(home, settings), _models(settings)]
+        settings, of_config = _in_force(home, load_settings(home.config))
+        of_settings = [of_config, _models(settings)]
     except ConfigError as error:
         settings, hint = None, "Correct the line; `holdfast config check` checks again."
         of_settings = [Finding("config", False, str(error), hint)]
@@ -43,7 +47,14 @@ def examine(home: Home) -> list[Finding]:
 def _server(settings: Settings) -> list[Finding]:
     if not settings.store.address:
         hint = "Set it where the gateway is started, and here."
-        return [Finding("database", False, f"{settings.store.url_env} is not set, but [store] names it", hint)]
+        return [
+            Finding(
+                "database",
+                False,
+                f"{settings.store.url_env} is not set here, but [store] takes the database address from it",
+                hint,
+            )
+        ]
     from holdfast.store.postgres.check import check_server
 
     return check_server(settings.store.address)
@@ -69,7 +80,8 @@ def _rebuild(home: Home) -> tuple[int, set[str]]:
         return rebuild_database(home.database)
     if not store.address:
         raise Rejected(
-            f"{store.url_env} is not set, but [store] names it.", hint="Set it to the address of the database."
+            f"{store.url_env} is not set here, but [store] takes the database address from it.",
+            hint="Set it to the address of the database.",
         )
     from holdfast.store.postgres.check import rebuild_at
 
@@ -123,9 +135,32 @@ def _models(settings: Settings) -> Finding:
     return Finding("models", True, detail, f"Set one of {', '.join(dict.fromkeys(keys))}; see `holdfast models`.")
 
 
-def _settings(home: Home, settings: Settings) -> Finding:
+def _in_force(home: Home, file: Settings) -> tuple[Settings, Finding]:
+    """Return the settings in force, and whether all is well with them: several nodes share them in the database."""
     where = str(home.config) if home.config.exists() else "defaults (there is no config.toml)"
-    return Finding("config", True, f"{where}; profiles: {', '.join(sorted(settings.profiles))}")
+    versions = _versions(file)
+    if not versions:
+        return file, Finding("config", True, f"{where}; profiles: {', '.join(sorted(file.profiles))}")
+    newest, *earlier = versions
+    try:
+        shared, unknown = read_shared(newest.text)
+    except ConfigError as error:
+        detail = f"version {newest.version} of the settings of all nodes cannot be used by this Holdfast: {error}"
+        return file, Finding("config", False, detail, "Upgrade Holdfast, or correct them: `holdfast config shared`.")
+    settings = of_this_machine(shared, file)
+    ignored = not_in_force(home, newest.text, [row.text for row in earlier])
+    detail = f"{where}; of all nodes: version {newest.version}; profiles: {', '.join(sorted(settings.profiles))}"
+    return settings, Finding(
+        "config", not (unknown or ignored), " ".join(filter(None, [f"{detail}.", unknown, ignored]))
+    )
+
+
+def _versions(file: Settings) -> list[SettingsRow]:
+    if not (file.store.is_server and file.store.address):
+        return []
+    from holdfast.store.postgres.check import settings_at
+
+    return settings_at(file.store.address)
 
 
 def _owner(home: Home) -> Finding:
@@ -148,8 +183,9 @@ def _problems(home: Home) -> list[str]:
     try:
         connection.request("GET", "/healthz")
         found = json.loads(connection.getresponse().read())
-        parts = [f"{part['name']}: {part['problem']}" for part in found["parts"] if part["problem"]]
-        return [*filter(None, [str(found["problem"]) if not parts else ""]), *parts]
+        parts = {part["name"]: part["problem"] for part in found["parts"] if part["problem"]}
+        general = [str(found["problem"])] if found["problem"] and not parts else []
+        return [*general, *(f"{name}: {problem}" for name, problem in parts.items() if name != SAID_OF_CONFIG)]
     except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
         return [f"it does not respond: {error}"]
     finally:

@@ -1,6 +1,7 @@
 """Copies the log of a home from SQLite to PostgreSQL or back, with everything beside it that is in the store.
 
-No gateway may use either of them. Files of the home (outputs of commands, workspaces, keys) stay where they are.
+No gateway may use either of them. The settings that nodes share and their key for push services go along: they are
+files of a home, and rows in PostgreSQL. Other files of the home (outputs of commands, workspaces) stay where they are.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.clock import SystemClock
 from holdfast.config import ConfigError, Home, environment
-from holdfast.domain.errors import Rejected
+from holdfast.domain.errors import Corrupt, Rejected
 from holdfast.edit_settings import edit_file, set_store
+from holdfast.lifecycle.shared_files import files_for, push_key_of, settings_of
 from holdfast.read_settings import load_settings
 from holdfast.settings import has_password
 from holdfast.store.copying import CopyReport, Progress, copy_store
 from holdfast.store.home_lock import HomeLock
+from holdfast.store.settings_store import SettingsRow
 from holdfast.store.sqlite import copying as sqlite
 
 if TYPE_CHECKING:
@@ -76,19 +80,33 @@ class StorePlace:
         return path.is_file() or (path.suffix == ".db" and not path.is_dir())
 
 
-def copy(source: StorePlace, target: StorePlace, progress: Progress) -> CopyReport:
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a copy has done."""
+
+    report: CopyReport
+    settings: bool = False
+    """Whether settings of config.toml went along."""
+    push_key: bool = False
+    kept: tuple[Path, ...] = ()
+    """The files of the home that said something else, where they are now."""
+
+
+def copy(source: StorePlace, target: StorePlace, progress: Progress) -> Copied:
     """Copy everything from one engine to the other. Conflict while a gateway runs, or if the target is not empty."""
     if source.is_server == target.is_server:
-        other = "pg_dump and pg_restore" if source.is_server else "a copy of the home, while no gateway runs"
-        what = f"Both are {'PostgreSQL' if source.is_server else 'SQLite'}, and this copies from one to the other."
-        raise Rejected(what, hint=f"Use {other}.")
+        if source.is_server:
+            hint = "To copy one database to another, use pg_dump and pg_restore."
+            raise Rejected("FROM and TO are both PostgreSQL databases; one must be a home with SQLite.", hint=hint)
+        hint = "To copy a home, stop its gateway and copy the directory."
+        raise Rejected("FROM and TO are both homes with SQLite; one must be the address of a database.", hint=hint)
     if not source.is_server:
         with _locked(source), sqlite.open_source(source.file) as tables:
-            return asyncio.run(_to_server(tables, _database(target.address), progress))
+            return asyncio.run(_to_server(source.home, tables, _database(target.address), progress))
     database = _database(source.address)
     target.home.prepare()
     with _locked(target), sqlite.open_target(target.file) as tables:
-        return asyncio.run(_from_server(database, tables, progress))
+        return asyncio.run(_from_server(database, target.home, tables, progress))
 
 
 def switch(source: StorePlace, target: StorePlace) -> None:
@@ -136,15 +154,32 @@ def _database(address: str) -> Database:
     return Database(address)
 
 
-async def _to_server(source: sqlite.SqliteTables, database: Database, progress: Progress) -> CopyReport:
+async def _to_server(home: Home, source: sqlite.SqliteTables, database: Database, progress: Progress) -> Copied:
     from holdfast.store.postgres.copying import open_target
 
+    settings, push_key = settings_of(home), push_key_of(home)
     async with open_target(database) as target:
-        return await copy_store(source, target, progress)
+        report = await copy_store(source, target, progress)
+        if settings:
+            by = f"the copy of {home.path}"
+            await target.write_settings(SettingsRow(1, settings, by, SystemClock().now()))
+        if push_key:
+            await target.write_key(home.push_key.name, push_key)
+        await target.commit()
+    return Copied(report, bool(settings), bool(push_key))
 
 
-async def _from_server(database: Database, target: sqlite.SqliteTables, progress: Progress) -> CopyReport:
+async def _from_server(database: Database, home: Home, target: sqlite.SqliteTables, progress: Progress) -> Copied:
     from holdfast.store.postgres.copying import open_source
 
     async with open_source(database) as source:
-        return await copy_store(source, target, progress)
+        settings, push_key = await source.settings(), await source.key(home.push_key.name)
+        files = files_for(home, settings=settings, push_key=push_key)
+        report = await copy_store(source, target, progress)
+        for file in files:  # without the log they change nothing: the home still uses the database
+            file.write()
+        if rest := files_for(home, settings=settings, push_key=push_key):
+            raise Corrupt(f"{rest[0].path} is not what was written. The copy was given up.")
+        await target.commit()
+    kept = tuple(file.former for file in files if file.is_replaced)
+    return Copied(report, bool(settings), bool(push_key), kept)

@@ -1,10 +1,11 @@
 """Copies a whole store into an empty one of another engine, and compares both row by row before that counts.
 
-    read the source (nobody writes to it) → write the target → compare → commit the target
+    read the source (nobody writes to it) → write the target → compare → the caller commits the target
 
 An engine says how its tables are read and written (`StoreTables`). The target is committed as a whole or not at all, so
 a copy that was cut leaves nothing that could be taken for a log. Not copied: lives and leases, which belong to
-processes, and the search index, which is made anew.
+processes, and the search index, which is made anew. Settings and keys are files where there is one node
+(`lifecycle/shared_files.py`).
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class CopyReport:
 
 
 async def copy_store(source: StoreTables, target: StoreTables, progress: Progress) -> CopyReport:
-    """Copy everything, compare it, and commit it if nothing differs."""
+    """Copy everything and compare it. Corrupt if anything differs; else the caller can commit it."""
     tables = {table: await _shared_columns(source, target, table) for table in COPIED}
     counts = {table: await source.count(table) for table in COPIED}
     for table, columns in tables.items():
@@ -104,7 +105,6 @@ async def copy_store(source: StoreTables, target: StoreTables, progress: Progres
         async for ours, theirs in _reported(pairs, partial(progress, f"comparing {table}", of=counts[table])):
             comparison.take(table, columns, ours, theirs)
     await source.check_alone()
-    await target.commit()
     return CopyReport(comparison.rows, comparison.digest.hexdigest(), comparison.damaged)
 
 

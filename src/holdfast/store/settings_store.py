@@ -29,8 +29,8 @@ class SettingsStore(ABC):
         """Return the settings in force; None before the first node has stored its own."""
 
     @abstractmethod
-    async def texts(self) -> list[str]:
-        """Return the texts of all versions that are kept."""
+    async def versions(self) -> list[SettingsRow]:
+        """Return all versions that are kept, newest first."""
 
     @abstractmethod
     async def add(self, row: SettingsRow) -> bool:

@@ -6,20 +6,21 @@ import json
 from typing import Any, TextIO
 
 import click
-from msgspec.structs import asdict
 
 from holdfast.cli.context import Cli
 from holdfast.cli.errors import NOT_FOUND, USAGE, CliError, exit_code
 from holdfast.cli.groups import NounGroup, verb
 from holdfast.cli.hints import program, with_home
-from holdfast.cli.screen import Column, ago, clean, details_short, dim, table
+from holdfast.cli.screen import Column, clean, details_short, dim, table
 from holdfast.cli.settings_access import (
     CORRECT,
     edit_settings,
     find_shared,
+    print_shared,
     read_settings,
     replace_shared,
     settings_in_force,
+    without_version,
 )
 from holdfast.cli.values import TEXT
 from holdfast.client.errors import GatewayNotRunning
@@ -35,7 +36,7 @@ ALL_NODES = "all nodes"
 LIMIT = f"{DEFAULT}: a quarter more than the threshold, if the model's window is not known"
 UNSET = (("default_profile",), ("compaction", "limit"))
 """Here an empty value means that another one is taken."""
-NOT_SHARED = "The settings of this home are its own."
+NOT_SHARED = "This home shares no settings with other nodes: its log is in SQLite."
 Values = dict[str, Any]
 Keys = tuple[str, ...]
 PROFILES = (Column("NAME"), Column("MODEL", flexible=True), Column("FROM"), Column(""))
@@ -104,36 +105,33 @@ def shared(cli: Cli) -> None:
     """Print the settings that all nodes on one PostgreSQL database share, as TOML."""
     found = find_shared(cli, start=True)
     if found is None:
-        raise CliError(NOT_SHARED, hint=f"They are in {cli.home.config}.", code=USAGE)
-    if cli.json:
-        cli.print_json(asdict(found))
-        return
-    cli.note(f"version {found.version}, changed by {clean(found.changed_by)} {ago(found.changed_at)}")
-    cli.echo(clean(found.text.rstrip("\n")))
+        raise CliError(NOT_SHARED, hint=f"Its settings are in {cli.home.config}.", code=USAGE)
+    print_shared(cli, found)
 
 
 @config.verb("Several nodes")
 @click.argument("file", required=False, type=click.File("r", encoding="utf-8"), metavar="[FILE]")
-@click.option("--remove", is_flag=True, help="also remove what FILE does not have")
+@click.option("--remove", is_flag=True, help="Also remove the settings that FILE does not have.")
 def push(cli: Cli, file: TextIO | None, *, remove: bool) -> None:
-    """Replace the settings that all nodes share with those of FILE (`-`: standard input); by default of config.toml.
+    """Replace the settings that all nodes share with those in FILE; by default config.toml.
 
-    What is about this machine ([gateway], [store], [node], [cluster]) is left out. Every node has them within seconds.
+    `-` reads standard input. Sections about one machine ([gateway], [store], [node], [cluster]) are left out. Every
+    node uses the new settings within seconds.
     """
     from holdfast.shared_settings import removed_by, shared_part
 
     now = find_shared(cli, start=True)
     if now is None:
-        raise CliError(NOT_SHARED, hint="They are in config.toml, and in force when that is saved.", code=USAGE)
+        raise CliError(NOT_SHARED, hint=f"Edit {cli.home.config}; the gateway reads it again at once.", code=USAGE)
     try:
-        text = file.read() if file is not None else cli.home.config.read_text("utf-8")
+        based_on, text = without_version(cli.home.config.read_text("utf-8") if file is None else file.read())
         wanted = shared_part(text)
     except (OSError, ValueError) as error:
         raise CliError(f"This cannot be read: {error}.", code=USAGE) from error
     if not remove and (gone := ", ".join(removed_by(now.text, wanted))):
         hint = f"`{program()} config shared` prints what is in force, to be edited; --remove removes these."
         raise CliError(f"This would remove from all nodes: {gone}. Nothing was changed.", hint=hint, code=USAGE)
-    found = replace_shared(cli, wanted, version=now.version)
+    found = replace_shared(cli, wanted, version=based_on or now.version)
     cli.result(f"these are the settings of all nodes now: version {found.version}", version=found.version)
 
 
@@ -266,7 +264,7 @@ def _profiles_table(known: ProfileList) -> str:
 @profiles.verb("Show", "show")
 @click.argument("name")
 def show_profile(cli: Cli, name: str) -> None:
-    """Show all of the profile NAME."""
+    """Show every setting of the profile NAME."""
     cli.show(_profile(cli, name), ProfileView, _profile_details)
 
 

@@ -46,19 +46,20 @@ def copy(cli: Cli, source: str, target: str, switch: bool) -> None:
 
     One of them is a home (or its holdfast.db), the other the address of a database without a password,
     postgresql://user@host/database, or env:NAME for the variable that holds it. No gateway may use them, and TO
-    must be empty. Outputs of commands and workspaces stay in the home.
+    must be empty. The settings that nodes share and the key push.pem go along; a file of the home that says something
+    else is kept as FILE.old. Outputs of commands and workspaces stay in the home.
     """
     from holdfast.config import ConfigError
     from holdfast.lifecycle import store_copy
 
     places = store_copy.StorePlace(source), store_copy.StorePlace(target)
     try:
-        report = store_copy.copy(*places, _Progress(cli))
+        copied = store_copy.copy(*places, _Progress(cli))
     except ConfigError as error:
         raise CliError(str(error), code=USAGE) from error
     except OSError as error:
         raise CliError(f"{error}.", hint="Nothing was changed.", code=FAILED) from error
-    config = store_copy.config_of(*places)
+    config, report = store_copy.config_of(*places), copied.report
     try:
         if switch:
             store_copy.switch(*places)
@@ -72,9 +73,14 @@ def copy(cli: Cli, source: str, target: str, switch: bool) -> None:
     ]
     if report.damaged:
         lines.append(f"{plural(report.damaged, 'event')} did not match the checksum before, and so in the copy")
+    along = [name for name, went in (("shared settings", copied.settings), ("push.pem", copied.push_key)) if went]
+    if along:
+        lines.append(f"with it went: {', '.join(along)}")
+    lines += [f"what was there before is in {former}" for former in copied.kept]
     lines.append(used)
     fields = {"events": report.events, "rows": report.rows, "digest": report.digest, "damaged": report.damaged}
-    cli.result("\n".join(lines), **fields, switched=switch)
+    moved = {"settings": copied.settings, "push_key": copied.push_key, "kept": [str(path) for path in copied.kept]}
+    cli.result("\n".join(lines), **fields, **moved, switched=switch)
 
 
 class _Progress:

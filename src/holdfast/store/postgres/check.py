@@ -28,6 +28,7 @@ from holdfast.store.postgres.server_findings import (
 from holdfast.store.postgres.troubles import lost
 from holdfast.store.postgres.wire import ConnectionEnded, ResultRows, SqlStatement, Wire
 from holdfast.store.rows import R
+from holdfast.store.settings_store import SettingsRow
 from holdfast.store.tables import decode_rows
 
 PAGE = 2_000
@@ -43,6 +44,28 @@ def check_server(address: str) -> list[Finding]:
     except (HoldfastError, psycopg.Error, ConnectionEnded) as error:
         problem = explain(error, Database(address)) if isinstance(error, psycopg.Error) else error
         return [Finding("database", False, str(problem), getattr(problem, "hint", ""))]
+
+
+def settings_at(address: str) -> list[SettingsRow]:
+    """Return the settings that all nodes on the database at an address share, newest first; none if it has none yet.
+
+    None either if it cannot be asked: `check_server` says why.
+    """
+    try:
+        return _apart(_settings(Database(address)))
+    except (HoldfastError, psycopg.Error, ConnectionEnded):
+        return []
+
+
+async def _settings(database: Database) -> list[SettingsRow]:
+    wire = await connect(database, {"default_transaction_read_only": "on"})
+    try:
+        table = SqlStatement("SELECT to_regclass($1) IS NOT NULL", [f"{database.schema}.shared_settings"])
+        if (await _ask(wire, table)).rows == [(False,)]:
+            return []
+        return [SettingsRow(*row) for row in (await _ask(wire, statement("settings_versions"))).rows]
+    finally:
+        wire.close()
 
 
 def rebuild_at(address: str) -> tuple[int, set[str]]:

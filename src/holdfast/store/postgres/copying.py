@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import psycopg
+from msgspec.structs import astuple
 
-from holdfast.domain.errors import Conflict, NotFound, Unavailable
+from holdfast.domain.errors import Conflict, Corrupt, NotFound, Unavailable
 from holdfast.store.copying import COPIED, COPIED_COUNTERS, PARTIAL_COLUMNS, RowValues, without_nul
 from holdfast.store.postgres.connections import PRESENCE, TURN, Database, connect_plain
 from holdfast.store.postgres.migrate import has_tables, prepare
 from holdfast.store.postgres.troubles import locked, refusal
+from holdfast.store.settings_store import SettingsRow
 
 Connection = psycopg.AsyncConnection[Any]
 PATIENT = {"statement_timeout": 0, "idle_in_transaction_session_timeout": 0, "lock_timeout": 10_000}
@@ -29,7 +31,11 @@ FROM partials GROUP BY stream HAVING COUNT(*) = MAX(number) + 1 ORDER BY stream
 SET_COUNTER = """
 INSERT INTO counters (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 """
-NOT_EMPTY = ("events", "commands", "devices", "deliveries")
+NOT_EMPTY = ("events", "commands", "devices", "deliveries", "shared_settings", "shared_keys")
+NEWEST = "SELECT text FROM shared_settings ORDER BY version DESC LIMIT 1"
+KEY = "SELECT key FROM shared_keys WHERE name = %s"
+ADD_SETTINGS = "INSERT INTO shared_settings (version, text, changed_by, changed_at) VALUES (%s, %s, %s, %s)"
+ADD_KEY = "INSERT INTO shared_keys (name, key) VALUES (%s, %s)"
 
 
 class PostgresTables:
@@ -77,6 +83,29 @@ class PostgresTables:
             async for row in rows:
                 values = [bool(value) if place in truths else value for place, value in enumerate(without_nul(row))]
                 await copy.write_row([*values, 0] if pieces else values)
+
+    async def settings(self) -> str:
+        """The settings that all nodes share; empty if there are none."""
+        return next((str(text) for (text,) in await _fetch(self._connection, NEWEST)), "")
+
+    async def key(self, name: str) -> bytes:
+        """A key that all nodes share; empty if there is none."""
+        return next((bytes(key) for (key,) in await _fetch(self._connection, KEY, name)), b"")
+
+    async def write_settings(self, row: SettingsRow) -> None:
+        """Have settings that all nodes share."""
+        await self._connection.execute(ADD_SETTINGS, astuple(row))
+        self._check_same("the settings", row.text, await self.settings())
+
+    async def write_key(self, name: str, key: bytes) -> None:
+        """Have a key that all nodes share."""
+        await self._connection.execute(ADD_KEY, [name, key])
+        self._check_same(f"the key {name}", key, await self.key(name))
+
+    @staticmethod
+    def _check_same(what: str, ours: object, theirs: object) -> None:
+        if ours != theirs:
+            raise Corrupt(f"The copy differs from its source in {what}, so it was given up. Nothing was changed.")
 
     async def check_alone(self) -> None:
         ((count,),) = await _fetch(self._connection, USERS, PRESENCE)

@@ -21,8 +21,8 @@ class PostgresSettings(SettingsStore):
         found = await self._fetch.values("newest_settings")
         return SettingsRow(*found[0]) if found else None
 
-    async def texts(self) -> list[str]:
-        return [text for (text,) in await self._fetch.values("settings_texts")]
+    async def versions(self) -> list[SettingsRow]:
+        return [SettingsRow(*row) for row in await self._fetch.values("settings_versions")]
 
     async def add(self, row: SettingsRow) -> bool:
         async def add(steps: Steps) -> bool:

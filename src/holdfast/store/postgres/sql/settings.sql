@@ -4,9 +4,9 @@
 -- The settings in force.
 SELECT version, text, changed_by, changed_at FROM shared_settings ORDER BY version DESC LIMIT 1;
 
--- name: settings_texts
--- The texts of all versions, by which a node knows that its own file was in force once.
-SELECT text FROM shared_settings;
+-- name: settings_versions
+-- All versions, by which a node knows that its own file was in force once.
+SELECT version, text, changed_by, changed_at FROM shared_settings ORDER BY version DESC;
 
 -- name: add_settings
 -- The next version, unless somebody else was first, or it is not the next.
