@@ -15,7 +15,7 @@ import msgspec
 
 from holdfast.domain.events import Record
 from holdfast.domain.transcript_items import AnyItem
-from holdfast.domain.transcript_text import SENTENCES
+from holdfast.domain.transcript_text import RESET_WORDS, SENTENCES
 from holdfast.gateway.openapi import describe
 from holdfast.gateway.server import PARTS
 from holdfast.schemas.sessions import Delta
@@ -42,9 +42,11 @@ def main() -> int:
 
 def sentences() -> str:
     """The templates of what is said about a session."""
-    lines = [f"  {json.dumps(name)}: {json.dumps(text, ensure_ascii=False)}," for name, text in SENTENCES.items()]
-    head = HEAD.format("domain/transcript_text.py")
-    return "\n".join([head, "export const SENTENCES = {", *lines, "} as const;", ""])
+    parts = [HEAD.format("domain/transcript_text.py")]
+    for constant, table in {"SENTENCES": SENTENCES, "RESET_WORDS": RESET_WORDS}.items():
+        lines = [f"  {json.dumps(name)}: {json.dumps(text, ensure_ascii=False)}," for name, text in table.items()]
+        parts += [f"export const {constant} = {{", *lines, "} as const;", ""]
+    return "\n".join(parts)
 
 
 def types() -> str:

@@ -147,7 +147,9 @@ def test_when_it_is_reset_is_shown_and_chosen(visitor: Seat) -> None:
     dialog.get_by_label("Idle minutes").fill("90")
     dialog.get_by_role("button", name="Save").click()
     expect(visitor.page.locator("[data-context]", has_text="Reset in 1 h")).to_be_visible()
-    visitor.sees("The reset rules of this session were set by you: mode idle, idle minutes 90")
+    visitor.sees(
+        "The reset rules of this session were set by you: reset when idle, idle after 90 min without a message"
+    )
     menu(visitor, "When it is reset…")
     expect(dialog.locator("dl > div", has_text="Idle")).to_contain_text("chosen for this session")
 

@@ -65,6 +65,10 @@ def test_the_list_by_keyboard_with_filters_unread_and_many_at_once(guest: Seat) 
     expect(list_of(guest)).not_to_contain_text("from the background")
     list_of(guest).get_by_role("button", name="Select").click()
     boxes = list_of(guest).get_by_role("checkbox")
+    unread = list_of(guest).locator("label", has_text="unread").first
+    right = "row => [row.querySelector('time'), row.lastChild].map((one) => one.getBoundingClientRect().right)"
+    of_time, of_count = unread.evaluate(right)
+    assert abs(of_time - of_count) < 2  # how many are unread stands below the time, not below the box
     for number in (0, 1):
         boxes.nth(number).check()
     list_of(guest).get_by_role("button", name="Archive 2").click()

@@ -183,9 +183,11 @@ def test_no_page_states_what_it_has_not_heard(visitor: Seat, house: House) -> No
 
     set_drawer(page, is_open=True)
     heard: dict[str, set[str]] = {}
+    ends = {f"/s/{house.session}": "exit code 3", f"/s/{house.waiting}": "echo waits"}  # a log comes in pieces
     for path in house.pages:
         go(page, path)
         loaded(page)
+        expect(page.get_by_role("main")).to_contain_text(ends.get(path, ""))
         heard[path] = set(statements(page))
     page.route(re.compile(r"/v1/"), treat)
     visitor.open("/no/such/page")

@@ -306,7 +306,7 @@ def test_this_device_is_told_by_pushes_and_not_by_its_pages_as_well(phone: Phone
     phone.seat.open("/settings/notifications")
     page.get_by_role("checkbox", name="Notify me on this device").click()
     expect(page.get_by_role("button", name="Send a test", exact=True)).to_have_count(0)
-    assert phone.seat.gateway.get("/v1/notify")["destinations"] == []
+    phone.seat.until(lambda: phone.seat.gateway.get("/v1/notify")["destinations"] == [], "it gets no pushes any more")
 
 
 def test_a_subscription_that_has_ended_is_renewed_by_the_next_page(phone: Phone) -> None:

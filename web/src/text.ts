@@ -23,6 +23,9 @@ export function elapsed(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }
 
+/** How long something lasted that took some time: never "0 s". */
+export const lasted = (ms: number): string => (ms < 1000 ? "less than 1 s" : elapsed(ms));
+
 export function midnight(now: number): number {
   return new Date(now).setHours(0, 0, 0, 0);
 }
@@ -69,6 +72,7 @@ export function size(bytes: number): string {
 }
 
 export function count(value: number): string {
+  if (value >= 999_500) return `${(value / 1_000_000).toFixed(1)}M`;
   return value < 10_000 ? value.toLocaleString("en") : `${Math.round(value / 1000)}k`;
 }
 

@@ -449,6 +449,11 @@ export interface ChooseMode {
   readonly mode: "ask" | "profile" | "read";
 }
 
+export interface ChooseNode {
+  readonly command?: "ChooseNode";
+  readonly node: string;
+}
+
 export interface CommandExited {
   readonly type: "exited";
   readonly code: number;
@@ -528,6 +533,7 @@ export interface CreateSession {
   readonly cwd?: string | null;
   readonly title?: string | null;
   readonly mode?: "ask" | "profile" | "read";
+  readonly node?: string;
 }
 
 export interface Delegated {
@@ -956,6 +962,12 @@ export interface NodeChanged {
   readonly lost_tasks?: string[];
 }
 
+export interface NodeChosen {
+  readonly kind: "NodeChosen";
+  readonly node: string;
+  readonly by: PersonActor | AgentActor | RunActor | TaskActor | ServiceActor;
+}
+
 export interface NodeDrained {
   readonly kind: "NodeDrained";
   readonly node: string;
@@ -1009,7 +1021,7 @@ export interface NoteReceived {
 
 export interface NoticeItem {
   readonly item: "notice";
-  readonly event: SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | SessionAdopted | AgentAttached | AgentChosen | ModeChosen | AgentPlanned | FailureDismissed | StopRequested | TurnBackgrounded | TurnSuspended | TurnResumed | TurnUndone | RunBound | RunReleased | ResetPolicySet | ResetPostponed | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryFailed;
+  readonly event: SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | SessionAdopted | AgentAttached | AgentChosen | ModeChosen | NodeChosen | AgentPlanned | FailureDismissed | StopRequested | TurnBackgrounded | TurnSuspended | TurnResumed | TurnUndone | RunBound | RunReleased | ResetPolicySet | ResetPostponed | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryFailed;
   readonly version: number;
   readonly at: number;
 }
@@ -1231,7 +1243,7 @@ export interface LogRecord {
   readonly stream: string;
   readonly version: number;
   readonly at: number;
-  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | ModeChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | SessionAdopted | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunAssigned | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | NodeDrained | NodeEnded | SessionDeleted | StaleListed | TaskPruned;
+  readonly event: ModelResponded | ToolCallFinished | InputReceived | ToolCallStarted | ModelRequested | TurnStarted | TurnFinished | InputsJoined | ModelInterrupted | ModelFailed | TurnSuspended | TurnResumed | WaitOpened | WaitAnswered | StopRequested | NoteReceived | TurnBackgrounded | TurnUndone | AgentChosen | ModeChosen | NodeChosen | FailureDismissed | SessionCreated | SessionRenamed | SessionArchived | SessionRestored | SessionPinned | SessionTellSet | InputRevised | InputWithdrawn | ResetPolicySet | ResetPostponed | ChapterOpened | ChapterRejoined | ToolResultsTrimmed | SummaryRequested | SummaryStarted | SummaryWritten | SummaryFailed | AgentAttached | AgentPlanned | DriverOutputRead | SessionAdopted | RunBound | RunReleased | TaskStarted | ProcessStarted | TaskBackgrounded | TaskResumed | TaskLifetimeSet | TaskStopRequested | TaskPinned | TaskTellSet | TaskFinished | CardCreated | CardEdited | CardCommented | CardLinked | CardUnlinked | CardFollowed | CardMoved | CardBlocked | CardUnblocked | CardCompleted | RunAssigned | RunStarted | RunReminded | RunHeartbeat | RunFinished | BoardCreated | BoardPaused | BoardResumed | BoardArchived | GatewayStarted | GatewayStopped | NodeDrained | NodeEnded | SessionDeleted | StaleListed | TaskPruned;
 }
 
 export interface RemovePerson {
@@ -1605,6 +1617,7 @@ export interface SessionDetail {
   readonly turns: TurnView[];
   readonly queue: QueuedMessage[];
   readonly mode?: string;
+  readonly node?: string;
   readonly inherited_mode?: string;
 }
 
@@ -1659,6 +1672,7 @@ export interface SessionView {
   readonly tell?: string;
   readonly unread?: number;
   readonly kind?: string;
+  readonly host?: string;
 }
 
 export interface SetResetPolicy {
@@ -1728,6 +1742,7 @@ export interface StartAgent {
   readonly title?: string | null;
   readonly session?: string | null;
   readonly mode?: "ask" | "profile" | "read";
+  readonly node?: string;
   readonly notify?: boolean;
   readonly tell?: "always" | "default" | "never";
 }
@@ -2448,6 +2463,7 @@ export interface Routes {
   readonly "POST /v1/sessions/{id}/fork": { readonly takes: ForkSession; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/messages": { readonly takes: SendMessage; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/mode": { readonly takes: ChooseMode; readonly gives: Accepted };
+  readonly "POST /v1/sessions/{id}/node": { readonly takes: ChooseNode; readonly gives: Accepted };
   readonly "POST /v1/sessions/{id}/pin": { readonly takes: PinSession; readonly gives: Accepted };
   readonly "DELETE /v1/sessions/{id}/queue/{input}": { readonly takes: undefined; readonly gives: Accepted };
   readonly "PATCH /v1/sessions/{id}/queue/{input}": { readonly takes: QueueEdit; readonly gives: Accepted };

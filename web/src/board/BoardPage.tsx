@@ -8,7 +8,9 @@ import { load, save } from "../api/storage";
 import type { BoardView, CardView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { COLUMNS, type Column, columns } from "../log/cards";
-import { DrawerButton } from "../shell/TasksDrawer";
+import { NodeDialog } from "../nodes/NodeDialogPart";
+import { useSeveralNodes } from "../nodes/queries";
+import { DrawerButton } from "../shell/drawer";
 import { tellEntries } from "../tell";
 import { byWhom, cardLabel, cardPath, plural } from "../text";
 import { Bar } from "../ui/Bar";
@@ -101,6 +103,7 @@ function Board({
   const [text, setText] = useState("");
   const [profile, setProfile] = useState("");
   const [adding, setAdding] = useState(false);
+  const [placing, setPlacing] = useState<CardView | null>(null);
   const [chosen, setTab] = useState<Column | null>(null);
   const now = useNow(true, 30_000); // ages on the faces move by the half minute
   const board = knownValue(boards)?.find((one) => one.id === name);
@@ -129,7 +132,9 @@ function Board({
     // an address with the id of a card gets its number
     if (address && card && !address.endsWith(`/${card}`)) go(address, { replace: true });
   }, [address, card, go]);
-  const menu = (one: CardView): ReactNode => <CardMenu card={one} moves={moves} onOpen={() => go(to(one))} />;
+  const menu = (one: CardView): ReactNode => (
+    <CardMenu card={one} moves={moves} onOpen={() => go(to(one))} onNode={() => setPlacing(one)} />
+  );
   const list = (only: Column | null): ReactNode => (
     <Columns
       columns={sorted}
@@ -205,6 +210,9 @@ function Board({
         {open && <CardDrawer key={open} id={open} board={name} moves={moves} />}
       </div>
       {moves.dialog}
+      {placing && (
+        <NodeDialog subject={{ kind: "card", id: placing.id, name: placing.title }} onClose={() => setPlacing(null)} />
+      )}
       {adding && (
         <CardForm
           board={name}
@@ -320,13 +328,16 @@ function CardMenu({
   card,
   moves,
   onOpen,
+  onNode,
 }: {
   readonly card: CardView;
   readonly moves: Moves;
   readonly onOpen: () => void;
+  readonly onNode: () => void;
 }): ReactNode {
   const label = cardLabel(card.number, card.id);
   const path = { id: card.id };
+  const severalNodes = useSeveralNodes();
   return (
     <Menu
       name={`Menu of ${label} ${card.title}`}
@@ -343,6 +354,9 @@ function CardMenu({
                 act: () => void call("POST /v1/cards/{id}/retry", { path, body: {} }).catch(toastError),
               },
             ]),
+        ...(severalNodes && card.status !== "running"
+          ? [{ word: "Run on another node…", icon: "node", act: onNode }]
+          : []),
         ...tellEntries(card.tell, (tell) => tellOfCard(card.id, tell)),
         ...moveEntries(card, moves),
       ]}

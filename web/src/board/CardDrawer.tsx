@@ -6,6 +6,8 @@ import type { Known } from "../api/known";
 import { useLooking } from "../api/looking";
 import { queryClient } from "../api/queryClient";
 import type { CardDetail } from "../api/types.gen";
+import { NodeDialog } from "../nodes/NodeDialogPart";
+import { useSeveralNodes } from "../nodes/queries";
 import { tellEntries, tellWords } from "../tell";
 import { asYou, cardLabel, count, dollars } from "../text";
 import { Button } from "../ui/Button";
@@ -164,7 +166,8 @@ function Head({
 }): ReactNode {
   const { card } = detail;
   const board = boardTitle(useBoards(), card.board);
-  const [asking, setAsking] = useState<"edit" | "archive" | "stop" | null>(null);
+  const [asking, setAsking] = useState<"edit" | "archive" | "stop" | "node" | null>(null);
+  const severalNodes = useSeveralNodes();
   const [kept, setKept] = useState("");
   const path = { id: card.id };
   const retry = (fresh: boolean): void =>
@@ -196,6 +199,7 @@ function Head({
           { word: "Try again", icon: "refresh", act: () => retry(false) },
           { word: "Try again, fresh", icon: "plus", act: () => retry(true) },
         ]),
+    ...(severalNodes && !running ? [{ word: "Run on another node…", icon: "node", act: () => setAsking("node") }] : []),
     ...tellEntries(card.tell, (tell) => tellOfCard(card.id, tell)),
     ...moveEntries(card, moves),
     card.status === "archived"
@@ -239,6 +243,9 @@ function Head({
       </div>
       {asking === "edit" && (
         <CardForm board={card.board} detail={detail} onClose={() => setAsking(null)} onDone={() => setAsking(null)} />
+      )}
+      {asking === "node" && (
+        <NodeDialog subject={{ kind: "card", id: card.id, name: card.title }} onClose={() => setAsking(null)} />
       )}
       {asking === "stop" && (
         <Confirm

@@ -3,6 +3,7 @@ import { memo, type ReactNode } from "react";
 import { Link } from "wouter";
 import { knownValue } from "../api/known";
 import type { BoardView, CardView } from "../api/types.gen";
+import { NodeName } from "../nodes/NodeName";
 import { age, asYou, byWhom, cardLabel, coming } from "../text";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
@@ -49,11 +50,7 @@ export const CardFace = memo(function CardFace({
         <span className={`${shared.faint} ${shared.cut} ${shared.grow} ${styles.profile}`}>
           {card.profile || "no profile"}
         </span>
-        {(card.host || card.node) && (
-          <span className={`${shared.faint} ${shared.cut}`} data-node title={nodeTitle(card)}>
-            @{card.host || card.node}
-          </span>
-        )}
+        <NodeName node={card.host || card.node} title={nodeTitle(card)} />
         {card.priority !== 0 && (
           <span className={styles.priority} title={`Priority ${card.priority}`}>
             {card.priority > 0 ? "▲" : "▼"} {Math.abs(card.priority)}

@@ -4,6 +4,7 @@ import { call, newId } from "../api/http";
 import { knownValue } from "../api/known";
 import { drop, load, save } from "../api/storage";
 import type { CardDetail, EditCard } from "../api/types.gen";
+import { NodeField } from "../nodes/NodeField";
 import { useProfiles } from "../settings/queries";
 import { cardLabel } from "../text";
 import { Button } from "../ui/Button";
@@ -25,6 +26,7 @@ interface Fields {
   readonly body: string;
   readonly profile: string | null;
   readonly workspace: string;
+  readonly node: string;
   readonly priority: string;
   readonly resume: Resume;
   readonly attempts: string;
@@ -36,6 +38,7 @@ const EMPTY: Fields = {
   body: "",
   profile: null,
   workspace: "scratch",
+  node: "",
   priority: "0",
   resume: "",
   attempts: "",
@@ -47,6 +50,7 @@ const fieldsOf = (detail: CardDetail): Fields => ({
   body: detail.body,
   profile: detail.card.profile,
   workspace: detail.card.workspace,
+  node: detail.card.node ?? "",
   priority: String(detail.card.priority),
   resume: (detail.resume ?? "") as Resume,
   attempts: detail.max_attempts === null ? "" : String(detail.max_attempts),
@@ -72,7 +76,7 @@ export function CardForm({
   const [busy, setBusy] = useState(false);
   const [fields, setFields] = useState<Fields>(() => (detail ? fieldsOf(detail) : { ...EMPTY, ...load(draft, EMPTY) }));
   const [kept, setKept] = useState(() => !detail && (fields.title !== "" || fields.body !== ""));
-  const { title, body, workspace, priority, resume, attempts, triage } = fields;
+  const { title, body, workspace, node, priority, resume, attempts, triage } = fields;
   const set = (change: Partial<Fields>): void => setFields((before) => ({ ...before, ...change }));
   useEffect(() => {
     if (known) return;
@@ -91,6 +95,7 @@ export function CardForm({
       profile: profile || null,
       workspace: workspace.trim() || "scratch",
       resume: resume || null,
+      ...(node === (known?.node ?? "") ? {} : { node }),
     };
     try {
       if (known) {
@@ -198,6 +203,7 @@ export function CardForm({
                 </datalist>
               </TextField>
             </div>
+            <NodeField value={node} onChange={(word) => set({ node: word })} />
           </>
         )}
         <div className={form.pair}>

@@ -97,7 +97,9 @@ function Entry({ item }: { readonly item: Item }): ReactNode {
       return (
         <>
           <b>{item.by || "You"}</b>
-          <MarkdownText text={item.text} live={false} />
+          <p className={styles.plain} dir="auto">
+            {item.text}
+          </p>
         </>
       );
     case "step":

@@ -100,10 +100,10 @@ function whatNext(resumes: number, fresh: string, refused: string, comments: num
     comments > 0
       ? ` and gets the ${plural(comments, "comment")} since the block and this one, in order`
       : " and gets your words";
-  if (refused) return `It cannot go on: ${refused}.`;
+  if (refused) return `This card cannot continue: ${refused}.`;
   if (resumes > 0) return `Continues the session of run ${resumes}: the worker keeps all that it did${said}.`;
   return fresh
-    ? `Begins anew: ${fresh}. The worker gets a written hand-over${said}.`
+    ? `Starts a new session: ${fresh}. The worker gets a written hand-over${said}.`
     : `A first run: the worker reads the card${said}.`;
 }
 
@@ -130,7 +130,7 @@ export function Talk({ card }: { readonly card: CardView }): ReactNode {
         aria-label="Comment"
         placeholder={
           card.status === "running"
-            ? "Comment: the worker hears it at its next step"
+            ? "Comment: the worker reads it at its next step"
             : "Comment: the next worker reads it"
         }
         value={text}

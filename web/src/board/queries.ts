@@ -9,6 +9,7 @@ import { queryClient } from "../api/queryClient";
 import type { BoardView, CardDetail, CardView, LogRecord } from "../api/types.gen";
 import { cardHappened } from "../log/cards";
 import { cardLabel } from "../text";
+import { followCards } from "./follower";
 
 const PAGE = 10_000;
 const SOON_MS = 60;
@@ -89,7 +90,7 @@ let waiting: LogRecord[] = [];
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** An event of a card's stream. */
-export function applyCardEvent(record: LogRecord): void {
+function applyCardEvent(record: LogRecord): void {
   recent.push(record);
   if (recent.length > RECENT) recent = recent.slice(-RECENT / 2);
   waiting.push(record);
@@ -97,7 +98,7 @@ export function applyCardEvent(record: LogRecord): void {
 }
 
 /** What was heard is not so any more: the log is shorter than it was. */
-export function forgetCards(): void {
+function forgetCards(): void {
   recent = [];
   waiting = [];
 }
@@ -116,7 +117,7 @@ function caughtUp(list: readonly CardView[], board: string, status: string): rea
 }
 
 /** The row of a card in whatever list has it. */
-export function known(id: string): CardView | undefined {
+function known(id: string): CardView | undefined {
   for (const [, rows] of queryClient.getQueriesData<readonly CardView[]>({ queryKey: ["cards"] })) {
     const found = rows?.find((row) => row.id === id);
     if (found) return found;
@@ -194,3 +195,5 @@ export function laid(
   }
   return next;
 }
+
+followCards({ apply: applyCardEvent, forget: forgetCards, known });

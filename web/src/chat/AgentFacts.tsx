@@ -12,6 +12,8 @@ export interface Agent {
   readonly cwd: string;
   readonly mode?: SessionMode;
   readonly inheritedMode?: SessionMode;
+  /** Where there are several: the one that works on it or did so last. */
+  readonly host?: string;
 }
 
 /** The end of a path says most; the whole of it is in the title. */
@@ -39,6 +41,12 @@ export function AgentFacts({
         <Icon name="agent" />
         <span className={styles.text}>{who}</span>
       </span>
+      {agent.host && (
+        <span className={`${styles.fact} ${styles.host}`} title={`On node ${agent.host}`}>
+          <Icon name="node" />
+          <span className={styles.text}>{agent.host}</span>
+        </span>
+      )}
       {agent.cwd && (
         <span className={styles.fact} title={agent.cwd}>
           <Icon name="folder" />

@@ -7,7 +7,7 @@ import { knownValue } from "../api/known";
 import { useStore } from "../api/store";
 import { OfflineBanner } from "../shell/OfflineBanner";
 import { useStatus } from "../shell/queries";
-import { elapsed, plural } from "../text";
+import { lasted, plural } from "../text";
 import { Banner } from "../ui/Banner";
 import { Button } from "../ui/Button";
 import { Icon } from "../ui/Icon";
@@ -88,7 +88,7 @@ function Digest({ missed }: { readonly missed: Missed }): ReactNode {
   if (digest?.tool_calls) parts.push(<span key="calls">{plural(digest.tool_calls, "tool call")}</span>);
   return (
     <>
-      {elapsed(missed.until - missed.from)}.
+      Away for {lasted(missed.until - missed.from)}.
       {parts.length > 0 && (
         <>
           {" "}

@@ -1,7 +1,7 @@
 /** Two panes: the list, and a conversation or the beginning of one. On a phone one at a time. */
 import { lazy, type ReactNode, Suspense } from "react";
 import { Link } from "wouter";
-import { DrawerButton } from "../shell/TasksDrawer";
+import { DrawerButton } from "../shell/drawer";
 import { Bar } from "../ui/Bar";
 import { buttonClass } from "../ui/Button";
 import { Empty, Loading } from "../ui/Empty";

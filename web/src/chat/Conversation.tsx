@@ -10,7 +10,7 @@ import { useStore } from "../api/store";
 import type { TaskView } from "../api/types.gen";
 import { placeOf, type SessionView, stateOf } from "../log/model";
 import { useIsExternal } from "../settings/queries";
-import { DrawerButton } from "../shell/TasksDrawer";
+import { DrawerButton } from "../shell/drawer";
 import { span } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button, buttonClass } from "../ui/Button";

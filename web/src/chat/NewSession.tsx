@@ -2,11 +2,14 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call, newId, Refused } from "../api/http";
+import { knownValue } from "../api/known";
 import { drop, load, save } from "../api/storage";
 import type { ProfileView } from "../api/types.gen";
 import type { SessionMode } from "../log/model";
+import { NodeField } from "../nodes/NodeField";
+import { nodeOptions, useNodes } from "../nodes/queries";
 import { useProfiles } from "../settings/queries";
-import { DrawerButton } from "../shell/TasksDrawer";
+import { DrawerButton } from "../shell/drawer";
 import { Bar } from "../ui/Bar";
 import { Button } from "../ui/Button";
 import { Empty } from "../ui/Empty";
@@ -34,6 +37,8 @@ interface Choice {
   readonly cwd: string;
   /** A choice that was stored before there were modes has none. */
   readonly mode?: SessionMode;
+  /** The name or label of the nodes on which it may run; none where there is only one. */
+  readonly node?: string;
 }
 
 const NOTHING: Choice = { profile: "", model: "", cwd: "" };
@@ -67,6 +72,7 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
   const [busy, setBusy] = useState(false);
   const key = useRef(newId()); // the same however often it is tried
   const area = useRef<HTMLTextAreaElement>(null);
+  const several = knownValue(useNodes());
   const usual = profiles.find((one) => one.default) ?? profiles[0];
   const profile = profiles.find((one) => one.name === choice.profile) ?? usual;
   useEffect(() => (text ? save("draft.new", text) : drop("draft.new")), [text]);
@@ -84,6 +90,7 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
       </Empty>
     );
   const mode = choice.mode ?? "profile";
+  const node = several && nodeOptions(several, "").some(([word]) => word === choice.node) ? (choice.node ?? "") : "";
   const change = (next: Partial<Choice>): void => {
     setChoice({ ...choice, ...next });
     setProblem("");
@@ -99,6 +106,7 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
       ...(choice.model.trim() && !profile.agent ? { model: choice.model.trim() } : {}),
       ...(choice.cwd.trim() ? { cwd: choice.cwd.trim() } : {}),
       ...(profile.agent ? {} : { mode }),
+      ...(node ? { node } : {}),
     };
     try {
       const { session } = await call("POST /v1/sessions", { body, key: key.current });
@@ -140,6 +148,7 @@ function Form({ profiles, home }: { readonly profiles: readonly ProfileView[]; r
             />
           )}
           <Directory profile={profile} home={home} value={choice.cwd} onChange={(cwd) => change({ cwd })} />
+          <NodeField value={node} onChange={(word) => change({ node: word })} />
         </div>
         {(profile.agent || mode === "profile") && <p className={shared.faint}>{permissionWords(profile)}</p>}
         {problem && (

@@ -19,7 +19,7 @@ function carryOut(what: What, id: string, running: "keep" | "stop"): Promise<unk
   return call("DELETE /v1/sessions/{id}", { path, body: { running }, key: newId() });
 }
 
-export function SelectedActions({
+export default function SelectedActions({
   sessions,
   archived,
   onAll,

@@ -3,8 +3,9 @@ import { Link, useLocation } from "wouter";
 import { knownValue } from "../api/known";
 import { load, save } from "../api/storage";
 import type { SearchHit, SessionView } from "../api/types.gen";
+import { NodeName } from "../nodes/NodeName";
+import { DrawerButton } from "../shell/drawer";
 import { useInbox } from "../shell/queries";
-import { DrawerButton } from "../shell/TasksDrawer";
 import { day } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button } from "../ui/Button";
@@ -13,6 +14,7 @@ import { Empty, Loading } from "../ui/Empty";
 import { useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, Unknown } from "../ui/Known";
+import { lazyPart } from "../ui/lazyPart";
 import { SearchField } from "../ui/SearchField";
 import shared from "../ui/shared.module.css";
 import { rowState, type State } from "../ui/states";
@@ -20,9 +22,10 @@ import { Time } from "../ui/Time";
 import { useVirtualRows } from "../ui/virtualRows";
 import { newSession } from "./newSession";
 import { type Kind, useSearch, useSessions, useUnread } from "./queries";
-import { SelectedActions } from "./SelectedActions";
 import styles from "./SessionList.module.css";
 import { SessionActions } from "./SessionMenu";
+
+const SelectedActions = lazyPart(() => import("./SelectedActions"));
 
 type Line =
   | { readonly kind: "band"; readonly key: string; readonly name: string }
@@ -275,9 +278,12 @@ const Row = memo(function Row({
       <span className={styles.when}>
         <Time at={row.updated_at} />
       </span>
-      <span className={`${styles.sub} ${shared.cut}`} dir="auto">
-        {state.word}
-        {preview ? `${row.state === "idle" && !asks ? " · " : ": "}${preview}` : ""}
+      <span className={styles.sub}>
+        <span className={shared.cut} dir="auto">
+          {state.word}
+          {preview ? `${row.state === "idle" && !asks ? " · " : ": "}${preview}` : ""}
+        </span>
+        <NodeName node={row.host} />
       </span>
       {unread > 0 && (
         <span className={styles.unread}>
@@ -327,8 +333,10 @@ function Hit({ hit }: { readonly hit: SearchHit }): ReactNode {
         <span className={styles.when}>
           <Time at={hit.at} />
         </span>
-        <span className={`${styles.sub} ${shared.cut}`} dir="auto">
-          {hit.snippet}
+        <span className={styles.sub}>
+          <span className={shared.cut} dir="auto">
+            {hit.snippet}
+          </span>
         </span>
       </Link>
     </div>

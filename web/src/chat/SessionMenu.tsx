@@ -3,6 +3,8 @@ import { useLocation } from "wouter";
 import { pinSession } from "../api/endpoints";
 import { call, Refused } from "../api/http";
 import type { SessionView } from "../log/model";
+import { NodeDialog } from "../nodes/NodeDialogPart";
+import { useSeveralNodes } from "../nodes/queries";
 import { useIsExternal } from "../settings/queries";
 import { tellEntries } from "../tell";
 import { Confirm } from "../ui/Confirm";
@@ -40,10 +42,11 @@ export function SessionActions({
   readonly extra?: readonly MenuEntry[];
   readonly small?: boolean;
 }): ReactNode {
-  const [asking, setAsking] = useState<"rename" | Asked | null>(null);
+  const [asking, setAsking] = useState<"rename" | "node" | Asked | null>(null);
   const [title, setTitle] = useState(session.title);
   const [, go] = useLocation();
   const isExternal = useIsExternal(session.profile);
+  const severalNodes = useSeveralNodes();
   const path = { id: session.id };
   const close = (): void => setAsking(null);
   const entries: MenuEntry[] = [
@@ -67,6 +70,7 @@ export function SessionActions({
     { word: "Reset…", icon: "refresh", act: () => setAsking("reset") },
     { word: "When it is reset…", icon: "clock", act: () => setAsking("policy") },
     ...(isExternal ? [] : [{ word: "Compact now…", icon: "partial", act: () => setAsking("compact") }]),
+    ...(severalNodes ? [{ word: "Run on another node…", icon: "node", act: () => setAsking("node") }] : []),
     session.archived
       ? {
           word: "Restore",
@@ -105,7 +109,13 @@ export function SessionActions({
           />
         </Confirm>
       )}
-      {asking !== null && asking !== "rename" && (
+      {asking === "node" && (
+        <NodeDialog
+          subject={{ kind: "session", id: session.id, name: session.title || "New session" }}
+          onClose={close}
+        />
+      )}
+      {asking !== null && asking !== "rename" && asking !== "node" && (
         <Suspense>
           <SessionDialog what={asking} session={session} onClose={close} onDeleted={() => go("/s")} />
         </Suspense>

@@ -154,7 +154,7 @@ export function ShownArguments({
           </div>
         ))}
       {usual.length > 0 && (
-        <p className={`${shared.faint} ${styles.argument}`}>As by default: {usual.map(usualWords).join(", ")}</p>
+        <p className={`${shared.faint} ${styles.argument}`}>Defaults: {usual.map(usualWords).join(", ")}</p>
       )}
     </>
   );

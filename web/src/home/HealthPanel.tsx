@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import { knownValue } from "../api/known";
-import type { Spend } from "../api/types.gen";
+import type { DiskUse, Spend } from "../api/types.gen";
 import { useOverview, useStatus } from "../shell/queries";
 import { count, dollars, moment, size } from "../text";
 import { Chip } from "../ui/Chip";
@@ -16,6 +16,10 @@ export function spendWords({ cost, tokens, unpriced }: Spend): string {
   if (unpriced > 0 && cost === 0) return used;
   return `${dollars(cost)}${unpriced > 0 ? " and more" : ""}, ${used}`;
 }
+
+/** A log that is not in this home has its size elsewhere. */
+const stored = ({ database, output }: DiskUse): string =>
+  database > 0 ? size(database + output) : `${size(output)} of output`;
 
 export function HealthPanel(): ReactNode {
   const known = useStatus();
@@ -55,7 +59,7 @@ export function HealthPanel(): ReactNode {
               </div>
               <div>
                 <dt>Stored</dt>
-                <dd>{disk ? size(disk.database + disk.output) : "unknown"}</dd>
+                <dd>{disk ? stored(disk) : "unknown"}</dd>
               </div>
             </dl>
           </>

@@ -5,9 +5,10 @@ import type { SessionView, TaskView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { newSession } from "../chat/newSession";
 import { useAtWork } from "../chat/queries";
+import { NodeName } from "../nodes/NodeName";
+import { DrawerButton } from "../shell/drawer";
 import { overlay } from "../shell/overlay";
 import { useInbox } from "../shell/queries";
-import { DrawerButton } from "../shell/TasksDrawer";
 import { useRunning } from "../tasks/queries";
 import { StartedBy } from "../tasks/StartedBy";
 import { agentSession } from "../tasks/taskWords";
@@ -125,7 +126,10 @@ function RunningNow({ running }: { readonly running: Known<Running> }): ReactNod
                   <span className={shared.faint}>
                     <Since at={row.updated_at} />
                   </span>
-                  <span className={styles.sub}>{row.preview.replaceAll(/\s+/g, " ")}</span>
+                  <span className={styles.sub}>
+                    <span className={shared.cut}>{row.preview.replaceAll(/\s+/g, " ")}</span>
+                    <NodeName node={row.host} />
+                  </span>
                 </div>
               ))}
               {now.tasks.map((task) => (
@@ -142,8 +146,11 @@ function RunningNow({ running }: { readonly running: Known<Running> }): ReactNod
                     <Since at={task.started_at} />
                   </span>
                   <span className={styles.sub}>
-                    {task.activity_detail || (agentSession(task) ? "process" : KINDS[task.kind])} ·{" "}
-                    <StartedBy task={task} />
+                    <span className={shared.cut}>
+                      {task.activity_detail || (agentSession(task) ? "process" : KINDS[task.kind])} ·{" "}
+                      <StartedBy task={task} />
+                    </span>
+                    <NodeName node={task.node} />
                   </span>
                 </div>
               ))}

@@ -82,7 +82,7 @@ function Need({
       </span>
       {agent && (
         <span className={styles.where}>
-          <AgentFacts agent={agent} />
+          <AgentFacts agent={{ ...agent, host: "" }} />
         </span>
       )}
       {wait && wait.shown.length > 0 && (

@@ -55,6 +55,23 @@ function play(...events: readonly Event[]): CardView {
 }
 
 describe("a card", () => {
+  it("knows on which node it is to run and runs, and who is told", () => {
+    const placed = play({ ...created, node: "gpu", tell: "never" } as Event);
+    expect(placed).toMatchObject({ node: "gpu", tell: "never" });
+    const edited: Event = {
+      kind: "CardEdited",
+      card: "c1",
+      by: { type: "person", client: "web" },
+      node: "",
+      tell: "always",
+    };
+    expect(play(created, edited)).toMatchObject({ node: "", tell: "always" });
+    const assigned: Event = { kind: "RunAssigned", card: "c1", node: "box2" };
+    expect(play(created, assigned)).toMatchObject({ host: "box2" });
+    expect(play(created, assigned, { ...started, node: "box3" } as Event)).toMatchObject({ host: "box3" });
+    const back: Event = { kind: "RunAssigned", card: "c1", node: "" };
+    expect(cardHappened(play(created, assigned), record(3, back))).toBeNull(); // which one it had before is not known
+  });
   it("stands where the log says", () => {
     expect(play(created, started)).toMatchObject({
       status: "running",

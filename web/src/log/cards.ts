@@ -18,6 +18,9 @@ export function cardHappened(card: CardView | undefined, record: LogRecord): Car
       profile: event.profile ?? "",
       workspace: event.workspace ?? "scratch",
       priority: event.priority ?? 0,
+      tell: event.tell ?? "default",
+      node: event.node ?? "",
+      host: "",
       status: event.status,
       reason: "",
       block_kind: "",
@@ -35,7 +38,7 @@ export function cardHappened(card: CardView | undefined, record: LogRecord): Car
     };
   }
   if (version <= card.version) return card;
-  if (version !== card.version + 1) return null;
+  if (version !== card.version + 1 || (event.kind === "RunAssigned" && !event.node)) return null;
   return { ...card, ...changes(card, record), updated_at: at, version };
 }
 
@@ -47,6 +50,8 @@ function changes(card: CardView, { event, at }: LogRecord): Partial<CardView> {
         profile: event.profile ?? card.profile,
         workspace: event.workspace ?? card.workspace,
         priority: event.priority ?? card.priority,
+        tell: event.tell ?? card.tell ?? "default",
+        node: event.node ?? card.node ?? "",
       };
     case "CardCommented":
       return { comments: card.comments + 1 };
@@ -70,6 +75,8 @@ function changes(card: CardView, { event, at }: LogRecord): Partial<CardView> {
       return { status: "ready", reason: event.reason ?? "", block_kind: "", again_at: null, warning: "", moved_at: at };
     case "CardCompleted":
       return { status: "done", reason: event.summary, block_kind: "", scheduled_at: null, moved_at: at };
+    case "RunAssigned":
+      return { host: event.node };
     case "RunStarted":
       return {
         status: "running",
@@ -78,6 +85,7 @@ function changes(card: CardView, { event, at }: LogRecord): Partial<CardView> {
         run: event.run,
         session: event.session,
         warning: event.fresh_reason ?? "",
+        host: event.node ?? "",
         again_at: null,
         moved_at: at,
       };

@@ -191,11 +191,13 @@ describe("the fold", () => {
   it("shows an answer that was cut as partial and begins again", () => {
     const cut: Event = { kind: "ModelInterrupted", turn: 1, step: 1, text: "half", thinking: "", reason: "crash" };
     const view = play([created, input("a"), started(1, ["a"]), asked(1, 1), cut, asked(1, 1), said(1, 1, "whole")]);
-    expect(view.items.filter((item) => item.kind === "step").map((item) => [item.text, item.cut])).toEqual([
-      ["half", "crash"],
-      ["whole", ""],
+    expect(view.items.filter((item) => item.kind === "step").map((item) => [item.text, item.cut, item.again])).toEqual([
+      ["half", "crash", true],
+      ["whole", "", false],
     ]);
     expect(view.messages).toHaveLength(1);
+    const stopped = play([created, input("a"), started(1, ["a"]), asked(1, 1), cut, ended(1)]);
+    expect(stopped.items.find((item) => item.kind === "step")).toMatchObject({ again: false });
   });
 
   it("folds a long session", () => {

@@ -68,6 +68,9 @@ function fold(view: Draft, record: LogRecord): void {
       view.model = event.model;
       notice(view, record, event);
       break;
+    case "NodeChosen":
+      notice(view, record, event);
+      break;
     case "ModeChosen":
       view.mode = event.mode;
       notice(view, record, event);

@@ -9,6 +9,7 @@ export const SENTENCES = {
   "SessionTellSet": "[tell=always?You are always told of this session][tell=never?You are never told of this session][tell=default?You are told of this session by the rules of each destination]: chosen by {by}.",
   "SessionAdopted": "Adopted by {by} from {agent}. [turns=1?The turn above was][!turns=1?The {turns|count} turns above were] imported from {file}.[left_out? Older turns that were left out: {left_out|count}.][unreadable? Lines that could not be read: {unreadable|count}.] The next message continues a copy of that session; the original stays as it is.",
   "AgentChosen": "Profile {profile}[model? with model {model}] was chosen by {by} and answers from here on.",
+  "NodeChosen": "Where it runs was chosen by {by}: [node?{node}][!node?any node].",
   "ModeChosen": "The mode was changed by {by}: [mode=profile?as the profile says.][mode=ask?the agent asks before every change and every command.][mode=read?read only, the agent changes nothing and runs no command.]",
   "AgentAttached": "{agent}[version? {version}] [how=new?works in this session.][how=resume?resumed its session.][how=load?loaded its session.][how=fork?continues a copy of the session that was adopted.][version_before? It was updated: before that it was {version_before}.][reason? It may not know the conversation: {reason|clause}.]",
   "AgentPlanned": "Plan: {entries|plan}.",
@@ -30,4 +31,23 @@ export const SENTENCES = {
   "summary done": "A [source=model?summary][!source=model?digest] replaces [!covers_step?the turns up to {covers_turn}][covers_step?everything up to step {covers_step} of turn {covers_turn}] for the model ({tokens_before|count} → {tokens_after|count} tokens): {reason|clause}.[!source=model? It was made by a rule, without a model; a summary replaces it as soon as one succeeds.]",
   "summary failed": "No summary (attempt {attempt}): {problem.message|clause}. It will be tried again [retry_at?at {retry_at|time}][!retry_at?after the next turn or on request].",
   "summary interrupted": "{problem.message|clause}. Nothing is lost.",
+} as const;
+
+export const RESET_WORDS = {
+  "mode none": "never reset by a rule",
+  "mode idle": "reset when idle",
+  "mode daily": "reset every day",
+  "mode both": "reset when idle and every day",
+  "idle_minutes": "idle after {} min without a message",
+  "at_hour": "every day at {}:00",
+  "timezone": "time zone {}",
+  "max_postpone": "postponed for at most {}",
+  "process_max_age": "commands older than {} postpone nothing",
+  "on_live_process hand_over": "running commands go on",
+  "on_live_process stop_idle": "idle commands are stopped",
+  "on_live_process stop": "running commands are stopped",
+  "hand_over_note true": "with a note for the next chapter",
+  "hand_over_note false": "without a note for the next chapter",
+  "notify true": "resets are told",
+  "notify false": "resets are not told",
 } as const;

@@ -2,9 +2,9 @@
 import { now } from "../api/clock";
 import type { AgentPlanned, NoticeItem, ResetPolicy, ResetPostponed, SummaryItem } from "../api/types.gen";
 
-import { type Actor, byWhom, coming, elapsed, moment } from "../text";
+import { type Actor, byWhom, coming, lasted, moment } from "../text";
 
-import { SENTENCES } from "./sentences.gen";
+import { RESET_WORDS, SENTENCES } from "./sentences.gen";
 
 type Clock = (at: number) => string;
 type Who = (by: Actor) => string;
@@ -52,7 +52,7 @@ const PLAN_STATES = { pending: "", in_progress: " (in progress)", completed: " (
 const FORMATS: Readonly<Record<string, (value: never) => string>> = {
   clause,
   count: (value: number) => value.toLocaleString("en"),
-  duration: elapsed,
+  duration: lasted,
   plan: (entries: AgentPlanned["entries"]) =>
     entries.map((entry) => `${clause(entry.text)}${PLAN_STATES[entry.state]}`).join("; "),
   reasons: (blockers: ResetPostponed["blockers"]) => blockers.map((blocker) => clause(blocker.reason)).join("; "),
@@ -60,9 +60,12 @@ const FORMATS: Readonly<Record<string, (value: never) => string>> = {
   short: (task: string) => task.slice(0, 8),
 };
 
-export function policyWords(policy: ResetPolicy): string {
+function policyWords(policy: ResetPolicy): string {
+  const words: Readonly<Record<string, string>> = RESET_WORDS;
   const given = Object.entries(policy).filter(([, value]) => value !== null && value !== undefined);
-  return given.length === 0
-    ? "as its profile says"
-    : given.map(([name, value]) => `${name.replaceAll("_", " ")} ${String(value)}`).join(", ");
+  return (
+    given
+      .map(([name, value]) => words[`${name} ${value}`] ?? (words[name] ?? `${name} {}`).replace("{}", String(value)))
+      .join(", ") || "as its profile says"
+  );
 }

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { call } from "../api/http";
 import { knownFrom, lastContact, useHeard } from "../api/known";
 import type { NodeView } from "../api/types.gen";
+import { NODES } from "../nodes/queries";
 import { duration, plural } from "../text";
 import { Chip } from "../ui/Chip";
 import { AsOf } from "../ui/Known";
@@ -20,7 +21,7 @@ const LOOK_MS = 5000;
 
 /** The gateways that work on one database; nothing where the log is in a file of this one. */
 export function Nodes(): ReactNode {
-  const asked = useQuery({ queryKey: ["nodes"], queryFn: () => call("GET /v1/nodes"), refetchInterval: LOOK_MS });
+  const asked = useQuery({ queryKey: NODES, queryFn: () => call("GET /v1/nodes"), refetchInterval: LOOK_MS });
   const known = knownFrom(asked, useHeard(), lastContact());
   if (known.state !== "known") return null;
   const { nodes } = known.value;

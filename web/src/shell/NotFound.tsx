@@ -6,8 +6,8 @@ import { Button, buttonClass } from "../ui/Button";
 import { Empty } from "../ui/Empty";
 import { useTitle } from "../ui/hooks";
 import shared from "../ui/shared.module.css";
+import { DrawerButton } from "./drawer";
 import { overlay } from "./overlay";
-import { DrawerButton } from "./TasksDrawer";
 
 /** For an address that no page has. */
 export function NotFound(): ReactNode {

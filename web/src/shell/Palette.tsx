@@ -13,9 +13,9 @@ import { useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import shared from "../ui/shared.module.css";
 import { taskIcon } from "../ui/states";
+import { toggleDrawer } from "./drawer";
 import { overlay } from "./overlay";
 import styles from "./Palette.module.css";
-import { toggleDrawer } from "./TasksDrawer";
 import { setTheme, switchTheme } from "./theme";
 
 interface Offer {

@@ -52,7 +52,7 @@ export function Rail(): ReactNode {
         to={chats}
         icon="chat"
         word="Chats"
-        here={place.startsWith("/s/") || place === "/s"}
+        here={place.startsWith("/s/") || place === "/s" || place === "/new"}
         count={unread}
         what="unread"
       />

@@ -2,13 +2,13 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { lookedAt, markLooked } from "../api/cursors";
-import { bothKnown, knownValue } from "../api/known";
-import { load, save } from "../api/storage";
-import { Store, useStore } from "../api/store";
-import type { Inbox, TaskCount, TaskView } from "../api/types.gen";
+import { bothKnown } from "../api/known";
+import { useStore } from "../api/store";
+import type { Inbox, TaskView } from "../api/types.gen";
+import { NodeName } from "../nodes/NodeName";
 import { useEnded, useRunning, useTasks } from "../tasks/queries";
-import { endWords, stoppedBy } from "../tasks/taskWords";
-import { entryTitle, moment, plural, size, taskName } from "../text";
+import { archiveWords, howItEnded } from "../tasks/taskWords";
+import { entryTitle, moment, taskName } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
@@ -20,37 +20,14 @@ import shared from "../ui/shared.module.css";
 import { entryState, STALE, taskIcon, taskState } from "../ui/states";
 import { Since } from "../ui/Time";
 import { toastError } from "../ui/toasts";
+import { toggleDrawer } from "./drawer";
 import { useInbox, useOverview } from "./queries";
 import styles from "./TasksDrawer.module.css";
-
-export const drawer = new Store(load("drawer", false));
-
-export function toggleDrawer(open = !drawer.get()): void {
-  drawer.set(open);
-  save("drawer", open);
-}
 
 /** Where the focus goes back to when nothing else is left of where it was. */
 const button = (): HTMLElement | null => document.querySelector<HTMLElement>("[data-drawer-button]");
 
-export function DrawerButton(): ReactNode {
-  const open = useStore(drawer);
-  const running = knownValue(useRunning())?.length;
-  return (
-    <Button
-      quiet
-      data-drawer-button
-      aria-expanded={open}
-      aria-label={running === undefined ? "Background tasks" : `Background tasks, ${running} running`}
-      onClick={() => toggleDrawer()}
-    >
-      <Icon name="tasks" />
-      {running || ""}
-    </Button>
-  );
-}
-
-export function Drawer(): ReactNode {
+export default function Drawer(): ReactNode {
   const tasks = useTasks();
   const since = useStore(lookedAt);
   const shown = bothKnown(bothKnown(useRunning(), useEnded(since)), bothKnown(tasks.known, useInbox()));
@@ -155,8 +132,8 @@ function Groups({
                 <Icon name={entry.stream.startsWith("card/") ? "card" : "chat"} />
                 <span className={shared.cut}>
                   {entryTitle(entry)} · since {moment(entry.since)}
-                  {entry.node && ` · on ${entry.node}`}
                 </span>
+                <NodeName node={entry.node} />
               </span>
             </Link>
           ))}
@@ -232,22 +209,8 @@ function Row({ task, current }: { readonly task: TaskView; readonly current: boo
             howItEnded(task)
           )}
         </span>
+        <NodeName node={task.node} />
       </span>
     </Link>
   );
-}
-
-/** How much is in the archive, as the gateway counts it. */
-export function archiveWords(totals: readonly TaskCount[]): string {
-  const sum = (of: "count" | "bytes"): number => totals.reduce((all, one) => all + one[of], 0);
-  return `${plural(sum("count"), "task")}, ${size(sum("bytes"))} of output`;
-}
-
-export function howItEnded(task: TaskView, when = true): string {
-  const parts = when ? [moment(task.finished_at ?? task.started_at)] : [];
-  if (task.state === "stopped" && task.ended_by) parts.push(stoppedBy(task));
-  else if (task.exit_code !== null) parts.push(`exit ${task.exit_code}`);
-  else if (task.reason) parts.push(endWords(task));
-  if (task.output_bytes > 0) parts.push(size(task.output_bytes));
-  return parts.join(" · ");
 }

@@ -4,8 +4,8 @@ import { useLocation } from "wouter";
 import { load, save } from "../api/storage";
 import { Store } from "../api/store";
 import { newSession } from "../chat/newSession";
+import { drawer, toggleDrawer } from "./drawer";
 import { overlay, subjectOf } from "./overlay";
-import { drawer, toggleDrawer } from "./TasksDrawer";
 
 export const letters = new Store(load("letters", true));
 

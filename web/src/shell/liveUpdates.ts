@@ -6,7 +6,7 @@ import { call } from "../api/http";
 import { notify } from "../api/notify";
 import { queryClient } from "../api/queryClient";
 import type { CardView, LogRecord, TaskView } from "../api/types.gen";
-import { applyCardEvent, forgetCards, known } from "../board/queries";
+import { cardFollower } from "../board/follower";
 import { dropSession, refreshSession } from "../chat/queries";
 import { dropTask, refreshTask } from "../tasks/queries";
 import { byWhom, cardPath, plural } from "../text";
@@ -55,6 +55,7 @@ const LISTS = [
   "boards",
   "cards",
   "card",
+  "nodes",
 ] as const;
 
 /** Follow the log from where the lists were read on. */
@@ -87,7 +88,7 @@ export function followEvents(cursor: number): () => void {
     try {
       cursor = (await status()).seq;
       if (left) return;
-      forgetCards();
+      cardFollower()?.forget();
       changed(...LISTS);
       follow();
     } catch {
@@ -109,7 +110,7 @@ function handle(record: LogRecord): void {
   if (kind === "session") changed("sessions", "at-work", `outlook/${id}`);
   if (kind === "task") changed(`a-task/${id}`, `task/${id}`, `history/${id}`, "running", "stale");
   if (kind === "card") {
-    applyCardEvent(record);
+    cardFollower()?.apply(record);
     changed(`card/${id}`);
     if (event.kind !== "CardCommented" && event.kind !== "RunHeartbeat") changed("inbox");
   }
@@ -162,7 +163,7 @@ function handle(record: LogRecord): void {
         ofCard(seq, id, "blocked", event.block_kind === "needs_input" ? "needs you" : "is blocked", event.reason);
       break;
     case "CardUnblocked": {
-      const row = known(id);
+      const row = cardFollower()?.known(id);
       if (row) forget(cardPath(row));
       break;
     }
@@ -200,6 +201,10 @@ function handle(record: LogRecord): void {
       dropTask(event.task);
       changed("ended", "overview", "status");
       break;
+    case "NodeDrained":
+    case "NodeEnded":
+      changed("nodes", "inbox");
+      break;
     case "GatewayStarted":
       changed(...LISTS);
       break;
@@ -216,7 +221,7 @@ const hasTask = (session: string): boolean =>
 
 /** What became of a card, by its title. */
 function ofCard(seq: number, id: string, look: string, what: string, text: string): void {
-  const row = known(id);
+  const row = cardFollower()?.known(id);
   const tell = (card: CardView): void => say(seq, look, `${card.title} ${what}`, text, cardPath(card));
   if (row) tell(row);
   else

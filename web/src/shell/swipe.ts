@@ -1,6 +1,6 @@
 /** On a phone: a swipe from the right edge or along a bar opens the drawer; right, or down from its bar, closes it. */
 import { useEffect } from "react";
-import { drawer, toggleDrawer } from "./TasksDrawer";
+import { drawer, toggleDrawer } from "./drawer";
 
 const FAR = 60;
 const EDGE = 32;

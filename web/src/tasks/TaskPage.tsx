@@ -5,7 +5,7 @@ import { useLooking } from "../api/looking";
 import type { TaskView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
 import { Conversation } from "../chat/Conversation";
-import { DrawerButton } from "../shell/TasksDrawer";
+import { DrawerButton } from "../shell/drawer";
 import { size, taskName } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button, buttonClass } from "../ui/Button";
@@ -287,6 +287,7 @@ function Facts({ task }: { readonly task: TaskView }): ReactNode {
         <Fact name="Directory">
           <span className={shared.mono}>{task.cwd}</span>
         </Fact>
+        {task.node && <Fact name="Node">{task.node}</Fact>}
         {!agent && <Fact name="Process">{task.pid ?? "unknown"}</Fact>}
         {task.ports.length > 0 && <Fact name="Ports">{task.ports.join(", ")}</Fact>}
         {!agent && <Fact name="Lifetime">{LIFETIMES[task.lifetime] ?? task.lifetime}</Fact>}

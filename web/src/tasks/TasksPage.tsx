@@ -3,8 +3,8 @@ import { Link } from "wouter";
 import { bothKnown, type Known, knownValue } from "../api/known";
 import type { Overview, TaskView } from "../api/types.gen";
 import { Banners } from "../chat/Banner";
+import { DrawerButton } from "../shell/drawer";
 import { useOverview } from "../shell/queries";
-import { archiveWords, DrawerButton } from "../shell/TasksDrawer";
 import { plural } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button, buttonClass } from "../ui/Button";
@@ -21,7 +21,7 @@ import { useOutputHits, useTasks } from "./queries";
 import { StaleNote } from "./StaleNote";
 import styles from "./TasksPage.module.css";
 import { TasksTable } from "./TasksTable";
-import { canRerun, canStop } from "./taskWords";
+import { archiveWords, canRerun, canStop } from "./taskWords";
 import { pinTask, rerunTask, stopTask } from "./useTaskActions";
 
 const STATES = ["running", "failed", "stopped", "lost", "done"] as const;

@@ -4,6 +4,7 @@ import { Link, useLocation } from "wouter";
 import { knownValue } from "../api/known";
 import type { List } from "../api/pagedList";
 import type { OutputHit, TaskView } from "../api/types.gen";
+import { NodeName } from "../nodes/NodeName";
 import { day, size, taskName } from "../text";
 import { Chip } from "../ui/Chip";
 import { Menu } from "../ui/Menu";
@@ -200,19 +201,21 @@ function TaskRow({
         <Chip state={task.stale ? STALE : taskState(task)} />
       </td>
       <td className={styles.name}>
-        <Link
-          data-row-link
-          className={`${styles.link} ${task.kind === "process" ? styles.command : ""}`}
-          href={`/tasks/${task.id}`}
-          dir="auto"
-          title={task.stale ? `${task.command}\nStale: ${task.stale}` : task.command}
-        >
-          {taskName(task)}
-        </Link>
+        <span className={styles.called}>
+          <Link
+            data-row-link
+            className={`${styles.link} ${shared.cut} ${task.kind === "process" ? styles.command : ""}`}
+            href={`/tasks/${task.id}`}
+            dir="auto"
+            title={task.stale ? `${task.command}\nStale: ${task.stale}` : task.command}
+          >
+            {taskName(task)}
+          </Link>
+          <NodeName node={task.node} />
+        </span>
         <span className={styles.facts}>
-          <StartedBy task={task} /> · <Time at={task.started_at} /> ·{" "}
-          <Since at={task.started_at} until={task.finished_at} />
-          {task.exit_code !== null && ` · exit ${task.exit_code}`}
+          <Time at={task.started_at} /> · <Since at={task.started_at} until={task.finished_at} />
+          {task.exit_code !== null && ` · exit ${task.exit_code}`} · <StartedBy task={task} />
         </span>
       </td>
       <td className={styles.kind}>{task.kind}</td>

@@ -1,6 +1,6 @@
 /** What is said of a task, and what can be done with it. */
-import type { TaskView } from "../api/types.gen";
-import { asYou, byWhom } from "../text";
+import type { TaskCount, TaskView } from "../api/types.gen";
+import { asYou, byWhom, moment, plural, size } from "../text";
 
 /** Who stopped it, for "stopped by you"; empty if it ended by itself. */
 export function stoppedBy(task: Pick<TaskView, "ended_by">): string {
@@ -53,3 +53,18 @@ export const canRerun = (task: TaskView): boolean =>
   !isOpen(task) &&
   task.left_by === "" &&
   (task.kind === "process" || (task.kind === "agent" && task.worker === task.id));
+
+/** How much is in the archive, as the gateway counts it. */
+export function archiveWords(totals: readonly TaskCount[]): string {
+  const sum = (of: "count" | "bytes"): number => totals.reduce((all, one) => all + one[of], 0);
+  return `${plural(sum("count"), "task")}, ${size(sum("bytes"))} of output`;
+}
+
+export function howItEnded(task: TaskView, when = true): string {
+  const parts = when ? [moment(task.finished_at ?? task.started_at)] : [];
+  if (task.state === "stopped" && task.ended_by) parts.push(stoppedBy(task));
+  else if (task.exit_code !== null) parts.push(`exit ${task.exit_code}`);
+  else if (task.reason) parts.push(endWords(task));
+  if (task.output_bytes > 0) parts.push(size(task.output_bytes));
+  return parts.join(" · ");
+}

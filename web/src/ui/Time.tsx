@@ -14,5 +14,5 @@ export function Time({ at }: { readonly at: number }): ReactNode {
 /** How long it has been; counted on while it goes on, and while the gateway would say if it ended. */
 export function Since({ at, until }: { readonly at: number; readonly until?: number | null }): ReactNode {
   const now = useNow(useHeard() && until == null);
-  return <>{until == null ? elapsed(now - at) : duration(until - at)}</>;
+  return <>{until == null ? (now - at < 1000 ? "< 1 s" : elapsed(now - at)) : duration(until - at)}</>;
 }

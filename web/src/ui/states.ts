@@ -133,6 +133,7 @@ export function entryState({ kind }: Pick<InboxEntry, "kind">): State {
     case "card_in_review":
       return make("waiting", "Review");
     case "card_not_startable":
+    case "session_not_startable":
       return make("blocked", "Cannot start");
     case "failed_turn":
       return make("failed", "Failed");

@@ -1,0 +1,3 @@
+import { lazyPart } from "../ui/lazyPart";
+
+export const NodeDialog = lazyPart(() => import("./NodeDialog"));
