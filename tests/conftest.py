@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whom a test starts would hear its Ctrl-C
 
 
+BEGAN = time.clock_gettime(time.CLOCK_BOOTTIME)
+LEFT_RUNNING = pytest.StashKey[list[str]]()
 UMASK = os.umask(0o022)
 os.umask(UMASK)
 
@@ -89,3 +92,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail if a process of a test is still running when all tests and workers have ended."""
+    if hasattr(session.config, "workerinput"):
+        return
+    from tests.left_running import left_running
+
+    found = left_running(session.config._tmp_path_factory.getbasetemp(), since=BEGAN)  # type: ignore[attr-defined]
+    if found:
+        session.config.stash[LEFT_RUNNING] = [str(process) for process in found]
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if lines := config.stash.get(LEFT_RUNNING, []):
+        terminalreporter.section("the tests left processes running", red=True)
+        for line in lines:
+            terminalreporter.line(line)

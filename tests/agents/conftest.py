@@ -24,5 +24,4 @@ async def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         return lives[-1]
 
     yield made
-    await lives[-1].end_agents()
-    await lives[-1].close()
+    await lives[-1].end()

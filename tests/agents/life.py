@@ -131,8 +131,14 @@ class AgentLife:
     async def close(self) -> None:
         await self.rig.close()
 
+    async def end(self) -> None:
+        """Close the gateway and end what runs. A turn that still ran would start its agent again."""
+        await self.rig.runner.stop()
+        await self.end_agents()
+        await self.close()
+
     async def end_agents(self) -> None:
-        """End what a test leaves running."""
+        """End the agents; a turn that is running starts its agent again."""
         for row in await self.store.running_tasks():
             await self.rig.tasks.supervisor.kill(row.id, grace=0)
 

@@ -97,8 +97,7 @@ async def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         return made[-1]
 
     yield make
-    await made[-1].life.end_agents()
-    await made[-1].life.close()
+    await made[-1].life.end()
 
 
 # --- it goes on -----------------------------------------------------------------------------------

@@ -54,8 +54,7 @@ async def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         return lives[-1]
 
     yield made
-    await lives[-1].end_agents()
-    await lives[-1].close()
+    await lives[-1].end()
 
 
 async def kill_agent(life: AgentLife) -> None:

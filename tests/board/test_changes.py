@@ -132,6 +132,6 @@ async def test_a_workspace_that_was_removed_has_no_changes(rig: BoardRig) -> Non
     hand = await run_once(rig)
     await block(hand)
     await rig.tell(CARD, ArchiveCard())
-    assert not await rig.cards.clean_workspace(await rig.card(CARD))
+    assert not await rig.dispatcher.cleanup.clean(await rig.card(CARD))
     found = await made(rig)
     assert (found.files, found.diff, found.compared_with) == ([], "", "its workspace does not exist")

@@ -27,7 +27,7 @@ async def with_a_server(home: Path) -> tuple[BoardRig, int]:
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it may end while its file is read
         return False
 
 

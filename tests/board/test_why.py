@@ -323,6 +323,17 @@ async def test_time_is_what_was_seen_and_not_what_a_clock_says(rig: BoardRig) ->
     assert finished is not None and (finished.failure, finished.uses_attempt) == ("timeout", True)
 
 
+async def test_a_card_names_the_end_of_its_run_once(rig: BoardRig) -> None:
+    await one_that_runs(rig, CARD)
+    hand = await rig.worker(CARD)
+    await hand.begin()
+    await hand.calls("kanban_block", reason="which colour?")
+    await hand.end()
+    told = [one.text for one in why_card(await rig.card(CARD), "", None, now=rig.clock.now())]
+    assert told[-1].startswith("Run 1 ended ")
+    assert told[-1].endswith(" ago, it used up no attempt. Its end: blocked (needs input): which colour?")
+
+
 async def test_a_dispatcher_that_is_stopped_in_the_moment_of_an_event_stops(rig: BoardRig) -> None:
     await rig.dispatcher.start()
     for _ in range(20):

@@ -58,7 +58,7 @@ async def block(hand: Hand) -> None:
 
 async def task_log(rig: BoardRig) -> str:
     await rig.tell(CARD, ArchiveCard())
-    return await rig.cards.clean_workspace(await rig.card(CARD))
+    return await rig.dispatcher.cleanup.clean(await rig.card(CARD))
 
 
 async def found(rig: BoardRig) -> str:
@@ -170,9 +170,9 @@ async def test_an_archived_card_keeps_what_would_be_lost(rig: BoardRig, reposito
     assert "1 file with uncommitted changes" in await task_log(rig)
     git(own, "add", ".")
     git(own, "commit", "-qm", "work")
-    assert "neither merged nor pushed" in await rig.cards.clean_workspace(await rig.card(CARD))
+    assert "neither merged nor pushed" in await rig.dispatcher.cleanup.clean(await rig.card(CARD))
     git(repository, "merge", "-q", "--ff-only", f"holdfast/{CARD}")
-    assert await rig.cards.clean_workspace(await rig.card(CARD)) == ""
+    assert await rig.dispatcher.cleanup.clean(await rig.card(CARD)) == ""
     assert not own.exists()
 
 
@@ -189,7 +189,7 @@ async def test_pushed_is_as_good_as_merged_and_a_detached_head_is_not(
     git(repository, "checkout", "-q", "--detach", f"holdfast/{CARD}")
     assert "neither merged nor pushed" in await task_log(rig)
     git(own, "push", "-q", "origin", f"holdfast/{CARD}")
-    assert await rig.cards.clean_workspace(await rig.card(CARD)) == ""
+    assert await rig.dispatcher.cleanup.clean(await rig.card(CARD)) == ""
 
 
 async def test_scratch_is_removed_when_it_is_empty_and_made_again_when_the_card_comes_back(rig: BoardRig) -> None:
@@ -199,7 +199,7 @@ async def test_scratch_is_removed_when_it_is_empty_and_made_again_when_the_card_
     await block(hand)
     assert await task_log(rig) == f"a.txt in {own}"
     (own / "a.txt").unlink()
-    assert await rig.cards.clean_workspace(await rig.card(CARD)) == "" and not own.exists()
+    assert await rig.dispatcher.cleanup.clean(await rig.card(CARD)) == "" and not own.exists()
     await rig.tell(CARD, RetryCard())
     await rig.look()
     card = await rig.card(CARD)
@@ -232,7 +232,7 @@ async def test_a_start_looks_at_what_a_kill_left_and_trouble_with_one_spares_the
     await rig.tell(CARD, ArchiveCard())  # and killed before its workspace was looked at
     (rig.cards.root / "a stranger").mkdir()
     next_life = BoardRig(rig.home, store=rig.store, clock=rig.clock)
-    clean_later, tried = next_life.cards.clean_later, list[str]()
+    clean_later, tried = next_life.dispatcher.cleanup.clean_later, list[str]()
 
     async def with_a_bug(card: str) -> None:
         tried.append(card)
@@ -240,7 +240,7 @@ async def test_a_start_looks_at_what_a_kill_left_and_trouble_with_one_spares_the
             raise ValueError("a bug")
         await clean_later(card)
 
-    monkeypatch.setattr(next_life.cards, "clean_later", with_a_bug)
+    monkeypatch.setattr(next_life.dispatcher.cleanup, "clean_later", with_a_bug)
     await next_life.look()
     assert tried == ["a stranger", CARD]
     assert not Path(hand.run.workspace).exists()

@@ -126,7 +126,7 @@ def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
         seat.until_idle("terminal started")
         session = only_session(gateway)
         cli.ok("sessions", "policy", session, "--mode", "idle")
-        seat.until("The reset rules of this session were set by cli: mode idle", "The idle reset was due at")
+        seat.until("The reset rules of this session were set by cli: reset when idle", "The idle reset was due at")
         assert seat.look().count("The idle reset was due at") == 1
         seat.leave()
     cli.ok("sessions", "policy", session, "--max-postpone", "0s")

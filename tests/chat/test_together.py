@@ -11,7 +11,7 @@ from tests.chat.seat import ALT_ENTER, CTRL_C, PROMPT, sit_down
 from tests.cli.commandline import CommandLine
 from tests.e2e.gateway import GatewayProcess, check_whole, of_kind, until
 
-TIMES = re.compile(r"[\d.]+ m?s\b")
+TIMES = re.compile(r"(less than )?[\d.]+ m?s\b")
 SCRIPT = ("say I will read it.", "read README.md", "say And this is", "slow 9000 never said")
 CONVERSATION = f"""\
 {PROMPT} say Ready.

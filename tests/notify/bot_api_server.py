@@ -275,7 +275,7 @@ def bot_api(port: int = 0) -> Iterator[BotApiServer]:
 
     server = Server(("127.0.0.1", port), Handler)
     api.port = server.server_port
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield api
     finally:

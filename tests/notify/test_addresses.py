@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.notify.addresses import PrivateAddress, PublicNetwork, is_public
+from holdfast.notify.addresses import PrivateAddress, PublicNetwork, failure_words, is_public
 
 PRIVATE = [
     *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1"),
@@ -44,3 +44,8 @@ async def test_a_name_with_a_private_address_is_refused(answers: list[str], monk
 async def test_other_ways_to_write_this_machine(host: str) -> None:
     with pytest.raises((PrivateAddress, socket.gaierror)):
         await PublicNetwork().connect_tcp(host, 9)
+
+
+def test_a_failed_connection_is_told_without_the_number_of_its_error() -> None:
+    assert failure_words(OSError(-2, "Name or service not known")) == "Name or service not known"
+    assert failure_words(TimeoutError()) == "TimeoutError"

@@ -114,6 +114,7 @@ async def test_what_is_given_up(status: int) -> None:
         await channel.close()
     assert isinstance(result, GiveUp)
     assert str(status) in result.problem
+    assert ("redirects are not followed" in result.problem) == (300 <= status <= 399)
     assert other.requests == [], "redirects are not followed"
 
 
