@@ -68,7 +68,7 @@ def explain(directory: Path, gateways: dict[str, subprocess.Popen[bytes]]) -> No
         f"  kill -9 {gateways['a'].pid}\n"
         "Or let work run where it belongs: b and c have the label gpu.\n"
         f'  {program}/a card add --node gpu --profile demo "complete well"\n'
-        f"Any command starts a again: {program}/a status\n\n"
+        f"Start a again: {program}/a restart\n\n"
         "Ctrl-C ends all of it and removes the directory.",
         flush=True,
     )

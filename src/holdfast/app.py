@@ -135,7 +135,8 @@ def _store_opener(settings: Settings, asked: AskedStore) -> OpenStore:
         raise ConfigError(f"{name!r} cannot be the name of a node: use up to 63 letters, digits, `.`, `_` and `-`.")
     address = asked.address or settings.store.address
     if not address:
-        raise ConfigError(f"{settings.store.url_env} is not set, but url_env in [store] of config.toml names it.")
+        where = "[store] in config.toml takes the database address from it"
+        raise ConfigError(f"{settings.store.url_env} is not set in this terminal; {where}.")
     try:
         from holdfast.store.postgres.store import open_address
     except ModuleNotFoundError as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from holdfast.board.cards import Cards
 from holdfast.board.dispatcher import Dispatcher
+from holdfast.board.node_requests import NodeRequests
 from holdfast.board.run import RunTimer
 from holdfast.board.worker_calls import WorkerCalls
 from holdfast.board.worker_tools import WorkerTools
@@ -101,7 +102,7 @@ def assemble(
         heartbeat=machine.heartbeat,
         timings=timings.runtime,
     )
-    runner.drivers |= work.drivers
+    work.connect(runner)
     streams, pruning = Streams(store, streaming, timings.gateway), Pruning(store, work.tasks.supervisor, clock)
     exporter = TaskFileExporter(store, sessions=work.sessions, changes=work.tasks.task_log.changes, profiles=profiles)
     return Gateway(
@@ -163,8 +164,6 @@ class _Work:
         self.queries = TaskQueries(
             store, tasks=self.tasks, sessions=sessions, clock=clock, profiles=profiles, timings=timings.tasks
         )
-        if store.exchange is not None:
-            store.exchange.answer_with(TaskAnswers(self.queries, self.tasks).answer)
         self.agent_tasks = AgentTasks(store, task_log=self.tasks.task_log, sessions=sessions, clock=clock)
         awake = AwakeClock(machine.monotonic, machine.since_boot)
         self.running = RunningTasks(store, self.queries, self.tasks, awake)
@@ -218,6 +217,13 @@ class _Work:
         """How those of them are doing that follow the log."""
         shared = [] if self.shared_settings is None else [self.shared_settings.state]
         return [self.tasks.state, *self.dispatcher.states, *self.notify.states, *shared]
+
+    def connect(self, runner: Runner) -> None:
+        """Give the runner its drivers, and let other nodes ask this one."""
+        runner.drivers |= self.drivers
+        if self._store.exchange is not None:
+            tasks = TaskAnswers(self.queries, self.tasks)
+            self._store.exchange.answer_with(NodeRequests(runner, tasks, self.dispatcher.cleanup).answer)
 
     def agents(self, models: ModelRegistry) -> Agents:
         """Return the agents of the profiles, with every tool that there is."""

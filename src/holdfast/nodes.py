@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from socket import gethostname
 
 from holdfast.domain.errors import NodeAway, Rejected
+from holdfast.domain.events import session_stream
 from holdfast.domain.placement import KnownNode, Placement
+from holdfast.domain.session import Session
 from holdfast.profiles import Profiles
 from holdfast.settings import ProfileSettings
 from holdfast.shared_directories import SharedDirectories
 from holdfast.store.contract import Store
+from holdfast.store.rows import NodeRow
 
 
 class Nodes:
@@ -63,6 +67,34 @@ class Nodes:
         """Return where something with this profile may run that asks for this name or label."""
         allowed = self._profiles.settings.profiles.get(profile, ProfileSettings()).nodes
         return Placement(node=node, profile=profile, allowed=tuple(allowed))
+
+    async def of_session(self, session: Session, holder: NodeRow | None, *, node: str | None = None) -> Placement:
+        """Return where a session may run: the node that has its directory or its agent has it alone.
+
+        `holder` is the last life that worked on it; `node` is what it is to ask for instead of what it does.
+        """
+        placement = self.placement(session.profile, session.node if node is None else node)
+        last = session.home if holder is None else holder.name
+        if not self._store.is_shared or last not in {known.name for known in await self.all()}:
+            return placement  # the node was forgotten, or it does not matter
+        why = "its agent runs there" if session.driver != "builtin" else await self.shared.why_private(session.cwd)
+        return replace(placement, bound_to=last, bound_because=why) if why else placement
+
+    async def waiting(self, session: Session) -> Placement:
+        """Return where a session may run that no node works on."""
+        return await self.of_session(session, await self.holder(session))
+
+    async def holder(self, session: Session) -> NodeRow | None:
+        """Return the last life that worked on a session; None if none did, or if there is only one node."""
+        return await self._store.lease_holder(session_stream(session.id)) if self._store.is_shared else None
+
+    async def hosts(self, sessions: list[str]) -> dict[str, str]:
+        """Return the nodes of sessions as far as they are known; none where there is only one node."""
+        if not await self.are_several():
+            return {}
+        names = {node.name for node in await self.all()}
+        found = await self._store.nodes_of_sessions(sessions)
+        return {session: node for session, node in found.items() if node in names}
 
     async def fits_here(self, placement: Placement) -> bool:
         """Return whether this node may do it."""

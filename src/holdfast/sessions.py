@@ -114,8 +114,12 @@ class Sessions:
         cwd: str,
         caller: Caller,
         chat: str = "",
+        here: bool = True,
     ) -> Appended:
-        """Begin a session under the given new id; with `chat`, as the current one of that chat."""
+        """Begin a session under the given new id; with `chat`, as the current one of that chat.
+
+        `here`: whether this node may work on it, so that its directory is one of this node.
+        """
         events = create(
             command,
             session=session,
@@ -127,7 +131,7 @@ class Sessions:
             chat=chat,
         )
         assert isinstance(events[0], SessionCreated)
-        events[0] = msgspec.structs.replace(events[0], node=self._store.node)
+        events[0] = msgspec.structs.replace(events[0], node=self._store.node if here else "")
         write = Write(session_stream(session), tuple(events), expect=0)
         return await self._store.append(Append((write,), self._clock.now(), command=caller.key))
 

@@ -187,7 +187,9 @@ def test_the_policy_says_what_holds_and_who_said_so(cli: CommandLine, gateway: G
     assert found["max_postpone"] == ["0s", "this session"]
     policy = cli.json("sessions", "policy", session)["policy"]
     assert policy == {"mode": "daily", "notify": False, "timezone": "Europe/Berlin", "max_postpone": "0s"}
-    assert "session   The reset rules of this session were set by cli: mode daily" in cli.ok("sessions", "log", session)
+    assert "session   The reset rules of this session were set by cli: reset every day" in cli.ok(
+        "sessions", "log", session
+    )
     assert rows(cli.ok("sessions", "policy", session, "--clear"))["mode"] == ["none", "the default"]
 
 

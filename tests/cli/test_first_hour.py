@@ -68,6 +68,13 @@ def test_who_answers_is_shown_and_in_the_json(cli: CommandLine) -> None:
     assert "the demo agent answers (profile demo)" in again.stderr
 
 
+def test_a_model_without_a_key_is_named_with_what_to_do(cli: CommandLine) -> None:
+    told = cli("run", "--model", "openai:some-model", "hello")
+    assert told.returncode == 1
+    assert "openai:some-model answers" in told.stderr
+    assert "hint: Set it in this terminal, run `holdfast restart`, then send a message to continue." in told.stderr
+
+
 def test_leaving_a_run_in_json_says_so(cli: CommandLine, shared: GatewayProcess) -> None:
     process = cli.spawn("run", "--profile", "demo", "slow 300 one two three", "--json")
     assert process.stderr is not None

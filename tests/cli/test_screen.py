@@ -79,5 +79,8 @@ def test_a_table_shortens_the_flexible_column_first(monkeypatch: pytest.MonkeyPa
 
 
 def test_spans_are_told_in_the_unit_that_fits() -> None:
-    spans = {3: "3 ms", 1_500: "1.5 s", 61_000: "1 min 1 s", 3_660_000: "1 h 1 min", 200_000_000: "2 d 7 h"}
+    hour = 3_600_000
+    spans = {3: "3 ms", 999: "999 ms", 1_000: "1.0 s", 1_500: "1.5 s", 60_000: "1 min 0 s", 61_000: "1 min 1 s"}
+    spans |= {hour - 1: "59 min 59 s", hour: "1 h 0 min", 48 * hour - 1: "47 h 59 min", 48 * hour: "2 d 0 h"}
+    spans |= {3_660_000: "1 h 1 min", 200_000_000: "2 d 7 h"}
     assert {ms: duration(ms) for ms in spans} == spans

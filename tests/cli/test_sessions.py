@@ -195,3 +195,17 @@ def test_a_reader_that_leaves_early_is_no_error(cli: CommandLine) -> None:
     assert reading.stderr.read() == ""
     reading.stderr.close()
     reading.wait(PATIENCE)
+
+
+def test_a_session_goes_on_with_another_profile(gateway: GatewayProcess) -> None:
+    cli = CommandLine(gateway.home)
+    with (gateway.home / "config.toml").open("a") as config:
+        config.write('[profiles.second]\nmodel = "demo"\n')
+    session = cli.json("run", "--profile", "demo", "say hello")["session"]
+    assert "Give --profile, --model or both." in cli("sessions", "agent", session).stderr
+    assert "nobody" in cli("sessions", "agent", session, "--profile", "nobody").stderr
+    assert cli.json("sessions", "show", session)["session"]["profile"] == "demo"
+    assert cli.ok("sessions", "agent", session, "--profile", "second") == "goes on with profile second\n"
+    assert cli.json("send", "--wait", session, "say again")["profile"] == "second"
+    chosen = cli.json("sessions", "agent", session, "--model", "demo")
+    assert (chosen["profile"], chosen["model"]) == ("second", "demo")

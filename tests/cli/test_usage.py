@@ -12,7 +12,10 @@ from tests.e2e.gateway import GatewayProcess
 
 USAGE = {
     "an unknown verb": (["rnu", "x"], "No such command 'rnu'. Did you mean 'run'?"),
-    "an unknown option": (["run", "x", "--jsno"], "No such option '--jsno'. Did you mean '--json'?"),
+    "an unknown option": (
+        ["run", "x", "--jsno"],
+        "No such option '--jsno'. (Did you mean one of: '--json', '--node'?)",
+    ),
     "a missing argument": (["send", "abcd"], "Missing argument 'TEXT'"),
     "a wrong choice": (["send", "abcd", "x", "--mode", "shout"], "'shout' is not one of"),
     "an empty prompt": (["run", ""], "the text is empty"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.session_rules import title_from
-from holdfast.domain.text import shorten, size, without_markdown
+from holdfast.domain.text import duration, shorten, size, without_markdown
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,22 @@ def test_a_number_of_bytes() -> None:
         "3.0 GiB",
         "20,000 GiB",
     ]
+
+
+def test_a_duration_is_told_in_its_largest_units_up_to_their_borders() -> None:
+    second, minute, hour = 1_000, 60_000, 3_600_000
+    told = {
+        -1: "0 s",
+        999: "0 s",
+        minute - 1: "59 s",
+        minute: "1 min 0 s",
+        10 * minute - 1: "9 min 59 s",
+        10 * minute: "10 min",
+        hour - 1: "59 min",
+        hour: "1 h 0 min",
+        hour + 61 * second: "1 h 1 min",
+        48 * hour - 1: "47 h 59 min",
+        48 * hour: "2 days",
+        95 * hour: "3 days",
+    }
+    assert {milliseconds: duration(milliseconds) for milliseconds in told} == told

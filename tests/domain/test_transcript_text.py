@@ -12,8 +12,9 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
+from holdfast.domain.events.chapter import OnLiveProcess, ResetMode, ResetPolicy
 from holdfast.domain.transcript_items import NoticeEvent, SummaryItem
-from holdfast.domain.transcript_text import CONDITION, FORMATS, SENTENCES, VALUE, notice_text, summary_text
+from holdfast.domain.transcript_text import CONDITION, FORMATS, RESET_WORDS, SENTENCES, VALUE, notice_text, summary_text
 from tests.domain.test_transcript import NAMES, load
 from tests.records import event_json
 
@@ -26,6 +27,8 @@ EVENTS: list[Json] = [
     *(item["event"] for name in NAMES for item in load(name)["items"] if item["item"] == "notice"),
     event_json("SessionPinned", pinned=False, by="cli"),
     event_json("AgentChosen", profile="writer", model="", by="web"),
+    event_json("NodeChosen", node="gpu", by="web"),
+    event_json("NodeChosen", node="", by="web"),
     event_json("ModeChosen", mode="ask", by="web"),
     event_json("ModeChosen", mode="profile", by="web"),
     event_json("TurnResumed", turn=1, attempt=0, reason="it was shut down.", away_ms=90_061_000),
@@ -99,3 +102,15 @@ def test_a_sentence_is_made_of_what_its_source_has(name: str) -> None:
     for found in [*VALUE.finditer(SENTENCES[name]), *CONDITION.finditer(SENTENCES[name])]:
         assert found["field"].split(".")[0] in fields
     assert {found["format"] or "" for found in VALUE.finditer(SENTENCES[name])} <= {*FORMATS, "time"}
+
+
+def test_every_setting_of_a_reset_policy_has_words() -> None:
+    choices: dict[str, tuple[str, ...]] = {
+        "mode": get_args(ResetMode),
+        "on_live_process": get_args(OnLiveProcess),
+        "hand_over_note": ("true", "false"),
+        "notify": ("true", "false"),
+    }
+    names = [field.name for field in msgspec.structs.fields(ResetPolicy)]
+    wanted = [f"{name} {value}".strip() for name in names for value in choices.get(name, ("",))]
+    assert sorted(RESET_WORDS) == sorted(wanted)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.gateway import GatewayProcess, Json, until
+from tests.left_running import left_running
 from tests.provider.loopback import Loopback, Wire
 
 WIRES: list[Wire] = ["openai", "anthropic"]
@@ -45,12 +46,12 @@ def running_agents(gateway: GatewayProcess) -> list[int]:
 
 
 def end_agents(gateway: GatewayProcess) -> None:
-    """End the gateway, which would start them again, and then its external agents."""
-    left = running_agents(gateway)
+    """End the gateway, which would start them again, and then its external agents with their keepers."""
     gateway.kill9()
-    for pid in left:
-        with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
+    while left := left_running(gateway.home.parent, since=0, patience=0, keepers=str(gateway.home)):
+        for process in left:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
 
 
 def waiting(gateway: GatewayProcess) -> Json:

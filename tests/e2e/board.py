@@ -31,3 +31,17 @@ def until_card(gateway: GatewayProcess, card: str, *statuses: str, seconds: floa
 
 def why_card(gateway: GatewayProcess, card: str) -> str:
     return str(gateway.get(f"/v1/cards/{card}/why")["sentences"][0]["text"])
+
+
+def most_at_work(log: list[Json]) -> int:
+    """How many cards at most had an open run, or were assigned to a node, after the same event of the whole log."""
+    most = 0
+    at_work: set[str] = set()
+    for record in log:
+        event = record["event"]
+        if event["kind"] == "RunStarted" or (event["kind"] == "RunAssigned" and event["node"]):
+            at_work.add(event["card"])
+        elif event["kind"] in ("RunAssigned", "RunFinished"):
+            at_work.discard(event["card"])
+        most = max(most, len(at_work))
+    return most

@@ -19,6 +19,7 @@ import httpx
 import psycopg
 import pytest
 
+from tests.e2e.board import most_at_work
 from tests.e2e.gateway import GatewayProcess, Json, check_whole, kinds, of_kind, until, wait_for
 from tests.postgres_server import shared_server
 from tests.seed import new_seed
@@ -107,6 +108,13 @@ class Cluster:
         names = [str(name) for (name,) in self.rows(query)]
         return next((name for name in names if name in self.up), "")
 
+    def hang(self) -> tuple[str, str, str]:
+        """A session whose model does not answer, the node that works on it, and another one."""
+        session = self.nodes["alpha"].create("hang\nsay goodbye", cwd=self.directory)
+        self.nodes["alpha"].until_event(session, "ModelRequested")
+        worker = self.busiest()  # a sweep of another node may have been first
+        return session, worker, next(name for name in NAMES if name != worker)
+
     def is_alive(self, name: str) -> bool:
         return bool(self.rows(f"SELECT 1 FROM nodes WHERE name = '{name}' AND ended_at IS NULL"))
 
@@ -166,19 +174,10 @@ def check_all(cluster: Cluster) -> Counter[str]:
     for card in cluster.cards:
         events = [record for record in log if record["stream"] == f"card/{card}"]
         assert (kinds(events).count("RunStarted"), kinds(events).count("CardCompleted")) == (1, 1)
-    assert most_open_runs(log) <= MAX_RUNNING, "two nodes ran the board"
+    assert most_at_work(log) <= MAX_RUNNING, "two nodes ran the board"
     for task in cluster.tasks:
         assert node.get(f"/v1/tasks/{task}")["exit_code"] == 7
     return outcomes
-
-
-def most_open_runs(log: list[Json]) -> int:
-    """How many runs were open at the same time."""
-    most = now = 0
-    for kind in kinds(log):
-        now += {"RunStarted": 1, "RunFinished": -1}.get(kind, 0)
-        most = max(most, now)
-    return most
 
 
 def kill_again_and_again(cluster: Cluster, kills: int) -> None:
@@ -226,16 +225,15 @@ def test_promise_1_nothing_is_lost_or_done_twice_in_500_kills(cluster: Cluster) 
 
 
 def test_promise_2_a_frozen_node_that_wakes_up_writes_nothing(cluster: Cluster) -> None:
-    session = cluster.nodes["alpha"].create("hang\nsay goodbye", cwd=cluster.directory)
-    cluster.nodes["alpha"].until_event(session, "ModelRequested")
-    frozen, other = cluster.nodes["alpha"], cluster.nodes["beta"]
+    session, worker, another = cluster.hang()
+    frozen, other = cluster.nodes[worker], cluster.nodes[another]
     os.kill(frozen.pid, signal.SIGSTOP)
     records = other.until_event(session, "TurnResumed", seconds=PATIENT)
     resumed = of_kind(records, "TurnResumed")[0]
     assert (resumed["interruption"], resumed["attempt"]) == ("node_lost", 0)
-    assert "node alpha, which worked on it, was lost" in resumed["reason"]
+    assert f"node {worker}, which worked on it, was lost" in resumed["reason"]
     os.kill(frozen.pid, signal.SIGCONT)
-    until(lambda: cluster.is_alive("alpha"), "it is back", seconds=PATIENT)
+    until(lambda: cluster.is_alive(worker), "it is back", seconds=PATIENT)
     frozen.send(session, "say it again", mode="interrupt")
     records = other.until_rest(session)
     check_whole(records)
@@ -247,39 +245,39 @@ def test_promise_2_a_frozen_node_that_wakes_up_writes_nothing(cluster: Cluster) 
 
 def test_promise_7_a_command_on_a_dead_node_is_unknown_until_the_node_is_back(cluster: Cluster) -> None:
     gate = cluster.directory / "gate"
-    alpha, beta = cluster.nodes["alpha"], cluster.nodes["beta"]
-    session = alpha.create(f"sh {wait_for(gate)}; exit 7\nsay bye", cwd=cluster.directory)
-    ((task,),) = until(lambda: cluster.rows("SELECT id FROM tasks WHERE pid IS NOT NULL"), "it has begun")
-    cluster.kill("alpha")
-    records = beta.until_rest(session, seconds=PATIENT)
+    session = cluster.any().create(f"sh {wait_for(gate)}; exit 7\nsay bye", cwd=cluster.directory)
+    rows = until(lambda: cluster.rows("SELECT id, node FROM tasks WHERE pid IS NOT NULL"), "it has begun")
+    ((task, worker),) = [(str(task), str(node)) for task, node in rows]
+    cluster.kill(worker)
+    other = cluster.any()
+    records = other.until_rest(session, seconds=PATIENT)
     (call,) = of_kind(records, "ToolCallFinished")
     assert (call["outcome"], call["task"]) == ("unknown", task)
-    assert "node alpha, where it runs, is away" in call["output"]
-    assert beta.get(f"/v1/tasks/{task}")["state"] == "unknown"
+    assert f"node {worker}, where it runs, is away" in call["output"]
+    assert other.get(f"/v1/tasks/{task}")["state"] == "unknown"
     gate.touch()
-    cluster.start("alpha")
-    ended = beta.until_ended(str(task))
+    cluster.start(worker)
+    ended = other.until_ended(task)
     assert (ended["state"], ended["exit_code"]) == ("failed", 7)
 
 
 def test_a_drained_node_hands_over_and_ends_when_nothing_is_left(cluster: Cluster) -> None:
     gate = cluster.directory / "gate"
-    alpha, beta = cluster.nodes["alpha"], cluster.nodes["beta"]
-    task = alpha.command("POST", "/v1/tasks", {"shell": f"{wait_for(gate)}; exit 7", "cwd": "/"})["task"]
-    session = alpha.create("hang\nsay goodbye", cwd=cluster.directory)
-    alpha.until_event(session, "ModelRequested")
-    beta.request("POST", "/v1/nodes/alpha/drain")
-    records = beta.until_event(session, "TurnResumed", seconds=PATIENT)
+    session, name, another = cluster.hang()
+    worker, other = cluster.nodes[name], cluster.nodes[another]
+    task = worker.command("POST", "/v1/tasks", {"shell": f"{wait_for(gate)}; exit 7", "cwd": "/"})["task"]
+    other.request("POST", f"/v1/nodes/{name}/drain")
+    records = other.until_event(session, "TurnResumed", seconds=PATIENT)
     assert [event["interruption"] for event in of_kind(records, "TurnResumed")] == ["shutdown"]
-    nodes = {node["name"]: node for node in beta.get("/v1/nodes")["nodes"]}
-    assert (nodes["alpha"]["state"], nodes["alpha"]["tasks"]) == ("draining", [task])
-    assert session not in nodes["alpha"]["sessions"] and not nodes["alpha"]["duties"]
-    assert beta.request("DELETE", "/v1/nodes/alpha").status_code == 409
+    nodes = {node["name"]: node for node in other.get("/v1/nodes")["nodes"]}
+    assert (nodes[name]["state"], nodes[name]["tasks"]) == ("draining", [task])
+    assert session not in nodes[name]["sessions"] and not nodes[name]["duties"]
+    assert other.request("DELETE", f"/v1/nodes/{name}").status_code == 409
     gate.touch()
-    assert alpha.wait_for_end() == 0
-    assert beta.get(f"/v1/tasks/{task}")["exit_code"] == 7
-    assert beta.request("DELETE", "/v1/nodes/alpha").status_code == 202
-    assert [node["name"] for node in beta.get("/v1/nodes")["nodes"]] == ["beta", "gamma"]
+    assert worker.wait_for_end() == 0
+    assert other.get(f"/v1/tasks/{task}")["exit_code"] == 7
+    assert other.request("DELETE", f"/v1/nodes/{name}").status_code == 202
+    assert [node["name"] for node in other.get("/v1/nodes")["nodes"]] == [left for left in NAMES if left != name]
 
 
 def test_a_forgotten_node_loses_its_commands(cluster: Cluster) -> None:

@@ -5,83 +5,29 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.gateway import GatewayProcess, Json, until
-from tests.postgres_server import shared_server
-
-TIMINGS = {"store.lease": 2.0, "store.look": 0.2, "runtime.sweep": 1.0, "tasks.retry": 0.1}
-LABELS = {"a": ["linux"], "b": ["gpu", "linux"], "c": ["gpu"]}
-PATIENT = 120.0
-
-
-def taken(node: GatewayProcess, path: str, body: Json) -> Json:
-    """Send a command that is accepted; return the answer."""
-    answer = node.request("POST", path, json=body)
-    assert answer.status_code == 202, answer.text
-    return dict(answer.json())
-
-
-@dataclass(slots=True)
-class Nodes:
-    """Three gateways; c is not started."""
-
-    directory: Path
-    a: GatewayProcess
-    b: GatewayProcess
-    c: GatewayProcess
-
-    def add(self, at: GatewayProcess, /, **card: object) -> str:
-        body = {"title": "t", "body": "sh pwd\ncomplete well", "profile": "demo"} | card
-        return str(taken(at, "/v1/cards", body)["card"])
-
-    def done(self, node: GatewayProcess, card: str) -> Json:
-        """Wait until a card is done; return its last run."""
-        found = until(
-            lambda: (one := node.get(f"/v1/cards/{card}"))["card"]["status"] == "done" and one, "done", seconds=PATIENT
-        )
-        return dict(found["runs"][-1])
-
-    def why(self, node: GatewayProcess, path: str) -> str:
-        return " ".join(one["text"] for one in node.get(f"{path}/why")["sentences"])
-
-    def wait_until_away(self, name: str) -> None:
-        until(
-            lambda: next(n for n in self.a.get("/v1/nodes")["nodes"] if n["name"] == name)["state"] == "ended",
-            f"{name} is away",
-            seconds=PATIENT,
-        )
+from tests.e2e.board import most_at_work
+from tests.e2e.gateway import GatewayProcess, until, wait_for
+from tests.e2e.labelled_nodes import (
+    LABELS,
+    MAX_RUNNING,
+    PATIENT,
+    Nodes,
+    answered,
+    inbox_entry,
+    labelled_nodes,
+    new_session,
+    taken,
+)
 
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[Nodes]:
-    name = f"p{secrets.token_hex(4)}"
-    server = shared_server()
-    server.sql(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
-    (tmp_path / "shared").mkdir()
-    with ExitStack() as closing:
-        closing.callback(server.sql, f"DROP DATABASE {name} WITH (FORCE)")
-        made = [closing.enter_context(_node(tmp_path, node, server.url(name))) for node in LABELS]
-        for node in made[:2]:
-            node.start()
-        yield Nodes(tmp_path, *made)
-
-
-def _node(directory: Path, name: str, url: str) -> GatewayProcess:
-    home = directory / name
-    home.mkdir(mode=0o700)
-    labels = ", ".join(f'"{label}"' for label in LABELS[name])
-    (home / "config.toml").write_text(
-        f'[store]\nurl = "{url}"\n[node]\nname = "{name}"\nlabels = [{labels}]\n'
-        f'[cluster]\nshared = ["{directory}/shared"]\n[board]\nmax_running = 2\n'
-        '[profiles.demo]\nmodel = "demo"\ntools = { terminal = "allow" }\n'
-        '[profiles.trainer]\nmodel = "demo"\nnodes = ["gpu"]\ntools = { terminal = "allow" }\n'
-    )
-    return GatewayProcess(home, timings=TIMINGS)
+    with labelled_nodes(tmp_path) as nodes:
+        yield nodes
 
 
 def test_card_runs_on_the_node_that_it_asks_for_and_waits_while_that_is_away(nodes: Nodes) -> None:
@@ -99,6 +45,8 @@ def test_card_runs_on_the_node_that_it_asks_for_and_waits_while_that_is_away(nod
     second = nodes.add(a, node="b")
     assert "waits for node b, which was last heard" in nodes.why(a, f"/v1/cards/{second}")
     third = nodes.add(a, node="gpu")
+    entry = inbox_entry(a, "card_not_startable", second)
+    assert (entry["node"], "It waits for node b" in entry["what"], len(entry["commands"])) == ("b", True, 1)
     page = a.get("/v1/cards", why="true")
     assert "waits for node b" in page["why"][third]
     b.start()
@@ -125,19 +73,47 @@ def test_card_is_moved_to_another_node_unless_its_directory_is_private(nodes: No
     assert "The nodes are: a (linux), b (gpu, linux)." in unknown.json()["error"]["hint"]
 
 
-def test_limit_of_running_cards_holds_over_all_nodes(nodes: Nodes) -> None:
+def test_card_waits_for_a_label_that_was_removed_and_says_so(nodes: Nodes) -> None:
     a, b = nodes.a, nodes.b
-    cards = [nodes.add(a, node=node, body="slow 3 one two three\ncomplete well") for node in ("b", "a", "b", "b")]
-    seen: set[int] = set()
+    b.kill9()
+    nodes.wait_until_away("b")
+    card = nodes.add(a, node="gpu")
+    config = b.home / "config.toml"
+    config.write_text(config.read_text().replace('"gpu", "linux"', '"linux"'))
+    b.start()
+    told = "It waits for a node that is called or labelled gpu, and there is none"
+    until(lambda: told in nodes.why(a, f"/v1/cards/{card}"), "the label is gone", seconds=PATIENT)
+    nodes.c.start()
+    assert nodes.done(a, card)["node"] == "c"
 
-    def all_done() -> bool:
-        found = [card for card in b.get("/v1/cards")["cards"] if card["id"] in cards]  # all of one moment
-        seen.add(sum(card["status"] == "running" for card in found))
-        return all(card["status"] == "done" for card in found)
 
-    until(all_done, "all are done", seconds=PATIENT)
-    assert max(seen) <= 2
+def test_card_with_a_private_directory_runs_on_the_node_that_took_it(nodes: Nodes) -> None:
+    a, b = nodes.a, nodes.b
+    private = nodes.directory / "private"
+    private.mkdir()
+    card = nodes.add(b, workspace=f"dir:{private}")
+    run = nodes.done(a, card)
+    assert (run["node"], run["workspace"]) == ("b", str(private))
+    assert a.get(f"/v1/cards/{card}")["card"]["node"] == "b"
+    shared = nodes.add(b, workspace=f"dir:{nodes.directory / 'shared'}")
+    assert a.get(f"/v1/cards/{shared}")["card"]["node"] == ""
+
+
+def test_limit_of_running_cards_holds_over_all_nodes(nodes: Nodes) -> None:
+    a, b, gate = nodes.a, nodes.b, nodes.directory / "gate"
+    body = f"sh {wait_for(gate)}\ncomplete well"
+    cards = [nodes.add(a, node=node, body=body) for node in ("b", "a", "b", "b")]
+
+    def all_run_or_wait() -> bool:
+        page = b.get("/v1/cards", why="true")
+        running = [card for card in page["cards"] if card["status"] == "running"]
+        waiting = [reason for reason in page["why"].values() if "that is the limit" in reason]
+        return len(running) + len(waiting) == len(cards)
+
+    until(all_run_or_wait, "they run, or wait because of the limit", seconds=PATIENT)
+    gate.touch()
     assert [nodes.done(a, card)["node"] for card in cards] == ["b", "a", "b", "b"]
+    assert most_at_work(a.whole_log()) == MAX_RUNNING
 
 
 def test_command_is_started_on_the_node_that_it_asks_for(nodes: Nodes) -> None:
@@ -161,6 +137,76 @@ def test_command_is_started_on_the_node_that_it_asks_for(nodes: Nodes) -> None:
     away = a.request("POST", "/v1/tasks", json=body)
     assert away.status_code == 504
     assert "it is for node b, which was last heard" in away.json()["error"]["message"]
+
+
+def test_session_runs_on_the_node_that_it_or_its_profile_asks_for(nodes: Nodes) -> None:
+    a, b = nodes.a, nodes.b
+    on_b = nodes.directory / "only-for-the-name"
+    asked = new_session(a, on_b, text="say hello", node="b")  # the directory is not checked here
+    assert answered(a, asked) == "b"
+    assert a.get(f"/v1/sessions/{asked}")["node"] == "b"
+    trained = new_session(a, nodes.directory, profile="trainer")
+    assert answered(b, trained) == "b"
+    later = str(taken(a, "/v1/sessions", {"profile": "trainer", "cwd": str(nodes.directory)})["session"])
+    taken(a, f"/v1/sessions/{later}/messages", {"text": "say later"})
+    assert answered(a, later) == "b"
+    task = taken(a, "/v1/tasks/agents", {"prompt": "say there", "profile": "demo", "node": "gpu"})["session"]
+    assert answered(a, task) == "b"
+    here = new_session(a, nodes.directory)
+    assert answered(b, here) == "a"
+    assert {one["id"]: one["host"] for one in b.get("/v1/sessions")["sessions"]}[asked] == "b"
+    unknown = a.request("POST", "/v1/sessions", json={"text": "t", "profile": "demo", "node": "mars"})
+    assert (unknown.status_code, "No node is called or labelled 'mars'" in unknown.text) == (400, True)
+
+
+def test_session_whose_node_is_away_waits_and_is_moved(nodes: Nodes) -> None:
+    a, b = nodes.a, nodes.b
+    idle = new_session(a, nodes.directory / "shared", text="say first", node="b")
+    assert answered(a, idle) == "b"
+    moved = taken(a, f"/v1/sessions/{idle}/node", {"node": "a"})  # at rest, while b lives
+    assert moved["session"] == idle
+    taken(b, f"/v1/sessions/{idle}/messages", {"text": "say second"})
+    assert answered(b, idle, turn=2) == "a"
+
+    at_work = new_session(a, nodes.directory / "shared", text="slow 300 one two three", node="b")
+    until(lambda: "Node b works on it" in nodes.why(a, f"/v1/sessions/{at_work}"), "b works", seconds=PATIENT)
+    busy = a.request("POST", f"/v1/sessions/{at_work}/node", json={"node": "a"})
+    assert (busy.status_code, busy.json()["error"]["message"]) == (409, "Node b works on it.")
+    b.kill9()
+    nodes.wait_until_away("b")
+    waits = new_session(a, nodes.directory / "shared", text="say moved", node="b")
+    assert "It waits for node b, which was last heard" in nodes.why(a, f"/v1/sessions/{waits}")
+    assert "It waits for node b, which was last heard" in nodes.why(a, f"/v1/sessions/{at_work}")
+    entry = inbox_entry(a, "session_not_startable", waits)
+    assert entry["commands"] == [f"holdfast sessions move {waits} --node NAME"]
+    assert (entry["node"], "waits for node b" in entry["what"]) == ("b", True)
+    taken(a, f"/v1/sessions/{waits}/node", {"node": "a"})
+    assert answered(a, waits) == "a"
+    assert not [e for e in a.get("/v1/inbox")["entries"] if e["id"] == waits]
+
+
+def test_session_with_a_private_directory_stays_on_its_node(nodes: Nodes) -> None:
+    a, b = nodes.a, nodes.b
+    private = nodes.directory / "private"
+    private.mkdir()
+    labelled = new_session(a, private, node="gpu")
+    created = new_session(b, private)
+    assert (answered(a, labelled), answered(a, created)) == ("b", "b")
+    fork = str(taken(a, f"/v1/sessions/{created}/fork", {})["session"])
+    for session in (labelled, created, fork):
+        refused = a.request("POST", f"/v1/sessions/{session}/node", json={"node": "a"})
+        assert refused.status_code == 409, refused.text
+        assert "It stays on node b: its directory" in refused.json()["error"]["message"]
+    taken(a, "/v1/nodes/b/drain", {})
+    nodes.wait_until_away("b")
+    for session in (labelled, created, fork):
+        taken(a, f"/v1/sessions/{session}/messages", {"text": "say again"})
+        why = nodes.why(a, f"/v1/sessions/{session}")
+        assert (" waits for " in why, " node b" in why, "its directory" in why) == (True, True, True), why
+    assert inbox_entry(a, "session_not_startable", created)["commands"] == ["holdfast nodes forget b"]
+    b.wait_for_end()
+    b.start()
+    assert (answered(a, labelled, 2), answered(a, created, 2), answered(a, fork, 2)) == ("b", "b", "b")
 
 
 def test_gateway_without_other_nodes_knows_its_own_name_and_labels_only(tmp_path: Path) -> None:

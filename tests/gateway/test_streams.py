@@ -321,7 +321,7 @@ def nervous(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
 
 def test_the_pulse_is_that_of_the_documents() -> None:
     assert USUAL.gateway.heartbeat == 10
-    assert "Every\n10 s of silence" in Path("docs/api.md").read_text()
+    assert "after every 10 s of silence" in Path("docs/api.md").read_text()
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -43,7 +43,7 @@ def test_what_tools_report_is_listed(
     own: list[AnyTool] = [*file_tools(), *command_tools(none, none, SystemClock()), Recall(none).tool]
     own += [
         *WorkerTools(none, none, none, none).tools,
-        InboxReader(none, cards=none, startable=none, profiles=none, nodes=none, clock=none).tool,
+        InboxReader(none, cards=none, startable=none, sessions=none, profiles=none, nodes=none, clock=none).tool,
     ]
-    watched = Agent(UnavailableModel("unknown_model", ""), TurnLimits(), own_tools=own).watched_tools
+    watched = Agent(UnavailableModel("", "unknown_model", ""), TurnLimits(), own_tools=own).watched_tools
     assert changed_files(session, turn, None, watched) == files, "there is no git"

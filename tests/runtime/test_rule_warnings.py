@@ -51,6 +51,12 @@ def test_a_rule_that_says_more_or_less_than_it_seems(pattern: str, policy: Polic
     assert says in warning
 
 
+def test_a_profile_that_is_named_demo_is_checked_if_it_has_a_real_model() -> None:
+    profile = ProfileSettings(model="openai:x", tools={"terminal": "allow"})
+    [warning] = rule_warnings(Settings(profiles={"demo": profile}))
+    assert warning.startswith("profiles.demo.tools: ")
+
+
 def test_an_allowed_command_that_is_denied_too() -> None:
     [warning] = warnings({"terminal:git status *": "allow", "terminal:git *": "deny"})
     assert "never applies, since terminal:git * is denied" in warning

@@ -93,8 +93,6 @@ class Cards:
         self._clock = clock
         self._cache: OrderedDict[str, Card] = OrderedDict()
         self._linking = asyncio.Lock()
-        self.to_clean = {path.name for path in root.iterdir()} if root.is_dir() else set[str]()
-        """Cards whose workspace may have to be removed; at first all, since the last gateway may have been killed."""
 
     async def get(self, card: str) -> Card:
         """Return the card, caught up with the log."""
@@ -334,41 +332,6 @@ class Cards:
         # they survive a block but not the card; an external agent may still write a closing message (`IdleAgents`)
         running = await self.processes.commands(card)
         return await self.processes.stop_writes(running, by=by, reason=f"card {card.label} ended")
-
-    async def _user_of_workspace(self, card: Card) -> str:
-        """Return what may still write to its workspace."""
-        left = await self.processes.all(card)
-        return f"task {left[0].id} is running" if left else await self.processes.previous_worker(card)
-
-    async def clean_workspace(self, card: Card) -> str:
-        """Remove the workspace of an archived card unless it has unsaved work; return why it was kept."""
-        busy = await self._user_of_workspace(card)
-        if busy:
-            self.to_clean.add(card.id)
-            return f"its worker is still active ({busy}); it is removed later if nothing would be lost"
-        self.to_clean.discard(card.id)
-        try:
-            lost = await self.mounts.run_within(None, lambda: workspace.unsaved_work(card, self.root))
-            if not lost and (await self.get(card.id)).status == "archived":
-                await self.mounts.run_within(None, lambda: workspace.remove(card, self.root))
-        except (workspace.Unusable, OSError) as error:
-            return str(error)
-        return lost
-
-    async def clean_later(self, id: str) -> None:
-        """Remove the workspace of a card whose worker was still running when the card was archived."""
-        card = await self.get(id)
-        if card.status == "archived":
-            await self.clean_workspace(card)
-        else:
-            self.to_clean.discard(id)
-
-    async def unsaved_work(self, card: Card) -> str:
-        """Return the unsaved work in its workspace; empty when there is none."""
-        try:
-            return await self.mounts.run_within(None, lambda: workspace.unsaved_work(card, self.root))
-        except (workspace.Unusable, OSError) as error:
-            return str(error)
 
     async def _no_cycle(self, card: str, parent: str) -> None:
         above: dict[str, list[str]] = {}

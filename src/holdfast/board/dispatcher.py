@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from holdfast.board.cards import CardChange, Cards
+from holdfast.board.cleanup import WorkspaceCleanup
 from holdfast.board.inbox import InboxReader
 from holdfast.board.run import Runs, RunTimer
 from holdfast.board.startable import Capacity, StartableCards
@@ -63,8 +64,15 @@ class Dispatcher:
         )
         self.startable = StartableCards(store, cards=cards, runs=self.runs, profiles=profiles, nodes=nodes, clock=clock)
         self.inbox = InboxReader(
-            store, cards=cards, startable=self.startable, profiles=profiles, nodes=nodes, clock=clock
+            store,
+            cards=cards,
+            startable=self.startable,
+            sessions=sessions,
+            profiles=profiles,
+            nodes=nodes,
+            clock=clock,
         )
+        self.cleanup = WorkspaceCleanup(store, cards=cards, nodes=nodes)
         self._rounds = PeriodicTask(self.run_once, name="the dispatcher", every=SWEEP_SECONDS)
         self._cleaning = PeriodicTask(self.clean_workspaces, name="workspaces", every=SWEEP_SECONDS)
         self._duty = Duty(store, "board")
@@ -106,11 +114,10 @@ class Dispatcher:
         """Start the cards that are for this node; if the board is ours, check runs and cards, and start what can be."""
         if self._store.is_shared and not self._store.is_draining:
             await self._start_assigned()
-        if not await self._duty.is_ours():
-            return
-        with self._duty.at_work():
-            await self._check_all()
-        if self._cards.to_clean:
+        if await self._duty.is_ours():
+            with self._duty.at_work():
+                await self._check_all()
+        if self.cleanup.pending:
             self._cleaning.wake()
 
     async def _check_all(self) -> None:
@@ -184,8 +191,8 @@ class Dispatcher:
 
     async def clean_workspaces(self) -> None:
         """Remove workspaces that were kept while a worker was active. Not part of a round, since git may be slow."""
-        for card in sorted(self._cards.to_clean):
-            await self._guarded(card, self._cards.clean_later)
+        for card in sorted(self.cleanup.pending):
+            await self._guarded(card, self.cleanup.clean_later)
 
     async def _guarded(self, card: str, check: Callable[[str], Awaitable[None]]) -> None:
         """Log an error about one card, so that the round continues with the others."""

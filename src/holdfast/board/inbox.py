@@ -11,31 +11,45 @@ from msgspec.structs import replace
 
 from holdfast.board.cards import Cards
 from holdfast.board.startable import StartableCards
-from holdfast.clock import Clock
+from holdfast.clock import Clock, elapsed
 from holdfast.domain.card_number import card_label
 from holdfast.domain.dispatch import Advice
 from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import card_stream, session_stream
 from holdfast.domain.events.session import Purpose
+from holdfast.domain.placement import Placement
 from holdfast.domain.text import duration
 from holdfast.nodes import Nodes
 from holdfast.profiles import Profiles
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.tool import AnyTool, Tool, ToolOutput, bounded
 from holdfast.schemas.inbox import InboxEntry
+from holdfast.sessions import Sessions
 from holdfast.store.contract import Store
-from holdfast.store.rows import CardRow, FailedTurn, TitledWait
+from holdfast.store.rows import CardRow, FailedTurn, SessionRow, TitledWait
+
+MOST_SESSIONS = 100
+"""Of those that no node works on, so many are looked at."""
 
 
 class InboxReader:
     """Reads the inbox."""
 
     def __init__(
-        self, store: Store, *, cards: Cards, startable: StartableCards, profiles: Profiles, nodes: Nodes, clock: Clock
+        self,
+        store: Store,
+        *,
+        cards: Cards,
+        startable: StartableCards,
+        sessions: Sessions,
+        profiles: Profiles,
+        nodes: Nodes,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._cards = cards
         self._startable = startable
+        self._sessions = sessions
         self._profiles = profiles
         self._nodes = nodes
         self._clock = clock
@@ -52,9 +66,9 @@ class InboxReader:
             if advice is not None:
                 found.append(_of_card(row, advice))
         found += await self._waiting_for_nodes({entry.id for entry in found})
+        found += await self._sessions_waiting_for_nodes()
         if await self._nodes.are_several():
-            nodes = await self._store.nodes_of_sessions([entry.session for entry in found if entry.session])
-            nodes |= {work.stream.removeprefix("session/"): work.node for work in await self._store.work_of_nodes()}
+            nodes = await self._nodes.hosts([entry.session for entry in found if entry.session])
             found = [replace(entry, node=nodes.get(entry.session) or entry.node) for entry in found]
         else:
             found = [replace(entry, node="") for entry in found]
@@ -71,6 +85,15 @@ class InboxReader:
             if waits := await self._startable.waits_for_node(card, nodes):
                 advice = await self._startable.advice(card, waits_for_node=waits)
                 found += [] if advice is None else [_of_card(row, advice)]
+        return found
+
+    async def _sessions_waiting_for_nodes(self) -> list[InboxEntry]:
+        """Return the sessions with something to do that have waited for a node for more than a short while."""
+        nodes, found = await self._nodes.all(), []
+        for row in (await self._store.unclaimed_sessions(node=""))[:MOST_SESSIONS]:
+            placement = await self._nodes.waiting(await self._sessions.get(row.id))
+            if waits := placement.why_waits_long(nodes, waited_ms=elapsed(self._clock, row.updated_at)):
+                found.append(_of_session(row, waits, placement))
         return found
 
     @property
@@ -110,6 +133,7 @@ WORDS = {
     "card_in_review": "card in review",
     "card_not_startable": "card that cannot start",
     "failed_turn": "failed turn",
+    "session_not_startable": "session that cannot go on",
 }
 
 
@@ -169,6 +193,23 @@ def _of_failed_turn(row: FailedTurn) -> InboxEntry:
         stream=session_stream(row.session),
         version=row.version,
         session=row.session,
+    )
+
+
+def _of_session(row: SessionRow, waits: str, placement: Placement) -> InboxEntry:
+    move, forget = f"holdfast sessions move {row.id} --node NAME", f"holdfast nodes forget {placement.bound_to}"
+    return InboxEntry(
+        kind="session_not_startable",
+        id=row.id,
+        title=row.title,
+        what=waits,
+        since=row.updated_at,
+        commands=[forget if placement.bound_to else move],
+        link=f"/s/{row.id}",
+        stream=session_stream(row.id),
+        version=row.version,
+        session=row.id,
+        node=placement.bound_to or placement.node,
     )
 
 

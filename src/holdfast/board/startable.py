@@ -25,9 +25,6 @@ from holdfast.store.contract import Store
 from holdfast.store.reads import StartQuery
 from holdfast.store.rows import AssignedCard, CardRow, OpenRun, StartableCard
 
-SHORT_WAIT_MS = 30_000
-"""A card that waits for a node for longer is in the inbox."""
-
 
 class Capacity:
     """How many cards are running and how many more may; computed once per round."""
@@ -169,10 +166,7 @@ class StartableCards:
     async def waits_for_node(self, card: Card, nodes: list[KnownNode]) -> str:
         """Return for which node a card has waited for more than a short while; empty if it has not."""
         placement = await self._runs.bound(card)
-        silent = placement.shortest_silence_ms(nodes)
-        if elapsed(self._clock, card.moved.at) < SHORT_WAIT_MS or (silent is not None and silent < SHORT_WAIT_MS):
-            return ""
-        return placement.why_waits(nodes)
+        return placement.why_waits_long(nodes, waited_ms=elapsed(self._clock, card.moved.at))
 
     async def advice(self, card: Card, *, waits_for_node: str = "") -> Advice | None:
         """Return what a person can do about a card; None if it needs no person."""

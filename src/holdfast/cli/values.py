@@ -202,7 +202,7 @@ before_option = click.option(
 tell_option = click.option(
     "--tell",
     type=click.Choice(["always", "never", "default"]),
-    help="Notify people of it always, never, or by the rules of each destination.",
+    help="Send notifications about it always, never, or by the rules of each destination.",
 )
 node_option = click.option(
     "--node", default="", metavar="NAME", help="The node on which it runs, or a label of such nodes (`holdfast nodes`)."

@@ -61,11 +61,23 @@ class SessionApi:
         cwd: str | None = None,
         title: str | None = None,
         mode: SessionMode | None = None,
+        node: str | None = None,
         id: str | None = None,
     ) -> Accepted:
-        """Create a session; a text becomes its first message. `mode` is what its agent may do at most."""
+        """Create a session; a text becomes its first message. `mode` is what its agent may do at most, `node` the
+        name or a label of the nodes on which it may run.
+        """
         return self._client.post(
-            Accepted, "/v1/sessions", id=id, text=text, profile=profile, model=model, cwd=cwd, title=title, mode=mode
+            Accepted,
+            "/v1/sessions",
+            id=id,
+            text=text,
+            profile=profile,
+            model=model,
+            cwd=cwd,
+            title=title,
+            mode=mode,
+            node=node,
         )
 
     def send(self, session: str, text: str, *, mode: InputMode = "queue", id: str | None = None) -> Accepted:
@@ -79,6 +91,10 @@ class SessionApi:
     def choose_agent(self, session: str, *, profile: str | None = None, model: str | None = None) -> Accepted:
         """Continue with another profile or model."""
         return self._client.post(Accepted, f"{_path(session)}/agent", profile=profile, model=model)
+
+    def choose_node(self, session: str, node: str) -> Accepted:
+        """Let it run on another node, by its name or a label; empty is any node."""
+        return self._client.post(Accepted, f"{_path(session)}/node", node=node)
 
     def choose_mode(self, session: str, mode: SessionMode) -> Accepted:
         """Choose what its agent may do at most: `profile` (as that says), `ask` before every change, or `read`."""

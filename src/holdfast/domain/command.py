@@ -23,6 +23,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 InputMode = Literal["queue", "steer", "interrupt"]
+NodeWord = Annotated[str, msgspec.Meta(max_length=63)]
+"""The name or a label of a node; empty is any node."""
 SessionMode = Literal["profile", "ask", "read"]
 """What an agent may do besides what its profile allows: nothing less, ask a person before every change and command, or
 change nothing and run no command.

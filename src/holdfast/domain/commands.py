@@ -17,6 +17,7 @@ from holdfast.domain.command import (
     InputMode,
     ModelName,
     Name,
+    NodeWord,
     Path,
     SessionMode,
     Text,
@@ -34,8 +35,6 @@ Priority = Annotated[int, msgspec.Meta(ge=-1000, le=1000)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=1_000, le=366 * 86_400_000)]
 Attempts = Annotated[int, msgspec.Meta(ge=1, le=100)]
 Body = Annotated[str, msgspec.Meta(max_length=200_000)]
-NodeWord = Annotated[str, msgspec.Meta(max_length=63)]
-"""The name or a label of a node; empty is any node."""
 
 
 class CreateBoard(Command, frozen=True):
@@ -199,6 +198,8 @@ class CreateSession(Command, frozen=True):
     cwd: Path | None = None
     title: Title | None = None
     mode: SessionMode = "profile"
+    node: NodeWord = ""
+    """The name or label of the nodes on which it may run."""
 
 
 class SendMessage(Command, frozen=True):
@@ -252,6 +253,12 @@ class ChooseMode(Command, frozen=True):
     """Choose what the agent may do at most: as its profile says, ask before every change and command, or only read."""
 
     mode: SessionMode
+
+
+class ChooseNode(Command, frozen=True):
+    """Let the session run on another node, or on any that has a label; empty is any node."""
+
+    node: NodeWord
 
 
 class UndoTurn(Command, frozen=True):
@@ -362,6 +369,7 @@ SessionCommand = (
     | AnswerWait
     | ChooseAgent
     | ChooseMode
+    | ChooseNode
     | UndoTurn
     | RepeatTurn
     | DismissFailure

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.domain.text import duration
+
+SHORT_WAIT_MS = 30_000
+"""What waits for a node for longer is in the inbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Placement:
             and self.bound_to in ("", node.name)
         )
 
-    def why_waits(self, nodes: Iterable[KnownNode]) -> str:
+    def why_waits(self, nodes: Sequence[KnownNode]) -> str:
         """Return for which node it waits, and since when that was not heard; empty when a node can take it now."""
         fitting = [node for node in nodes if self.fits(node)]
         if any(node.takes_work for node in fitting):
@@ -61,9 +64,10 @@ class Placement:
         because = f" ({self.bound_because})" if self.bound_because else ""
         return f"It waits for {' or '.join(_state(node) for node in fitting)}{because}."
 
-    def shortest_silence_ms(self, nodes: Iterable[KnownNode]) -> int | None:
-        """Return for how long no node that fits was heard; None when there is none."""
-        return min((node.silent_ms for node in nodes if self.fits(node)), default=None)
+    def why_waits_long(self, nodes: Sequence[KnownNode], *, waited_ms: int) -> str:
+        """Return the same for what has waited for more than a short while; empty if it has not."""
+        silent = min((node.silent_ms for node in nodes if self.fits(node)), default=SHORT_WAIT_MS)
+        return self.why_waits(nodes) if min(waited_ms, silent) >= SHORT_WAIT_MS else ""
 
     def _conditions(self) -> str:
         found = [f"is called or labelled {self.node}"] if self.node else []

@@ -149,6 +149,10 @@ class Session(StatePart, frozen=True):
     """The digests of the calls that a person allowed for this session."""
     rights: Rights = NO_LIMITS
     """Limits besides its profile, inherited from the agents that it descends from."""
+    node: str = ""
+    """The name or label of the nodes on which it may run; empty is any."""
+    home: str = ""
+    """The node that has its directory, as far as its first event says that; else the one that took it has."""
     mode: SessionMode = "profile"
     """The mode that a person chose here; `mode_in_force` is the strictest of it and those that were inherited."""
     mode_chosen_at: EventRef | None = None

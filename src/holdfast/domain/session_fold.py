@@ -29,6 +29,7 @@ from holdfast.domain.events.run_binding import RunBound, RunReleased
 from holdfast.domain.events.session import (
     AgentChosen,
     ModeChosen,
+    NodeChosen,
     SessionArchived,
     SessionCreated,
     SessionPinned,
@@ -84,6 +85,7 @@ def _session_created(session: Session, event: SessionCreated, here: EventRef) ->
         profile=event.profile,
         cwd=event.cwd,
         driver=event.driver,
+        home="" if event.node == "local" else event.node,
         task=event.origin.task if isinstance(event.origin, Delegated) else "",
         rights=event.rights or NO_LIMITS,
         workspace_of=event.origin.workspace_of if isinstance(event.origin, Forked) else "",
@@ -121,6 +123,11 @@ def _session_restored(session: Session, _: SessionRestored, __: EventRef) -> Ses
 @SESSION_EVENTS.on(AgentChosen)
 def _agent_chosen(session: Session, event: AgentChosen, here: EventRef) -> Session:
     return with_activity(replace(session, profile=event.profile, model=event.model), event.by, here)
+
+
+@SESSION_EVENTS.on(NodeChosen)
+def _node_chosen(session: Session, event: NodeChosen, here: EventRef) -> Session:
+    return with_activity(replace(session, node=event.node), event.by, here)
 
 
 @SESSION_EVENTS.on(ModeChosen)

@@ -46,8 +46,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
     """Return the events of a fork with their times: copies of those of its parent.
 
     What no turn had taken stays behind, and a turn that was open is closed as far as it had come. The rules for
-    its reset are those of the parent, and count from now on: what happened long ago does not make it idle. What the
-    parent's answers cost is counted there and not again.
+    its reset count from now on: what happened long ago does not make it idle. Costs are counted in the parent only.
     """
     copy = fold(Session(session), parent)
     dropped, reads = edited(parent)
@@ -63,6 +62,7 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
         origin=Forked(parent=source, version=last, workspace_of=copy.workspace_of),
         rights=copy.rights if copy.rights.layers else None,
         mode=copy.mode,
+        node=copy.home or "local",
     )
     events: list[tuple[int, AnyEvent]] = [(parent[0].at, born)]
     for record in parent[1:]:

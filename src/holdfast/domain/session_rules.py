@@ -6,12 +6,12 @@ from typing import assert_never
 
 import msgspec
 
-from holdfast.domain.command import SessionMode
 from holdfast.domain.commands import (
     AnswerWait,
     ArchiveSession,
     ChooseAgent,
     ChooseMode,
+    ChooseNode,
     CompactSession,
     CreateSession,
     DismissFailure,
@@ -31,7 +31,7 @@ from holdfast.domain.commands import (
 )
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from holdfast.domain.events import AnyEvent
-from holdfast.domain.events.actor import Actor, is_person
+from holdfast.domain.events.actor import Actor
 from holdfast.domain.events.chapter import (
     ChapterRejoined,
     ResetPolicy,
@@ -45,7 +45,7 @@ from holdfast.domain.events.session import (
     InputReceived,
     InputRevised,
     InputWithdrawn,
-    ModeChosen,
+    NodeChosen,
     SessionArchived,
     SessionCreated,
     SessionPinned,
@@ -60,6 +60,7 @@ from holdfast.domain.events.session import (
 from holdfast.domain.history import WHOLE_TURN, UserMessage
 from holdfast.domain.queue import QUEUE_LIMIT, QueuedInput, find
 from holdfast.domain.session import Session
+from holdfast.domain.session_choices import choose, mode_can_be_enforced, only_people
 from holdfast.domain.text import without_markdown
 
 TITLE_FROM_TEXT = 60
@@ -68,6 +69,7 @@ CLOSED_TO_OTHERS = (
     ReviseInput,
     WithdrawInput,
     ChooseAgent,
+    ChooseNode,
     UndoTurn,
     RepeatTurn,
     ArchiveSession,
@@ -99,7 +101,7 @@ def create(
     """
     if command.title is not None:
         _title_not_blank(command.title)
-    _mode_can_be_enforced(command.mode, driver)
+    mode_can_be_enforced(command.mode, driver)
     title = command.title or title_from(command.text or "")
     born = SessionCreated(
         session=session, profile=profile, cwd=cwd, title=title, by=by, driver=driver, chat=chat, mode=command.mode
@@ -107,6 +109,8 @@ def create(
     events: list[AnyEvent] = [born]
     if command.model:
         events.append(AgentChosen(profile=profile, model=command.model, by=by))
+    if command.node:
+        events.append(NodeChosen(node=command.node, by=by))
     if command.text is not None:
         _not_blank(command.text)
         events.append(InputReceived(input=id, text=command.text, mode="queue", by=by))
@@ -136,11 +140,11 @@ def decide(session: Session, command: SessionCommand, *, id: str, by: Actor) -> 
         case AnswerWait():
             return [_answer(session, command, by)]
         case ChooseAgent(profile=profile, model=model):
-            _only_people(by, "choose the agent of a session")
+            only_people(by, "choose the agent of a session")
             kept = session.model if profile is None else ""
             return [AgentChosen(profile=profile or session.profile, model=kept if model is None else model, by=by)]
-        case ChooseMode(mode=mode):
-            return [_choose_mode(session, mode, by)]
+        case ChooseMode() | ChooseNode():
+            return [choose(session, command, by)]
         case UndoTurn():
             return [TurnUndone(turn=_last_turn(session), by=by)]
         case RepeatTurn(turn=turn, text=text):
@@ -241,29 +245,9 @@ APPROVALS = ("allow", "call", "session", "always", "deny")
 GRANTS: dict[str, GrantScope] = {"call": "call", "session": "session", "always": "profile"}
 
 
-def _only_people(by: Actor, act: str) -> None:
-    """Refuse what can widen the rights of an agent to everybody but a person."""
-    if not is_person(by):
-        raise Rejected(f"Only a person can {act}.")
-
-
-def _choose_mode(session: Session, mode: SessionMode, by: Actor) -> ModeChosen:
-    _only_people(by, "choose the mode of a session")
-    _mode_can_be_enforced(mode, session.driver)
-    if mode == session.mode:
-        raise Conflict("It has this mode already.")
-    return ModeChosen(mode=mode, by=by)
-
-
-def _mode_can_be_enforced(mode: SessionMode, driver: str) -> None:
-    if mode != "profile" and driver != "builtin":
-        hint = "Set a mode of that agent in its profile (`mode` in config.toml), or use another profile."
-        raise Rejected("An external agent carries out its calls itself: a mode cannot be enforced.", hint=hint)
-
-
 def _answer(session: Session, command: AnswerWait, by: Actor) -> WaitAnswered:
     """Return the event of an answer. A second answer is refused, with the name of the first."""
-    _only_people(by, "answer questions and approvals")
+    only_people(by, "answer questions and approvals")
     first = session.answered.get(command.wait)
     if first is not None:
         raise Conflict(f"{first.by} answered this already: {first.answer}.")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from holdfast.domain.command import Command, Name, Path, SessionMode, Text, Title
+from holdfast.domain.command import Command, Name, NodeWord, Path, SessionMode, Text, Title
 from holdfast.domain.events.parts import Tell
 from holdfast.domain.events.task import Lifetime, TaskOutcome
 
@@ -27,7 +27,7 @@ class StartCommand(Command, frozen=True):
     stdin: bool = False
     tell: Tell = "default"
     """Whether people are told of its end."""
-    node: Annotated[str, msgspec.Meta(max_length=63)] = ""
+    node: NodeWord = ""
     """The name or label of the node on which it runs; on another one it has the environment of the gateway there."""
 
 
@@ -42,6 +42,8 @@ class StartAgent(Command, frozen=True):
     """The session that is notified about its end."""
     mode: SessionMode = "profile"
     """What it may do at most; a stricter mode of that session holds for it too."""
+    node: NodeWord = ""
+    """The name or label of the nodes on which it may run."""
     notify: bool = False
     tell: Tell = "default"
     """Whether people are told of its questions and its end."""

@@ -38,6 +38,7 @@ from holdfast.domain.events.session import (
     ModelFailed,
     ModelInterrupted,
     ModelResponded,
+    NodeChosen,
     Outcome,
     Purpose,
     SessionArchived,
@@ -74,6 +75,7 @@ NoticeEvent = (
     | AgentAttached
     | AgentChosen
     | ModeChosen
+    | NodeChosen
     | AgentPlanned
     | FailureDismissed
     | StopRequested

@@ -60,6 +60,7 @@ SENTENCES = {
         " The next message continues a copy of that session; the original stays as it is."
     ),
     "AgentChosen": "Profile {profile}[model? with model {model}] was chosen by {by} and answers from here on.",
+    "NodeChosen": "Where it runs was chosen by {by}: [node?{node}][!node?any node].",
     "ModeChosen": (
         "The mode was changed by {by}: [mode=profile?as the profile says.]"
         "[mode=ask?the agent asks before every change and every command.]"
@@ -162,11 +163,35 @@ def _plan(entries: list[PlanEntry]) -> str:
     return "; ".join(f"{_clause(entry.text)}{words[entry.state]}" for entry in entries)
 
 
+RESET_WORDS = {
+    "mode none": "never reset by a rule",
+    "mode idle": "reset when idle",
+    "mode daily": "reset every day",
+    "mode both": "reset when idle and every day",
+    "idle_minutes": "idle after {} min without a message",
+    "at_hour": "every day at {}:00",
+    "timezone": "time zone {}",
+    "max_postpone": "postponed for at most {}",
+    "process_max_age": "commands older than {} postpone nothing",
+    "on_live_process hand_over": "running commands go on",
+    "on_live_process stop_idle": "idle commands are stopped",
+    "on_live_process stop": "running commands are stopped",
+    "hand_over_note true": "with a note for the next chapter",
+    "hand_over_note false": "without a note for the next chapter",
+    "notify true": "resets are told",
+    "notify false": "resets are not told",
+}
+"""What each setting of a reset policy means, by its name and value, or by its name for any value."""
+
+
 def _settings(policy: ResetPolicy) -> str:
-    """The settings that a person chose for one session, as config.toml has them."""
+    """The settings that a person chose for one session."""
     chosen = msgspec.to_builtins(policy)
-    shown = {name: str(value).lower() if isinstance(value, bool) else value for name, value in chosen.items()}
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items()) or "as its profile says"
+    values = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in chosen.items()}
+    words = [
+        RESET_WORDS.get(f"{name} {value}") or RESET_WORDS[name].replace("{}", value) for name, value in values.items()
+    ]
+    return ", ".join(words) or "as its profile says"
 
 
 FORMATS: dict[str, Callable[[Any], str]] = {
@@ -174,7 +199,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "clause": _clause,
     "plan": _plan,
     "count": lambda count: f"{count:,}",
-    "duration": duration,
+    "duration": lambda passed: duration(passed) if passed >= 1000 else "less than 1 s",
     "reasons": _reasons,
     "settings": _settings,
     "short": lambda task: str(task)[:SHORT_ID],

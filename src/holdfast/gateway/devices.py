@@ -217,7 +217,9 @@ class Devices:
         for row in self._by_hash.values():
             if row.id == device:
                 return row
-        raise NotFound(f"There is no device {device[:40]}." if device else NO_DEVICE)
+        if not device:
+            raise NotFound(NO_DEVICE)
+        raise NotFound(f"There is no device {device[:40]}.", hint="`holdfast devices` lists them.")
 
     def knows(self, device: str) -> bool:
         """Return whether there is a device with this id."""

@@ -177,10 +177,10 @@ def _checked(prefix: str, noun: str, *, hint: str) -> str:
     return prefix
 
 
-async def working_directory(gateway: Gateway, given: str | None) -> str:
-    """Return the directory that a command names, by default the user's home."""
+async def working_directory(gateway: Gateway, given: str | None, *, here: bool = True) -> str:
+    """Return the directory that a command names, by default the user's home. `here`: it must be one of this node."""
     cwd = Path(given) if given is not None else Path.home()
-    if not await gateway.cards.mounts.run(lambda: _is_directory(cwd)):
+    if not (await gateway.cards.mounts.run(lambda: _is_directory(cwd)) if here else cwd.is_absolute()):
         raise Rejected(f"cwd {str(cwd)!r} is not the absolute path of a directory.")
     return str(cwd)
 
@@ -190,6 +190,12 @@ def _is_directory(path: Path) -> bool:
         return path.is_absolute() and path.is_dir()
     except OSError:  # the path is too long, or one of its directories may not be read
         return False
+
+
+async def may_run_here(gateway: Gateway, profile: str, node: str) -> bool:
+    """Return whether this node may work on a new session. Reject a node that nobody knows."""
+    await gateway.nodes.check(node)
+    return await gateway.nodes.fits_here(gateway.nodes.placement(profile, node))
 
 
 def check_profile(gateway: Gateway, name: str) -> None:

@@ -18,14 +18,14 @@ from holdfast.timings import USUAL, RuntimeTimings
 SHOWN = 5
 """How many models of a provider a message about an unknown one names."""
 CHANGE_CONFIG = "Change config.toml, then send a message to continue."
+SET_THE_KEY = "Set it in this terminal, run `holdfast restart`, then send a message to continue."
 
 
 class UnavailableModel:
     """Replaces a model that cannot be asked: each call fails and says why."""
 
-    name = "missing"
-
-    def __init__(self, code: ProblemCode, message: str, *, hint: str = CHANGE_CONFIG) -> None:
+    def __init__(self, name: str, code: ProblemCode, message: str, *, hint: str = CHANGE_CONFIG) -> None:
+        self.name = name
         self._problem = Problem(code=code, message=message, hint=hint)
 
     async def window(self) -> int | None:
@@ -72,13 +72,13 @@ class ModelRegistry:
         try:
             self.check(wanted)
         except Rejected as error:
-            return UnavailableModel("unknown_model", error.message)
+            return UnavailableModel(wanted, "unknown_model", error.message)
         name, _, model = wanted.partition(":")
         settings = self._profiles.settings.providers[name]
         key = settings.key()
         if key is None:
             message = f"The key for {name} is not set: the gateway's environment has no {settings.api_key_env}."
-            return UnavailableModel("no_key", message, hint="Set it and `holdfast restart`.")
+            return UnavailableModel(wanted, "no_key", message, hint=SET_THE_KEY)
         if known := self._models.get((name, settings, model)):
             return known
         provider = Provider(

@@ -7,6 +7,7 @@ is made to the checked one, so that a name which changes its mind in between gai
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -22,6 +23,11 @@ PROTOCOLS = IPv4Network("192.0.0.0/24")
 
 class PrivateAddress(OSError):
     """A name leads to this machine or to a private network."""
+
+
+def failure_words(error: Exception) -> str:
+    """Return why a connection failed, without the number that the system has for it."""
+    return re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from httpcore2 import AsyncConnectionPool, NetworkError, ProtocolError, TimeoutException
 
-from holdfast.notify.addresses import PrivateAddress, connection_pool
+from holdfast.notify.addresses import PrivateAddress, connection_pool, failure_words
 from holdfast.notify.channel import GiveUp, TryAgain
 
 SECONDS = 15.0
@@ -70,7 +70,7 @@ class HttpPoster:
         except UnicodeError:
             return GiveUp(f"{host} cannot be the name of a host.", hint="Check its address.")
         except (NetworkError, ProtocolError, OSError) as error:
-            return TryAgain(f"{host} cannot be reached: {str(error) or type(error).__name__}.")
+            return TryAgain(f"{host} cannot be reached: {failure_words(error)}.")
 
     async def close(self) -> None:
         """Close the connections."""

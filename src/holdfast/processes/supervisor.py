@@ -357,7 +357,7 @@ class Supervisor:
 
     def _running(self, id: str) -> _Watch:
         if id not in self._live:
-            raise NotFound(f"No command {id} is running.")
+            raise NotFound(f"{id} is not a running command.", hint="`holdfast tasks` lists what is running.")
         return self._live[id]
 
 

@@ -39,6 +39,8 @@ class Agent:
     cwd: str = ""
     also: tuple[Path, ...] = ()
     rules: dict[str, Policy] = field(default_factory=dict)
+    refusal: str = ""
+    """Why it may carry out no call at all, whatever its rules are; empty if they decide."""
     own_tools: list[AnyTool] = field(default_factory=list)
     servers: McpServers | None = None
     server_names: tuple[str, ...] = ()
@@ -94,6 +96,7 @@ class Agent:
             session=session.id,
             call=call,
             kept_output=self.kept_output,
+            refusal=self.refusal,
             git_rules=tuple(
                 tuple(rule for rule, policy in rules.items() if policy != "deny" and ".git" in rule)
                 for rules in self.all_rules
@@ -203,9 +206,10 @@ class Agents:
             known = ", ".join(self._profiles.names)
             message = f"There is no profile {session.profile!r} any longer; there is: {known}."
             return Agent(
-                UnavailableModel("unknown_profile", message, hint=CHOOSE_PROFILE),
+                UnavailableModel(session.model or "no model", "unknown_profile", message, hint=CHOOSE_PROFILE),
                 self._profiles.limits(session.profile, window=None),
                 rules={"*": "deny"},
+                refusal=message,
                 own_tools=tools,  # to tidy up; none is allowed
                 closed=self._closed,
             )

@@ -125,6 +125,9 @@ def strictest_policy(
     handed_to: str,
 ) -> Policy | ToolOutput:
     """Return the strictest policy of all rules for a call; where they deny it, the result without running it."""
+    if context.refusal:
+        name = _shown_name(tool, handed_to or subject)
+        return ToolOutput(f"{context.refusal} So {name} was not carried out.", outcome="failed")
     policy = mode_policy(session.mode_in_force, call, tool, handed_to=handed_to)
     if policy == "deny":
         name = _shown_name(tool, handed_to or subject)

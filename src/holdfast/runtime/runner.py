@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from holdfast.clock import Clock, elapsed
 from holdfast.domain.errors import HeldElsewhere, HoldfastError, Unavailable
 from holdfast.domain.events import SYSTEM, session_stream
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.next_step import Advance, Finish, Partial, Rest, closing_events, session_step
+from holdfast.domain.placement import Placement
 from holdfast.domain.resume import NO_BREAK, Break
 from holdfast.domain.session import Session, Turn
 from holdfast.domain.summary import failed_summary
@@ -22,7 +27,7 @@ from holdfast.periodic import FollowerState
 from holdfast.runtime.agents import Agents
 from holdfast.runtime.drivers import Driver, Events
 from holdfast.runtime.drivers.builtin import BuiltinDriver, MissingDriver
-from holdfast.runtime.moves import break_of, why_bound
+from holdfast.runtime.moves import WakeSession, break_of, why_bound
 from holdfast.runtime.turn import SessionWorker
 from holdfast.runtime.work_time import BEAT_SECONDS, HeartbeatFile, WorkTime
 from holdfast.runtime.writer import SessionWriter, StreamingTexts
@@ -40,8 +45,9 @@ RESUME_AT_ONCE = 8
 WAKING = frozenset(
     {"InputReceived", "InputRevised", "InputWithdrawn", "StopRequested", "WaitAnswered", "SummaryRequested"}
 )
-FREEING = frozenset({"NodeDrained", "NodeEnded"})
+FREEING = frozenset({"NodeDrained", "NodeEnded", "NodeChosen"})
 """What frees sessions that another node worked on."""
+TELL_SECONDS = 5.0
 DriverFactory = Callable[[SessionWriter, Clock], Driver]
 log = logging.getLogger(__name__)
 
@@ -90,8 +96,6 @@ class Runner:
         self._failures: dict[str, WorkerFailure] = {}
         self._at_rest: dict[str, int] = {}
         """By session: the version at which it was open and had nothing to do, since it waits for a person."""
-        self._bound: dict[str, str] = {}
-        """By session: why it waits for another node."""
         self._to_resume: dict[str, None] = {}
         """Open sessions that have no worker yet, in order."""
         self._resuming: asyncio.Task[None] | None = None
@@ -119,10 +123,6 @@ class Runner:
     def last_failure(self, session: str) -> WorkerFailure | None:
         """Return the failure of a session's last worker, while it waits for the next one."""
         return None if session in self._workers else self._failures.get(session)
-
-    def why_bound(self, session: str) -> str:
-        """Return why a session waits for the node that worked on it; empty if it does not."""
-        return self._bound.get(session, "")
 
     async def start(self) -> None:
         """Resume everything that is open, a few turns at a time, then follow the log."""
@@ -265,13 +265,11 @@ class Runner:
             timings=self._timings,
         )
         before = await self._store.lease_holder(session_stream(session_id)) if self._store.is_shared else None
-        self._bound.pop(session_id, None)
         if self._store.is_draining and session.driver == BuiltinDriver.name:
             raise HeldElsewhere(f"This node is being drained: others work on {session_stream(session_id)}.")
         if before is not None and before.ended_at is None and before.name != self._store.node:
             raise HeldElsewhere(f"Node {before.name} works on {session_stream(session_id)}.")
-        if reason := await self._why_bound(session, before):
-            self._bound[session_id] = reason
+        if not await self._may_work_on(session, before):
             return
         driver = self._driver(writer)
         died = session.chapter.in_progress is not None  # the last worker, while it wrote a summary
@@ -289,13 +287,30 @@ class Runner:
         await self._run_worker(writer, driver, partial, before)
         self._try_again_later(writer.session)
 
-    async def _why_bound(self, session: Session, before: NodeRow | None) -> str:
-        """Return why this node does not continue what another one has worked on; empty if it does."""
-        if before is None or before.name == self._store.node:
-            return ""
-        private = await self._nodes.shared.why_private(session.cwd)
-        at = f"{private}, so only node {before.name} has it" if private else ""
-        return why_bound(session, before, node=self._store.node) or at
+    async def _may_work_on(self, session: Session, before: NodeRow | None) -> bool:
+        """Return whether this node may work on a session. If not, a node that may is told."""
+        if await why_bound(session, before, node=self._store.node):
+            return False
+        last = session.home if before is None else before.name
+        asks = self._nodes.placement(session.profile, session.node)
+        if asks.is_free and last in ("", self._store.node):
+            return True
+        placement = await self._nodes.of_session(session, before)
+        if await self._nodes.fits_here(placement):
+            return True
+        if session.activity != "idle":
+            await self._tell_another(session.id, placement)
+        return False
+
+    async def _tell_another(self, session: str, placement: Placement) -> None:
+        """Wake a session on the node that may work on it and works on the fewest; a sweep there finds it if we fail."""
+        fitting = [node.name for node in await self._nodes.all() if node.takes_work and placement.fits(node)]
+        if self._store.exchange is None or not fitting:
+            return
+        busy = Counter(work.node for work in await self._store.work_of_nodes())
+        node = min(fitting, key=lambda name: (busy[name], name))
+        with suppress(HoldfastError):
+            await self._store.exchange.ask(node, msgspec.msgpack.encode(WakeSession(session)), within=TELL_SECONDS)
 
     def _driver(self, writer: SessionWriter) -> Driver:
         make = self.drivers.get(writer.session.driver)

@@ -54,6 +54,8 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     """Finished answers that this device has not read; 0 for the bearer token."""
     kind: str = "mine"
     """One of `SessionKind`."""
+    host: str = ""
+    """Where there are several nodes: the one that works on it or worked on it last, or that has its directory."""
 
 
 class SessionPage(msgspec.Struct, frozen=True):
@@ -112,6 +114,8 @@ class SessionDetail(msgspec.Struct, frozen=True):
     queue: list[QueuedMessage]
     mode: str = "profile"
     """What its agent may do at most, besides what its profile allows: its own mode, or a stricter one inherited."""
+    node: str = ""
+    """The name or label of the nodes on which it may run; empty is any."""
     inherited_mode: str = "profile"
     """The part of that which it has from what created it, and which cannot be taken away."""
 

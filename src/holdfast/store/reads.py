@@ -133,7 +133,7 @@ def id_range(prefix: str) -> dict[str, str]:
 
 _SESSION = Noun("session", SessionRow, "get_session", "find_sessions", "`holdfast sessions` lists them.")
 _TASK = Noun("task", TaskRow, "get_task", "find_tasks", "`holdfast tasks history` lists them.")
-_WAIT = Noun("wait", TitledWait, "get_wait", "find_waits", "`holdfast inbox` lists what waits.")
+_WAIT = Noun("question or approval", TitledWait, "get_wait", "find_waits", "`holdfast inbox` lists what waits.")
 
 
 class ProjectionReads:
@@ -180,7 +180,7 @@ class ProjectionReads:
         return await self._fetch.rows("unclaimed_sessions", SessionRow, node=node)
 
     async def nodes_of_sessions(self, sessions: list[str]) -> dict[str, str]:
-        """The node of each session: the one that worked on it last."""
+        """The node of each session: the one that worked on it last, else the one that has its directory."""
         return dict(await self._fetch.values("nodes_of_sessions", sessions=sessions)) if sessions else {}
 
     async def is_alive(self, node: str) -> bool:

@@ -36,6 +36,7 @@ from holdfast.domain.events.session import (
     ModelInterrupted,
     ModelRequested,
     ModelResponded,
+    NodeChosen,
     NoteReceived,
     SessionArchived,
     SessionCreated,
@@ -223,6 +224,7 @@ RareEvent = (
     | FailureDismissed
     | AgentChosen
     | ModeChosen
+    | NodeChosen
     | RunBound
     | ResetPolicySet
     | ChapterOpened
@@ -237,7 +239,7 @@ def _after_rare_event(row: SessionRow, event: RareEvent, at: int) -> SessionRow:
     match event:
         case SessionCreated():
             raise ValueError(f"session {row.id} was created before")
-        case StopRequested() | InputRevised() | ModeChosen():
+        case StopRequested() | InputRevised() | ModeChosen() | NodeChosen():
             return _acted(row, at, event.by)
         case InputWithdrawn():
             withdrawn = replace(row, message_count=row.message_count - 1, queued=row.queued - 1)

@@ -32,7 +32,7 @@ from holdfast.cli.chat.connection import (
 from holdfast.cli.chat.live import LiveState
 from holdfast.cli.chat.local_state import ReadCursors
 from holdfast.cli.chat.slash import Answer, ChatMessage, InvalidInput, Slash, parse_line
-from holdfast.cli.commands.sessions import ANSWERS
+from holdfast.cli.commands.still_running import ANSWERS
 from holdfast.cli.hints import error_text
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError

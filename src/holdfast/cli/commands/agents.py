@@ -150,13 +150,13 @@ def _write_profile(cli: Cli, name: str, values: dict[str, str]) -> str:
 @click.argument("name", type=click.Choice(list(SESSIONS)), metavar="NAME")
 @click.argument("session", required=False)
 @click.option("--profile", metavar="P", help="The profile of the new session; by default that of the agent.")
-@click.option("--anyway", is_flag=True, help="Although it is still open elsewhere, or was adopted before.")
+@click.option("--anyway", is_flag=True, help="Adopt it even if it is open elsewhere or was adopted before.")
 @click.option("--limit", type=click.IntRange(1, 200), default=20, metavar="N", help="List the last N sessions.")
 def adopt(cli: Cli, name: str, session: str | None, profile: str | None, anyway: bool, limit: int) -> None:
-    """Continue here what was begun in the terminal of the agent NAME, by its ID of the SESSION or the beginning of it.
+    """Continue a SESSION that was begun in the own terminal of the agent NAME.
 
-    Without SESSION: list the agent's sessions, and choose one. The history is imported, and the next message continues
-    a copy that the agent makes: its own session stays as it is.
+    SESSION is the agent's ID of it, or its first characters; without it, you choose from a list. The history is
+    imported. The next message continues a copy that the agent makes; the original stays as it is.
     """
     cli.start_gateway()
     session = session or _choose_session(cli, name, limit)
@@ -238,8 +238,8 @@ class AgentTest:
 def test_agent(cli: Cli, name: str) -> int:
     """Let the agent of the profile NAME work in a new directory, and print what it can do.
 
-    It writes one file; then its process is ended, and it must know what it was told before. It is allowed to write this
-    file, and whatever else it asks for is denied. Its model is asked a few times.
+    It writes one file. Then its process is ended, and the next one must remember the conversation. It may write only
+    this file; all other requests are denied. The test makes a few requests to its model.
     """
     cli.start_gateway()
     profile = _profile_to_test(cli, name)

@@ -59,6 +59,8 @@ def card_options(function: F) -> F:
 def message_options(function: F) -> F:
     """A message to the worker: as TEXT or, equally, with -m; and --fresh."""
     text = click.argument("text", type=TEXT, metavar="[TEXT]", required=False)
-    message = click.option("--message", "-m", type=TEXT, metavar="TEXT", help="The same as TEXT; `-` reads it.")
+    message = click.option(
+        "--message", "-m", type=TEXT, metavar="TEXT", help="The same as TEXT; `-` reads standard input."
+    )
     fresh = click.option("--fresh", is_flag=True, help="Start a new session, with a hand-over note.")
     return text(message(fresh(function)))

@@ -305,7 +305,7 @@ def retry(cli: Cli, id: str, text: str | None, message: str | None, fresh: bool)
 @card_argument
 @click.option("--reason", metavar="TEXT", help="The reason.")
 def stop(cli: Cli, id: str, reason: str | None) -> None:
-    """Stop the run of CARD, which then is blocked. Its session and its files stay."""
+    """Stop the run of CARD; the card is then blocked. Its session and its files stay."""
     done = cli.client.cards.stop(id, reason=reason)
     cli.accepted(done, f"stopped and blocked; continue it: {program()} card unblock {done.label}")
 
@@ -313,7 +313,7 @@ def stop(cli: Cli, id: str, reason: str | None) -> None:
 @card.verb("Move", cls=TextCommand)
 @card_argument
 @click.argument("text", type=TEXT, metavar="[TEXT]", required=False)
-@click.option("--message", "-m", type=TEXT, metavar="TEXT", help="The same as TEXT; `-` reads it.")
+@click.option("--message", "-m", type=TEXT, metavar="TEXT", help="The same as TEXT; `-` reads standard input.")
 def complete(cli: Cli, id: str, text: str | None, message: str | None) -> None:
     """Mark CARD as done; TEXT is its result. If it is running, it is stopped. Cards that wait for it can start."""
     cli.accepted(cli.client.cards.complete(id, summary=_text(text, message) or ""), "done")

@@ -31,7 +31,7 @@ def nodes() -> None:
 
 @nodes.verb("Show", "list")
 def list_nodes(cli: Cli) -> None:
-    """List the nodes: which live, since when, when each was last heard, and what it works on."""
+    """List the nodes: their state, when each started and was last heard, and what it works on."""
     cli.show(cli.client.get("/v1/nodes"), NodeList, lambda found: table(NODES, [_cells(node) for node in found.nodes]))
 
 
@@ -55,14 +55,14 @@ def _cells(node: NodeView) -> list[str]:
 @nodes.verb("Show")
 @click.argument("name", type=TEXT)
 def why(cli: Cli, name: str) -> None:
-    """Show how node NAME is, what it works on, and what waits for it."""
+    """Show the state of node NAME, what it works on, and what waits for it."""
     cli.show(cli.client.get(f"/v1/nodes/{quote(name)}/why"), Why, render_why)
 
 
 @nodes.verb("Change")
 @click.argument("name", type=TEXT)
 def drain(cli: Cli, name: str) -> None:
-    """Have node NAME hand over its sessions, cards and duties, and shut down when its commands have ended."""
+    """Hand over the work of node NAME to others, and shut it down when its commands have ended."""
     found = cli.client.post(NodeChanged, f"/v1/nodes/{quote(name)}/drain")
     cli.result(
         f"{clean(found.name)} hands over what it works on, and shuts down when its commands have ended", name=found.name
@@ -72,7 +72,7 @@ def drain(cli: Cli, name: str) -> None:
 @nodes.verb("Change")
 @click.argument("name", type=TEXT)
 def forget(cli: Cli, name: str) -> None:
-    """Forget node NAME, which will not come back: its commands are lost, and what waits for it goes on elsewhere."""
+    """Forget node NAME, which will not come back. Its commands are lost; other nodes continue the rest."""
     found = cli.client.post(NodeChanged, f"/v1/nodes/{quote(name)}", method="DELETE")
     gone = f"; lost with it: {', '.join(found.lost_tasks)}" if found.lost_tasks else ""
     cli.result(f"{clean(found.name)} is forgotten{gone}", name=found.name, lost_tasks=found.lost_tasks)

@@ -75,7 +75,7 @@ def _destination_cells(one: DestinationView) -> list[str]:
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many at most.")
 @click.option("--to", "destination", type=TEXT, metavar="NAME", help="Only what is for this destination.")
 def log(cli: Cli, limit: int, destination: str | None) -> None:
-    """List notifications, newest first: what was sent, what waits, what was not sent and why."""
+    """List notifications, newest first: sent, waiting, and not sent with the reason."""
     found = cli.client.get("/v1/notify/log", limit=limit, destination=destination or "")
     cli.show(found, DeliveryList, _deliveries_table)
 
@@ -111,9 +111,9 @@ def test(cli: Cli, destination: str) -> None:
 @notify.verb("Choose")
 @click.argument("id", type=SESSION)
 def always(cli: Cli, id: str) -> None:
-    """Always notify you of a session, a task or a card. When it asks, is blocked, is done or has failed.
+    """Always notify you of a session, a task or a card: when it asks, is blocked, is done or has failed.
 
-    Every destination is told, whatever kinds it is told of, and also while somebody looks.
+    Every destination is notified, of every kind, even while somebody looks at it.
     """
     _choose(cli, id, "always", "you are always notified of it")
 

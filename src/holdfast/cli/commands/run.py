@@ -14,7 +14,7 @@ from holdfast.cli.groups import TextCommand, verb
 from holdfast.cli.hints import program
 from holdfast.cli.render.inbox import GRANTS, is_cut, numbered, shown_lines
 from holdfast.cli.screen import SHORT_ID, clean, clock, one_line, shorten
-from holdfast.cli.values import SESSION, TEXT, patience_option
+from holdfast.cli.values import SESSION, TEXT, node_option, patience_option
 from holdfast.client.client import Client
 from holdfast.client.errors import ApiError
 from holdfast.client.events import RecordReceived, TextDelta, follow_records, stored_records
@@ -53,24 +53,15 @@ cwd_option = click.option(
 @click.option("--model", metavar="NAME", help="The model, as PROVIDER:MODEL; by default that of the profile.")
 @cwd_option
 @mode_option
+@node_option
 @click.option("--detach", is_flag=True, help="Run it in the background: print the ID of its session and return.")
 @patience_option
-def run(
-    cli: Cli,
-    prompt: str,
-    *,
-    profile: str | None,
-    model: str | None,
-    cwd: str | None,
-    mode: str,
-    detach: bool,
-    patience: float,
-) -> int:
+def run(cli: Cli, prompt: str, *, model: str | None, detach: bool, patience: float, **options: str | None) -> int:
     """Start a session with PROMPT and print the answer. `-` reads the prompt from standard input.
 
     Starts a gateway in the background if none is running. Ctrl-C detaches; the agent continues.
     """
-    agent: Json = {"profile": profile, "cwd": cwd or str(Path.cwd()), "mode": mode}
+    agent: Json = options | {"cwd": options["cwd"] or str(Path.cwd())}
     if detach and model is not None:
         raise CliError("A task has the model of its profile.", hint="Leave --model or --detach out.", code=USAGE)
     if not detach:

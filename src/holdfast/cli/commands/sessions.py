@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
+from holdfast.cli.commands.still_running import ask_running_policy, running_option
 from holdfast.cli.context import Cli
-from holdfast.cli.errors import CONFLICT, CliError
 from holdfast.cli.groups import NounGroup, TextCommand
 from holdfast.cli.hints import program
 from holdfast.cli.render import sessions as render
@@ -22,20 +22,14 @@ from holdfast.client.events import RecordItem, follow_records, stored_records
 from holdfast.client.http import quote
 from holdfast.client.sessions import WhatRuns
 from holdfast.domain.command import MODES, SessionMode
-from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, SessionPage, SessionView
+from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, SessionPage
 
 if TYPE_CHECKING:
     from holdfast.domain.events.chapter import ChapterOpened
 
-AT_WORK = ("running", "waiting", "suspended", "queued")
-ANSWERS: dict[str, Literal["keep", "stop", "cancel"]]
-ANSWERS = {"k": "keep", "keep": "keep", "s": "stop", "stop": "stop", "c": "cancel", "cancel": "cancel"}
 OUTPUTS = "the outputs of the commands that it waited for"
 """They are stored in the results of its calls, and nowhere else."""
 session_argument = click.argument("session", type=SESSION)
-running_option = click.option(
-    "--running", type=click.Choice(["keep", "stop"]), help="What to do with its commands that are still running."
-)
 yes_option = click.option(
     "--yes", is_flag=True, help="Do not ask for confirmation. If commands are running, add --running."
 )
@@ -81,11 +75,8 @@ def list_sessions(cli: Cli, archived: bool, kind: str | None, limit: int, before
 @session_argument
 def show(cli: Cli, session: str) -> None:
     """Show SESSION with its turns and its queue."""
-
-    def text(detail: SessionDetail) -> str:
-        return render.session_text(detail, cli.client.sessions.reset_status(detail.session.id))
-
-    cli.show(cli.client.get(_path(session)), SessionDetail, text)
+    found = cli.client.get(_path(session))
+    cli.show(found, SessionDetail, lambda one: render.session_text(one, cli.client.sessions.reset_status(session)))
 
 
 @sessions.verb("Show")
@@ -119,18 +110,41 @@ def _print_log(cli: Cli, items: Iterator[RecordItem], *, live: bool) -> None:
 
 @sessions.verb("Change")
 @session_argument
+@click.option("--profile", metavar="NAME", help="The profile from now on; see `holdfast profiles`.")
+@click.option("--model", metavar="MODEL", help="The model from now on; '' is the one of the profile.")
+def agent(cli: Cli, session: str, profile: str | None, model: str | None) -> None:
+    """Let SESSION continue with another profile or model; a running turn does so from its next step."""
+    if profile is None and model is None:
+        raise click.UsageError("Give --profile, --model or both.")
+    accepted = cli.client.sessions.choose_agent(session, profile=profile, model=model)
+    row = cli.client.sessions.get(accepted.session).session
+    with_model = f" and {clean(row.model)}" if row.model else ""
+    done = f"goes on with profile {clean(row.profile)}{with_model}"
+    cli.result(done, session=row.id, profile=row.profile, model=row.model)
+
+
+@sessions.verb("Change")
+@session_argument
 @click.argument("mode", type=click.Choice(list(MODES)), required=False)
 def mode(cli: Cli, session: str, mode: SessionMode | None) -> None:
     """Show what the agent of SESSION may do, or choose it: profile, ask or read.
 
-    profile: as its profile says. ask: a person is asked before every change and every command. read: it changes
-    nothing and runs no command. What the session starts has the same limits.
+    ask: a person is asked before every change and command. read: it changes nothing and runs no command.
     """
     if mode is None:
         cli.show(cli.client.get(_path(session)), SessionDetail, lambda detail: MODES.get(detail.mode, detail.mode))
         return
     accepted = cli.client.sessions.choose_mode(session, mode)
     cli.result(MODES[mode], session=accepted.session, mode=mode)
+
+
+@sessions.verb("Change")
+@session_argument
+@click.option("--node", required=True, metavar="NAME", help="The node, or a label of such nodes; '' is any.")
+def move(cli: Cli, session: str, node: str) -> None:
+    """Let SESSION run on another node. Refused if only one node has its directory or its agent."""
+    moved = cli.client.sessions.choose_node(session, node)
+    cli.result(f"runs on {clean(node) or 'any node'}", session=moved.session, node=node)
 
 
 @sessions.verb("Show", cls=TextCommand)
@@ -360,34 +374,6 @@ def chapter_opened(client: Client, session: str, version: int) -> ChapterOpened:
     event = next(client.events(session, after=version - 1, page=1)).event
     assert isinstance(event, ChapterOpened)
     return event
-
-
-def ask_running_policy(
-    cli: Cli, session: SessionView, running: WhatRuns | None, *, ask: bool = True
-) -> WhatRuns | None:
-    """What happens to the running tasks of a session: as given by the caller, else as a person answers."""
-    if session.state in AT_WORK:
-        hint = f"Run `holdfast stop {session.id}` first."
-        raise CliError(f"The session is {session.state}.", hint=hint, code=CONFLICT)
-    tasks = [] if running is not None else cli.client.sessions.reset_status(session.id).running
-    if not tasks:
-        return running
-    if not ask or not cli.terminal.can_ask:
-        why = "--yes does not choose for you. " if not ask else ""
-        raise CliError(
-            f"{len(tasks)} still running in the background: {'; '.join(map(render.running_task, tasks))}.",
-            hint=f"{why}Choose what happens to them: --running keep or --running stop.",
-            code=CONFLICT,
-        )
-    cli.note(render.running_tasks_table(tasks))
-    if any(task.kind != "process" for task in tasks):
-        cli.hint("agents continue in both cases; `holdfast tasks stop ID` ends one")
-    question = "Still running: k keep them running, s stop them, c cancel"
-    while (answer := cli.terminal.prompt(question).strip().lower()) not in ANSWERS:
-        cli.note("k, s or c?")
-    if (chosen := ANSWERS[answer]) == "cancel":
-        raise CliError("Cancelled; nothing was changed.")
-    return chosen
 
 
 def _path(session: str) -> str:

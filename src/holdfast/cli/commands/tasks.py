@@ -257,7 +257,7 @@ def stop(cli: Cli, task: str) -> None:
 @tasks.verb("Change")
 @click.argument("task", type=TASK)
 def kill(cli: Cli, task: str) -> None:
-    """End TASK and everything that it started by force. Prints how it ended, and lists surviving processes."""
+    """Force TASK to end at once, with everything that it started. Prints how it ended, and any survivors."""
     _stop(cli, task, force=True)
 
 
@@ -266,7 +266,7 @@ def kill(cli: Cli, task: str) -> None:
 def rerun(cli: Cli, task: str) -> None:
     """Run an ended TASK again, in the same directory. Prints the ID of the new task.
 
-    A command gets this environment. No session is notified of its end.
+    A command gets the environment of this terminal. No session is notified of its end.
     """
     cli.start_gateway()
     accepted = cli.client.tasks.rerun(task, env=cli.environment())

@@ -9,6 +9,7 @@ import click
 
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.screen import ago, clean, clock, dim, one_line, plural, shorten, terminal_width, wrap_at_most
+from holdfast.domain.argument_words import argument_word
 from holdfast.domain.card_number import card_label
 
 if TYPE_CHECKING:  # these bring the events with them, which `status` does not need
@@ -22,6 +23,7 @@ KINDS = {
     "compaction": "context without a summary",
     "card_in_review": "card in review",
     "card_not_startable": "card that cannot start",
+    "session_not_startable": "session that cannot go on",
 }
 """Where a kind of entry is called otherwise than by its own words."""
 PLURALS = {
@@ -29,6 +31,7 @@ PLURALS = {
     "compaction": "contexts without a summary",
     "card_in_review": "cards in review",
     "card_not_startable": "cards that cannot start",
+    "session_not_startable": "sessions that cannot go on",
 }
 CHOICES = {
     "allow": "this call, once",
@@ -132,7 +135,7 @@ def shown_lines(shown: list[ShownArgument]) -> list[str]:
         if argument.usual:
             continue
         inside = argument.value.rstrip("\n").split("\n")
-        name = _argument_word(argument.name)
+        name = argument_word(one_line(argument.name))
         if argument.name == "cwd":
             lines.append(f"in {one_line(argument.value)}")
         elif len(inside) == 1:
@@ -142,26 +145,12 @@ def shown_lines(shown: list[ShownArgument]) -> list[str]:
         if argument.left_out:
             lines.append(f"│ … {plural(argument.left_out, 'more character')}")
     usual = [_usual_words(one) for one in shown if one.usual]
-    return [*lines, f"as by default: {', '.join(usual)}"] if usual else lines
-
-
-ARGUMENT_WORDS = {
-    "cwd": "directory",
-    "path": "file",
-    "diff": "changes",
-    "timeout": "seconds to wait",
-    "notify": "message at its end",
-    "stdin": "open input",
-}
-
-
-def _argument_word(name: str) -> str:
-    return ARGUMENT_WORDS.get(name) or one_line(name).replace("_", " ")
+    return [*lines, f"defaults: {', '.join(usual)}"] if usual else lines
 
 
 def _usual_words(argument: ShownArgument) -> str:
     """An argument that the call left out, in the words of the dashboard."""
-    name, value = _argument_word(argument.name), one_line(argument.value)
+    name, value = argument_word(one_line(argument.name)), one_line(argument.value)
     if value == "true":
         return name
     return f"no {name}" if value in ("", "false") else f"{name} {value}"

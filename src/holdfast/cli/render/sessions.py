@@ -75,6 +75,9 @@ def sessions_table(sessions: list[SessionView]) -> str:
         [one.id[:length], display_state(one), str(one.message_count), ago(one.updated_at), one.title]
         for one in sessions
     ]
+    if any(one.host for one in sessions):
+        rows = [[*row[:-1], one.host or "-", row[-1]] for row, one in zip(rows, sessions, strict=True)]
+        return table((*SESSIONS[:-1], Column("HOST"), SESSIONS[-1]), rows)
     return table(SESSIONS, rows)
 
 
@@ -87,7 +90,7 @@ def session_text(detail: SessionDetail, reset: ResetOutlook) -> str:
     """A session with its turns and its queue."""
     session = detail.session
     is_plain = reset.rules.mode == "none" and session.chapter == 1
-    parts = [details_short([*_session_details(session, detail.mode), *([] if is_plain else reset_details(reset))]), ""]
+    parts = [details_short([*_session_details(session, detail), *([] if is_plain else reset_details(reset))]), ""]
     if detail.turns:
         parts.append(table(TURNS, [_turn_cells(turn) for turn in detail.turns]))
     else:
@@ -97,7 +100,7 @@ def session_text(detail: SessionDetail, reset: ResetOutlook) -> str:
     return "\n".join(parts)
 
 
-def _session_details(session: SessionView, mode: str) -> Details:
+def _session_details(session: SessionView, detail: SessionDetail) -> Details:
     task = [("task", f"{session.task} ({program()} tasks show {session.task[:SHORT_ID]})")] if session.task else []
     return [
         ("session", session.id),
@@ -105,13 +108,19 @@ def _session_details(session: SessionView, mode: str) -> Details:
         ("state", display_state(session) + (", archived" if session.archived else "")),
         *task,
         ("profile", session.profile),
-        *([("mode", MODES.get(mode, mode))] if mode != "profile" else []),
+        *([("mode", MODES.get(detail.mode, detail.mode))] if detail.mode != "profile" else []),
+        *([("node", _nodes(session, detail))] if session.host or detail.node else []),
         ("directory", session.cwd),
         ("created", format_datetime(session.created_at)),
         ("updated", format_datetime(session.updated_at)),
         ("holds", f"{plural(session.message_count, 'message')}, {plural(session.version, 'event')}"),
         *([("notifications", session.tell)] if session.tell != "default" else []),
     ]
+
+
+def _nodes(session: SessionView, detail: SessionDetail) -> str:
+    asks = f" (asks for {detail.node})" if detail.node else ""
+    return f"{session.host or 'none yet'}{asks}"
 
 
 def _turn_cells(turn: TurnView) -> list[str]:

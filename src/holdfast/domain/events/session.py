@@ -57,7 +57,7 @@ class SessionCreated(Event, frozen=True):
     """What limits it besides its profile, when an agent created it; null when a person did."""
     driver: str = "builtin"
     node: str = "local"
-    """The machine on which its agent works."""
+    """The node that has its directory; empty while the node that it asks for has not taken it."""
     chat: str = ""
     """The chat of another service in which it is held, as in `telegram:42`; empty for all others."""
     mode: SessionMode = "profile"
@@ -83,6 +83,13 @@ class ModeChosen(Event, frozen=True):
     """A person chose what its agent may do at most from here on, besides what the profile allows."""
 
     mode: SessionMode
+    by: Actor
+
+
+class NodeChosen(Event, frozen=True):
+    """A person chose on which node it may run, by a name or a label; empty is any node."""
+
+    node: str
     by: Actor
 
 
@@ -376,6 +383,7 @@ SessionEvent = (
     | TurnUndone
     | AgentChosen
     | ModeChosen
+    | NodeChosen
     | FailureDismissed
     | SessionCreated
     | SessionRenamed

@@ -208,7 +208,7 @@ async def _detail(gateway: Gateway, id: str) -> CardDetail:
         followers=list(card.followers),
         runs=runs,
         why=await gateway.dispatcher.startable.why_not(card),
-        kept=await gateway.cards.unsaved_work(card) if card.status == "archived" else "",
+        kept=await gateway.dispatcher.cleanup.unsaved_work(card) if card.status == "archived" else "",
         limits=[] if card.rights is None else describe(card.rights),
     )
 
@@ -280,7 +280,7 @@ def _card_command(command: type[CardCommand]) -> Handler:
             given = msgspec.structs.replace(given, session=(await find_session(gateway, given.session)).id)
         done = await gateway.cards.execute(row.id, given, caller)
         archived = isinstance(given, ArchiveCard)
-        kept = await gateway.cards.clean_workspace(await gateway.cards.get(row.id)) if archived else ""
+        kept = await gateway.dispatcher.cleanup.clean(await gateway.cards.get(row.id)) if archived else ""
         return accepted(CardAccepted, done, number=row.number, kept=kept)
 
     return handler
@@ -313,4 +313,4 @@ async def release_workspace(request: Request) -> Response:
     if card.status != "archived":
         hint = f"`holdfast card archive {card.label}` removes it if it has no unsaved work."
         raise Conflict(f"Card {card.label} is {card.status}; its workspace may still be needed.", hint=hint)
-    return json_response(CardReleased(card.id, await gateway.cards.clean_workspace(card)))
+    return json_response(CardReleased(card.id, await gateway.dispatcher.cleanup.clean(card)))

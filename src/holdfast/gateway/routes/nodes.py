@@ -5,16 +5,20 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.board.inbox import MOST_SESSIONS
+from holdfast.domain.commands import ChooseNode
 from holdfast.domain.errors import Conflict, NotFound
 from holdfast.domain.events import SYSTEM, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.text import duration
 from holdfast.gateway.openapi import Routes
-from holdfast.gateway.requests import by_whom
-from holdfast.gateway.responses import json_response
+from holdfast.gateway.requests import by_whom, parse_command, session_of
+from holdfast.gateway.responses import accepted, json_response
 from holdfast.gateway.state import Gateway, gateway_of
+from holdfast.runtime.moves import why_bound
 from holdfast.schemas.gateway import Statement, Why
 from holdfast.schemas.nodes import NodeChanged, NodeList, NodeView
+from holdfast.schemas.sessions import Accepted
 from holdfast.store.rows import NodeRow
 from holdfast.tasks.log import lost
 
@@ -35,7 +39,7 @@ async def why_node(request: Request) -> Response:
     at = view.ended_at or view.heard_at or view.started_at
     texts = _sentences(view)
     if view.state == "ended":
-        texts += [f"{await _bound(gateway, row.id)}" for row in await gateway.store.unfinished_sessions()]
+        texts += [f"Session {session} waits for it." for session in await _waiting_for(gateway, view.name)]
     sentences = [Statement(text=text, stream=SYSTEM, version=0, at=at) for text in texts if text]
     return json_response(Why(f"node {view.name}", sentences))
 
@@ -68,18 +72,48 @@ async def forget_node(request: Request) -> Response:
 
 async def node_statements(gateway: Gateway, session: Session) -> list[Statement]:
     """Return which node works on a session that is not at rest, or why it waits for one."""
-    if not gateway.store.is_shared or session.activity == "idle":
+    if session.activity == "idle":
         return []
-    holder = await gateway.store.lease_holder(session_stream(session.id))
-    if holder is None or holder.name == gateway.store.node:
-        return []
-    if holder.ended_at is None:
+    holder = await gateway.nodes.holder(session)
+    if holder is not None and holder.ended_at is None:
         text, at = f"Node {holder.name} works on it.", holder.started_at
-    else:
-        bound = gateway.runner.why_bound(session.id)
-        waits = f", and it waits for that node: {bound}" if bound else "; another node takes it over"
-        text, at = f"Node {holder.name}, which worked on it, has ended: {holder.ended_reason}{waits}.", holder.ended_at
-    return [Statement(text=text, stream=SYSTEM, version=0, at=at)]
+        return [] if holder.name == gateway.store.node else [Statement(text=text, stream=SYSTEM, version=0, at=at)]
+    placement = await gateway.nodes.of_session(session, holder)
+    waits = placement.why_waits(await gateway.nodes.all())
+    if holder is None or holder.name == gateway.store.node:
+        at = session.queue[0].received.at if session.queue else gateway.clock.now()
+        found = Statement(text=waits, stream=session_stream(session.id), version=session.version, at=at)
+        return [found] if waits else []
+    if not waits and (bound := await why_bound(session, holder, node=gateway.store.node)):
+        waits = f"This node cannot take it over: {bound}."
+    follows = f". {waits}" if waits else "; another node takes it over."
+    text = f"Node {holder.name}, which worked on it, has ended: {holder.ended_reason}{follows}"
+    return [Statement(text=text, stream=SYSTEM, version=0, at=holder.ended_at or 0)]
+
+
+@routes.command("/v1/sessions/{id}/node", ChooseNode)
+async def choose_node(request: Request) -> Response:
+    """Let a session run on another node. Refused while one works on it, or if only one has its directory or agent."""
+    gateway, row = gateway_of(request), await session_of(request)
+    command, caller = await parse_command(request, ChooseNode, subject=row.id)
+    if await gateway.store.find_command(caller.key) is None:
+        await _check_move(gateway, await gateway.sessions.get(row.id), command.node)
+    return accepted(Accepted, await gateway.sessions.execute(row.id, command, caller))
+
+
+async def _check_move(gateway: Gateway, session: Session, node: str) -> None:
+    await gateway.nodes.check(node)
+    holder, nodes = await gateway.nodes.holder(session), await gateway.nodes.all()
+    placement = await gateway.nodes.of_session(session, holder, node=node)
+    if not any(placement.fits(known) for known in nodes):
+        if placement.bound_to:
+            hint = "A session can be moved if its directory is under `shared` in [cluster] (docs/cluster.md)."
+            raise Conflict(f"It stays on node {placement.bound_to}: {placement.bound_because}.", hint=hint)
+        raise Conflict(placement.why_waits(nodes).replace("It waits for", "It would wait for"))
+    at_work = session.activity != "idle" and holder is not None and holder.ended_at is None
+    if at_work and holder is not None and not any(placement.fits(one) for one in nodes if one.name == holder.name):
+        hint = f"`holdfast stop {session.id}` stops its turn; then it can be moved."
+        raise Conflict(f"Node {holder.name} works on it.", hint=hint)
 
 
 async def _views(gateway: Gateway) -> list[NodeView]:
@@ -136,6 +170,11 @@ def _sentences(view: NodeView) -> list[str]:
     return found
 
 
-async def _bound(gateway: Gateway, session: str) -> str:
-    reason = gateway.runner.why_bound(session)
-    return f"Session {session} waits for it: {reason}." if reason else ""
+async def _waiting_for(gateway: Gateway, name: str) -> list[str]:
+    """Return the sessions with something to do that no other node can work on."""
+    nodes, found = await gateway.nodes.all(), []
+    for row in (await gateway.store.unclaimed_sessions(node=""))[:MOST_SESSIONS]:
+        placement = await gateway.nodes.waiting(await gateway.sessions.get(row.id))
+        if placement.why_waits(nodes) and any(placement.fits(node) for node in nodes if node.name == name):
+            found.append(row.id)
+    return found

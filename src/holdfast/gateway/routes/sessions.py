@@ -46,6 +46,7 @@ from holdfast.gateway.requests import (
     caller_of,
     check_profile,
     find_session,
+    may_run_here,
     parse_body,
     parse_command,
     parse_query,
@@ -84,12 +85,12 @@ async def shown(gateway: Gateway, rows: list[SessionRow], request: Request) -> l
     device = device_of(request)
     ids = [row.id for row in rows]
     unread = await gateway.store.devices.unread(device, ids) if device else {}
-    workers = await gateway.store.cards_of_sessions(ids)
+    workers, hosts = await gateway.store.cards_of_sessions(ids), await gateway.nodes.hosts(ids)
 
     def shape(row: SessionRow) -> SessionView:
         kind: SessionKind = "worker" if row.id in workers else "background" if row.task else "mine"
         view = msgspec.convert(row, SessionView, from_attributes=True)
-        return msgspec.structs.replace(view, unread=unread.get(row.id, 0), kind=kind)
+        return msgspec.structs.replace(view, unread=unread.get(row.id, 0), kind=kind, host=hosts.get(row.id, ""))
 
     return [shape(row) for row in rows]
 
@@ -127,12 +128,13 @@ async def create_session(request: Request) -> Response:
     check_profile(gateway, profile)
     if command.model:
         gateway.models.check(command.model)
-    cwd = await working_directory(gateway, command.cwd)
+    here = await may_run_here(gateway, profile, command.node)
+    cwd = await working_directory(gateway, command.cwd, here=here)
     if command.text is not None:
         caller = caller.replying(input=caller.key.id)
     driver = gateway.profiles.driver(profile)
     appended = await gateway.sessions.create(
-        command, session=secrets.token_hex(8), profile=profile, driver=driver, cwd=cwd, caller=caller
+        command, session=secrets.token_hex(8), profile=profile, driver=driver, cwd=cwd, caller=caller, here=here
     )
     return accepted(Accepted, appended)
 
@@ -159,15 +161,11 @@ async def list_sessions(request: Request) -> Response:
     """List sessions, pinned ones first, then newest first."""
     gateway, query = gateway_of(request), parse_query(request, SessionListQuery)
     if query.cwd:
-        return json_response(
-            SessionPage(
-                await shown(gateway, await gateway.store.sessions_in(query.cwd, limit=query.limit), request), None
-            )
-        )
+        found = await gateway.store.sessions_in(query.cwd, limit=query.limit)
+        return json_response(SessionPage(await shown(gateway, found, request), None))
     if query.at_work:
-        return json_response(
-            SessionPage(await shown(gateway, await gateway.store.unfinished_sessions(), request), None)
-        )
+        found = await gateway.store.unfinished_sessions()
+        return json_response(SessionPage(await shown(gateway, found, request), None))
     at_ms, _, id = query.before.removeprefix("p").partition("-")
     cursor = SessionCursor(int(at_ms), id, pinned=query.before.startswith("p")) if query.before else SessionCursor()
     rows = await gateway.store.sessions(
@@ -208,7 +206,9 @@ async def show_session(request: Request) -> Response:
     ]
     (own,) = await shown(gateway, [row], request)
     inherited = mode_in_force("profile", state.rights)
-    return json_response(SessionDetail(own, turns, queue, mode=state.mode_in_force, inherited_mode=inherited))
+    return json_response(
+        SessionDetail(own, turns, queue, mode=state.mode_in_force, inherited_mode=inherited, node=state.node)
+    )
 
 
 @routes.command("/v1/sessions/{id}/messages", SendMessage)

@@ -33,6 +33,7 @@ from holdfast.gateway.requests import (
     QueryShape,
     check_profile,
     find_session,
+    may_run_here,
     parse_command,
     parse_query,
     session_of,
@@ -103,13 +104,15 @@ async def start_agent(request: Request) -> Response:
     profile = command.profile or gateway.profiles.default
     check_profile(gateway, profile)
     task = secrets.token_hex(8)
-    session, cwd = await _parent(gateway, command.session), await working_directory(gateway, command.cwd)
+    here, session = await may_run_here(gateway, profile, command.node), await _parent(gateway, command.session)
+    cwd = await working_directory(gateway, command.cwd, here=here)
     started = agent_started(command, task=task, cwd=cwd, by=caller.by, session=session)
     said = caller.replying(session=task)  # the session of an agent task has the id of the task
-    mode = command.mode
-    if session:
-        mode = strictest_mode(mode, (await gateway.sessions.get(session)).mode_in_force)
-    appended = await gateway.agent_tasks.start(started, profile=profile, caller=said, mode=mode)
+    parents = [(await gateway.sessions.get(session)).mode_in_force] if session else []
+    mode = strictest_mode(command.mode, *parents)
+    appended = await gateway.agent_tasks.start(
+        started, profile=profile, caller=said, mode=mode, node=command.node, here=here
+    )
     return accepted(TaskAccepted, appended)
 
 

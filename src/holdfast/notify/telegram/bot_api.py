@@ -20,7 +20,7 @@ from httpcore2 import (
     TimeoutException,
 )
 
-from holdfast.notify.addresses import connection_pool
+from holdfast.notify.addresses import connection_pool, failure_words
 from holdfast.timings import USUAL, TelegramTimings
 
 SECONDS = 20.0
@@ -195,11 +195,11 @@ class BotApi:
                 "POST", url, headers=headers, content=msgspec.json.encode(content), extensions={"timeout": limits}
             )
         except (ConnectError, ConnectTimeout, PoolTimeout, OSError) as error:
-            raise NotSent(f"{self._host} cannot be reached: {_words(error)}.") from None
+            raise NotSent(f"{self._host} cannot be reached: {failure_words(error)}.") from None
         except TimeoutException:
             raise Unanswered(f"{self._host} did not answer within {SECONDS + wait:.0f} s.") from None
         except (NetworkError, ProtocolError) as error:
-            raise Unanswered(f"The connection to {self._host} broke: {_words(error)}.") from None
+            raise Unanswered(f"The connection to {self._host} broke: {failure_words(error)}.") from None
         return self._result(answer.status, answer.content)
 
     def _result(self, status: int, body: bytes) -> msgspec.Raw:
@@ -211,7 +211,3 @@ class BotApi:
             reason = reply.description.removeprefix("Bad Request: ").removeprefix("Forbidden: ")
             raise Refused(reply.error_code or status, reason.replace(self.address.token, "…"), reply.parameters)
         return reply.result
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__

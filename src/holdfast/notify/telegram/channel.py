@@ -8,6 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any, Protocol
 
+from holdfast.domain.argument_words import argument_word
 from holdfast.domain.errors import HoldfastError
 from holdfast.domain.events.parts import ShownArgument
 from holdfast.notify.channel import GiveUp, NoticeMessage, Result, Sent, TryAgain, Unsure
@@ -144,7 +145,7 @@ def choices(wait: TitledWait) -> dict[str, str]:
 
 def shown_wait(wait: TitledWait, mask: Mask) -> tuple[str, list[list[dict[str, str]]]]:
     """Return a wait as a text with its buttons. Whatever is not shown as a whole cannot be allowed here."""
-    plain = [wait.reason, *(f"{one.name}: {one.value}" for one in wait.shown)]
+    plain = [wait.reason, *(f"{argument_word(one.name)}: {one.value}" for one in wait.shown)]
     lines = [escape(mask(wait.reason), quote=False)]
     lines += [_argument(one, mask) for one in wait.shown]
     if wait.pattern:
@@ -169,7 +170,7 @@ def shown_wait(wait: TitledWait, mask: Mask) -> tuple[str, list[list[dict[str, s
 
 
 def _argument(one: ShownArgument, mask: Mask) -> str:
-    name, value = f"<b>{escape(one.name)}</b>", escape(mask(one.value), quote=False)
+    name, value = f"<b>{escape(argument_word(one.name))}</b>", escape(mask(one.value), quote=False)
     long = "\n" in one.value or len(one.value) > LONGEST_LABEL
     shown = f"{name}\n<pre>{value}</pre>" if long else f"{name} <code>{value}</code>"
     if one.left_out:

@@ -54,6 +54,8 @@ class ToolContext:
     """Whether tasks of other sessions may be looked at and ended."""
     may_run_commands: bool = True
     """Whether commands can be run at all, by a rule or with an approval."""
+    refusal: str = ""
+    """Why no call may be carried out, as a sentence; empty if rules decide."""
     approved_path: str = ""
     """The path that was approved, as in the log; any other is refused. Empty allows any."""
     approved_digest: str = ""

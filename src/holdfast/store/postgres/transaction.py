@@ -10,6 +10,7 @@ from typing import cast
 
 from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.events.card import CardCreated
+from holdfast.domain.events.session import NodeChosen
 from holdfast.store.contract import Append, Appended, Lease
 from holdfast.store.decisions import (
     AppendDecision,
@@ -171,6 +172,9 @@ class BatchTransaction:
             self.grant(appended.lease, holder)
         for new in decision.events:
             self._insert(new, None if key is None else key.id)
+            if isinstance(new.record.event, NodeChosen):
+                self._leases[new.record.stream] = None
+                self._statements.append(statement("free_lease", {"stream": new.record.stream}))
         for step in decision.ended_steps:
             self._ended_steps.append(step)
             self.new_saved[step.stream] = None

@@ -98,8 +98,9 @@ SELECT COALESCE(SUM(cost), 0.0) AS cost, COALESCE(SUM(input_tokens + output_toke
 FROM turns WHERE finished_at >= :since;
 
 -- name: nodes_of_sessions
--- The nodes that worked on these sessions last.
-SELECT id, node FROM sessions WHERE id IN :sessions;
+-- The nodes that worked on these sessions last, or that have their directories.
+SELECT s.id, COALESCE((SELECT n.name FROM leases l JOIN nodes n ON n.life = l.life
+    WHERE l.stream = 'session/' || s.id), s.node) FROM sessions s WHERE s.id IN :sessions;
 
 -- name: work_of_nodes
 -- What the nodes that live work on.

@@ -114,6 +114,7 @@ class Adoptions:
             title=title_of(history),
             by=caller.by,
             driver=self._profiles.driver(profile),
+            node=self._store.node,
         )
         adopted = SessionAdopted(
             agent=agent,

@@ -1,10 +1,14 @@
 -- The lives of nodes, by the clock of the database.
 
+-- name: next_life
+-- The number of a new life. A node knows it before it begins that life, so that it knows its own if the answer is lost.
+SELECT nextval(pg_get_serial_sequence('nodes', 'life'));
+
 -- name: begin_life
 -- Somebody has opened the store; the life ends unless it is renewed.
-INSERT INTO nodes (name, version, labels, started_at, heard_at, expires_at)
-SELECT :name, :version, :labels, c.now, c.now, c.now + :lease
-FROM (SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT AS now) c RETURNING life;
+INSERT INTO nodes (life, name, version, labels, started_at, heard_at, expires_at)
+SELECT :life, :name, :version, :labels, c.now, c.now, c.now + :lease
+FROM (SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT AS now) c;
 
 -- name: renew_life
 -- A sign of life, and whether the node is to hand its work over; no row if the life has ended.
@@ -13,8 +17,8 @@ FROM (SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT AS now) c
 WHERE life = :life AND ended_at IS NULL RETURNING draining;
 
 -- name: name_in_use
--- Whether a node with this name is alive.
-SELECT EXISTS (SELECT 1 FROM nodes WHERE name = :name AND ended_at IS NULL
+-- Whether another process has this name and is alive.
+SELECT EXISTS (SELECT 1 FROM nodes WHERE name = :name AND life NOT IN :own AND ended_at IS NULL
     AND expires_at >= EXTRACT(EPOCH FROM clock_timestamp()) * 1000);
 
 -- name: lost_lives
@@ -51,5 +55,11 @@ DELETE FROM nodes WHERE name = :name AND NOT EXISTS (
     SELECT 1 FROM nodes alive WHERE alive.name = :name AND alive.ended_at IS NULL);
 
 -- name: release_leases
--- Give back leases of a life, besides some.
-DELETE FROM leases WHERE life = :life AND stream NOT IN :kept;
+-- Give back leases of a life, besides some. Of sessions whose first event does not say which node has their directory,
+-- the lease does: they are free when the life ends.
+DELETE FROM leases WHERE life = :life AND stream NOT IN :kept AND NOT EXISTS (
+    SELECT 1 FROM sessions s WHERE s.node IN ('', 'local') AND 'session/' || s.id = leases.stream);
+
+-- name: free_lease
+-- The session may go to another node: the one that has it and lives works on it no more.
+DELETE FROM leases WHERE stream = :stream AND life IN (SELECT life FROM nodes WHERE ended_at IS NULL);
