@@ -49,7 +49,7 @@ class Server:
         self._server.start()
 
     def _cut(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._proxy.close(), self._loop).result(PATIENCE)
+        asyncio.run_coroutine_threadsafe(self._proxy.cut(), self._loop).result(PATIENCE)
 
     def _fall_silent(self) -> None:
         self._loop.call_soon_threadsafe(self._proxy.silent.set)
@@ -85,9 +85,19 @@ def running_loop() -> Iterator[asyncio.AbstractEventLoop]:
     try:
         yield loop
     finally:
+        asyncio.run_coroutine_threadsafe(_end_tasks(), loop).result(PATIENCE)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+async def _end_tasks() -> None:
+    """Let no connection be dropped half-way: its warning would be for the next test."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.sleep(0)
 
 
 @pytest.fixture

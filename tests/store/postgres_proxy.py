@@ -30,6 +30,7 @@ class Proxy:
         self.silent = asyncio.Event()
         """While it is set nothing is passed on."""
         self.cuts = 0
+        self._ended = False
         self._connections: set[asyncio.Task[None]] = set()
 
     def url(self, database: str = "postgres") -> str:
@@ -38,7 +39,10 @@ class Proxy:
     async def serve(self) -> asyncio.Server:
         return await asyncio.start_unix_server(self._accepted, self._directory / SOCKET)
 
-    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._ended:
+            writer.transport.abort()
+            return
         connection = asyncio.create_task(self._pass_on(reader, writer))
         self._connections.add(connection)
         connection.add_done_callback(self._connections.discard)
@@ -64,11 +68,17 @@ class Proxy:
             for side in sides:
                 side.transport.abort()
 
-    async def close(self) -> None:
+    async def cut(self) -> None:
+        """Close all connections; new ones are accepted."""
         for connection in [*self._connections]:
             connection.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
         await asyncio.sleep(0)  # so that the sockets are closed
+
+    async def end(self) -> None:
+        """Close all connections, and those that are about to come."""
+        self._ended = True
+        await self.cut()
 
 
 class _Pair:
@@ -130,4 +140,4 @@ async def proxy_of(server: PostgresServer) -> AsyncIterator[Proxy]:
             yield proxy
         finally:
             listening.close()
-            await proxy.close()
+            await proxy.end()
