@@ -31,6 +31,29 @@ async def test_trouble_and_bugs_cost_one_round(caplog: pytest.LogCaptureFixture)
     assert "the watchman failed unexpectedly and is retried later" in caplog.text
 
 
+async def test_state_says_since_when_there_is_a_problem_or_none() -> None:
+    troubles: list[Exception | None] = [None, Unavailable("no disk"), OSError("no file"), None]
+    seen: list[tuple[str, int]] = []
+    enough = asyncio.Event()
+
+    async def look() -> None:
+        seen.append((rounds.state.problem, rounds.state.since))  # of the round before
+        if len(seen) > len(troubles):
+            enough.set()
+        elif trouble := troubles[len(seen) - 1]:
+            raise trouble
+
+    rounds = PeriodicTask(look, name="x", every=0.01)
+    rounds.start()
+    async with asyncio.timeout(PATIENCE):
+        await enough.wait()
+    await rounds.stop()
+    problems, times = zip(*seen, strict=True)
+    assert problems == ("", "", "no disk", "no file", "")
+    assert (times[:2], times[2] == times[3]) == ((0, 0), True)
+    assert 0 < times[2] < times[4]
+
+
 async def test_who_is_woken_while_looking_looks_once_more() -> None:
     looks = 0
     inside, go = asyncio.Event(), asyncio.Event()

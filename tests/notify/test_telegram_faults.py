@@ -60,15 +60,19 @@ async def test_it_can_be_turned_on_and_off_while_the_gateway_runs(tmp_path: Path
 # --- Telegram itself --------------------------------------------------------------------------------
 
 
-async def test_while_another_program_asks_for_updates_it_is_said_and_tried_again(
-    tmp_path: Path, api: BotApiServer
+@pytest.mark.parametrize(
+    ("refusal", "said"),
+    [
+        (refused(409, "Conflict: terminated by other getUpdates request"), "Another program uses the bot"),
+        (refused(500, "Internal Server Error: sorry"), "Internal Server Error: sorry"),
+    ],
+)
+async def test_refusal_of_updates_is_a_problem_with_its_reason_until_they_come(
+    tmp_path: Path, api: BotApiServer, refusal: Answer, said: str
 ) -> None:
-    def conflict(method: str, _: Json) -> Answer:
-        return refused(409, "Conflict: terminated by other getUpdates request") if method == "getUpdates" else None
-
-    api.answer = conflict
+    api.answer = lambda method, _: refusal if method == "getUpdates" else None
     async with telegram_rig(tmp_path, api) as rig:
-        await problem(rig, "Another program uses the bot")
+        await problem(rig, said)
         api.answer = lambda _, __: None
         api.say("say hello")
         await rig.shown("hello")

@@ -67,7 +67,7 @@ class TelegramChat:
                 return Sent(message.receipt)
             return Sent(str((await self._send(api, content)).message_id))
         except Refused as error:
-            return TryAgain(self._bot.token_problem or str(error)) if error.is_token else refusal(error)
+            return TryAgain(str(error)) if error.is_token else refusal(error)
         except Unanswered as error:
             return TryAgain(str(error)) if message.kind == "settled" else Unsure(str(error))
         except TelegramError as error:
