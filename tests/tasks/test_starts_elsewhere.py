@@ -95,6 +95,20 @@ async def test_promise_3_a_command_runs_although_its_node_never_heard_that_its_s
     assert await kinds_of(laptop, started.task) == [TaskStarted, ProcessStarted, TaskFinished]
 
 
+async def test_prompt_of_an_agent_is_never_run_as_a_command(nodes: tuple[Node, Node], tmp_path: Path) -> None:
+    """The tasks of agents are of the node `local`, and a node may be called that."""
+    gpu, laptop = nodes
+    command = on_gpu("ef" * 8, tmp_path)
+    agent = msgspec.structs.replace(command, task="ab" * 8, task_kind="agent", command="echo agent >> ran")
+    for started in (agent, command):
+        write = Write(task_stream(started.task), (started,), expect=0)
+        await laptop.store.append(Append((write,), SystemClock().now()))
+    await gpu.tasks.wait_ended(command.task)
+    assert agent.task not in gpu.tasks._followed
+    assert (tmp_path / "ran").read_text() == "x\n"
+    assert await kinds_of(laptop, agent.task) == [TaskStarted]
+
+
 async def test_promise_3_a_sweep_finds_a_command_that_nobody_follows(
     nodes: tuple[Node, Node], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -380,7 +380,7 @@ class CommandTasks:
             await remove_if_in_log(self._store, self.task_log, self.supervisor, task)
 
     async def _react_elsewhere(self, row: TaskRow, kinds: set[str]) -> None:
-        if not self.is_here(row):
+        if row.kind != "process" or not self.is_here(row):  # what is stored of an agent as its command is its prompt
             return
         if "TaskStarted" in kinds:
             self._follow_all([row] if row.state == "running" else [])
