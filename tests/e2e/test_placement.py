@@ -185,6 +185,38 @@ def test_session_whose_node_is_away_waits_and_is_moved(nodes: Nodes) -> None:
     assert not [e for e in a.get("/v1/inbox")["entries"] if e["id"] == waits]
 
 
+def test_session_stays_undisturbed_where_it_is_when_that_fits_what_it_is_to_ask_for(nodes: Nodes) -> None:
+    a = nodes.a
+    private = nodes.directory / "private"
+    private.mkdir()
+    bound = new_session(a, private, text="say first", node="gpu")  # only its lease says that b has the directory
+    assert answered(a, bound) == "b"
+    taken(a, f"/v1/sessions/{bound}/node", {"node": ""})
+    refused = a.request("POST", f"/v1/sessions/{bound}/node", json={"node": "a"})
+    assert (refused.status_code, "It stays on node b: its directory" in refused.text) == (409, True)
+
+    at_work = new_session(a, nodes.directory / "shared", text="slow 3 one two three", node="b")
+    until(lambda: "Node b works on it" in nodes.why(a, f"/v1/sessions/{at_work}"), "b works", seconds=PATIENT)
+    taken(a, f"/v1/sessions/{at_work}/node", {"node": "gpu"})
+    assert answered(a, at_work) == "b"
+    events = a.get(f"/v1/sessions/{at_work}/events", limit=1000)["events"]
+    assert [e["event"]["kind"] for e in events][-3:] == ["NodeChosen", "ModelResponded", "TurnFinished"]
+
+
+def test_session_goes_where_its_new_profile_runs_or_says_that_it_cannot(nodes: Nodes) -> None:
+    a = nodes.a
+    private = nodes.directory / "private"
+    private.mkdir()
+    movable, bound = new_session(a, nodes.directory / "shared"), new_session(a, private)
+    for session in (movable, bound):
+        assert answered(a, session) == "a"
+        taken(a, f"/v1/sessions/{session}/agent", {"profile": "trainer"})
+        taken(a, f"/v1/sessions/{session}/messages", {"text": "say again"})
+    assert answered(a, movable, turn=2) == "b"
+    for node in (a, nodes.b):
+        assert "It waits for a node that is one of gpu" in nodes.why(node, f"/v1/sessions/{bound}")
+
+
 def test_session_with_a_private_directory_stays_on_its_node(nodes: Nodes) -> None:
     a, b = nodes.a, nodes.b
     private = nodes.directory / "private"

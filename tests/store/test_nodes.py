@@ -234,6 +234,21 @@ async def test_a_node_that_is_drained_gives_back_its_leases_and_takes_no_others(
         assert kinds == ["NodeDrained"]
 
 
+async def test_a_node_gives_back_its_own_lease_only(database: Database) -> None:
+    async with opened(database, "one") as one, opened(database, "two") as two:
+        await session(one, A)
+        lease = await one.claim(STREAM, holder="t")
+        await two.give_back(STREAM)
+        with pytest.raises(HeldElsewhere):
+            await two.claim(STREAM, holder="t")
+        await one.give_back(STREAM)
+        await two.claim(STREAM, holder="t")
+        with pytest.raises(Fenced):
+            await one.append(Append((Write(STREAM, (asked(),)),), AT, lease=lease))
+        await one.give_back(STREAM)
+        assert (await two.lease_holder(STREAM)).name == "two"  # type: ignore[union-attr]
+
+
 async def test_only_a_node_that_has_ended_is_forgotten(database: Database) -> None:
     async with opened(database, "one") as one:
         async with opened(database, "two") as two:

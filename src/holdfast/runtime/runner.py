@@ -288,9 +288,12 @@ class Runner:
         self._try_again_later(writer.session)
 
     async def _may_work_on(self, session: Session, before: NodeRow | None) -> bool:
-        """Return whether this node may work on a session. If not, a node that may is told."""
+        """Return whether this node may work on a session. If not, it is left to a node that may."""
         if await why_bound(session, before, node=self._store.node):
             return False
+        is_ours = before is not None and before.ended_at is None
+        if is_ours and session.turn is not None:
+            return True  # the turn ends where it is at work
         last = session.home if before is None else before.name
         asks = self._nodes.placement(session.profile, session.node)
         if asks.is_free and last in ("", self._store.node):
@@ -298,6 +301,9 @@ class Runner:
         placement = await self._nodes.of_session(session, before)
         if await self._nodes.fits_here(placement):
             return True
+        if is_ours and not placement.bound_to:  # else the lease says where its directory is
+            await self._store.give_back(session_stream(session.id))
+            session = await self._sessions.get(session.id)  # who heard of a message before that has left it to us
         if session.activity != "idle":
             await self._tell_another(session.id, placement)
         return False

@@ -270,8 +270,11 @@ class Store(ProjectionReads, ABC):
     async def claim(self, stream: str, *, holder: str) -> Lease:
         """Take the lease; an earlier worker of this node is fenced. HeldElsewhere while another node holds it.
 
-        It belongs to the life of this node, and is free when that ends: nobody gives one back.
+        It belongs to the life of this node, and is free when that ends.
         """
+
+    async def give_back(self, stream: str) -> None:
+        """Give back the lease of a stream, since another node is to work on it and no worker of this one does."""
 
     def holds(self, lease: Lease) -> bool:  # noqa: ARG002
         """Whether a lease is still ours for sure. Asked before an effect, which no later check could take back."""

@@ -75,12 +75,13 @@ async def node_statements(gateway: Gateway, session: Session) -> list[Statement]
     if session.activity == "idle":
         return []
     holder = await gateway.nodes.holder(session)
-    if holder is not None and holder.ended_at is None:
-        text, at = f"Node {holder.name} works on it.", holder.started_at
-        return [] if holder.name == gateway.store.node else [Statement(text=text, stream=SYSTEM, version=0, at=at)]
     placement = await gateway.nodes.of_session(session, holder)
     waits = placement.why_waits(await gateway.nodes.all())
-    if holder is None or holder.name == gateway.store.node:
+    lives = holder is not None and holder.ended_at is None
+    if holder is not None and lives and (session.turn is not None or not waits):
+        text, at = f"Node {holder.name} works on it.", holder.started_at
+        return [] if holder.name == gateway.store.node else [Statement(text=text, stream=SYSTEM, version=0, at=at)]
+    if holder is None or lives or holder.name == gateway.store.node:
         at = session.queue[0].received.at if session.queue else gateway.clock.now()
         found = Statement(text=waits, stream=session_stream(session.id), version=session.version, at=at)
         return [found] if waits else []

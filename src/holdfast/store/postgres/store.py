@@ -121,6 +121,9 @@ class PostgresStore(Store):
     async def claim(self, stream: str, *, holder: str) -> Lease:
         return await self.writer.do(lambda tx: do_claim(tx, stream, holder), Needs(leases={stream}), repeatable=True)
 
+    async def give_back(self, stream: str) -> None:
+        await self.writer.do(lambda tx: tx.free(stream), Needs(leases={stream}), repeatable=True)
+
     def holds(self, lease: Lease) -> bool:
         return self._life.is_certain and self.writer.token(lease.stream) == lease.token
 

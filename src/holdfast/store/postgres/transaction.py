@@ -10,7 +10,6 @@ from typing import cast
 
 from holdfast.domain.events import session_stream, task_stream
 from holdfast.domain.events.card import CardCreated
-from holdfast.domain.events.session import NodeChosen
 from holdfast.store.contract import Append, Appended, Lease
 from holdfast.store.decisions import (
     AppendDecision,
@@ -172,9 +171,6 @@ class BatchTransaction:
             self.grant(appended.lease, holder)
         for new in decision.events:
             self._insert(new, None if key is None else key.id)
-            if isinstance(new.record.event, NodeChosen):
-                self._leases[new.record.stream] = None
-                self._statements.append(statement("free_lease", {"stream": new.record.stream}))
         for step in decision.ended_steps:
             self._ended_steps.append(step)
             self.new_saved[step.stream] = None
@@ -185,6 +181,13 @@ class BatchTransaction:
         self._last_token, self._leases[lease.stream] = lease.token, HeldLease(lease.token, self.life)
         row = {"stream": lease.stream, "token": lease.token, "holder": holder, "life": self.life}
         self._statements.append(statement("grant_lease", row))
+
+    def free(self, stream: str) -> None:
+        """Give back the lease of a stream, if this life has it."""
+        held = self.lease(stream)
+        if held is not None and held.life == self.life:
+            self._leases[stream] = None
+            self._statements.append(statement("free_lease", {"stream": stream, "life": self.life}))
 
     @property
     def granted(self) -> dict[str, int]:

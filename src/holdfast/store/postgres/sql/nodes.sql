@@ -61,5 +61,5 @@ DELETE FROM leases WHERE life = :life AND stream NOT IN :kept AND NOT EXISTS (
     SELECT 1 FROM sessions s WHERE s.node IN ('', 'local') AND 'session/' || s.id = leases.stream);
 
 -- name: free_lease
--- The session may go to another node: the one that has it and lives works on it no more.
-DELETE FROM leases WHERE stream = :stream AND life IN (SELECT life FROM nodes WHERE ended_at IS NULL);
+-- Give back one lease of a life: another node is to work on that session.
+DELETE FROM leases WHERE stream = :stream AND life = :life;
