@@ -143,7 +143,9 @@ class Sessions:
             raise Rejected(f"The session has no version {last}; it ends at {len(records)}.")
         title = command.title or f"{(await self.get(parent)).title} (fork)"[:TITLE_LIMIT]
         now = self._clock.now()
-        pairs = fork(records[:last], session=session, title=title, by=caller.by, now=now)
+        holder = await self._store.lease_holder(session_stream(parent)) if self._store.is_shared else None
+        host = "" if holder is None else holder.name
+        pairs = fork(records[:last], session=session, title=title, by=caller.by, now=now, host=host)
         times, events = zip(*pairs, strict=True)
         write = Write(session_stream(session), events, expect=0, times=times)
         return await self._store.append(Append((write,), now, command=caller.key))

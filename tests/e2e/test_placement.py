@@ -225,7 +225,8 @@ def test_session_with_a_private_directory_stays_on_its_node(nodes: Nodes) -> Non
     created = new_session(b, private)
     assert (answered(a, labelled), answered(a, created)) == ("b", "b")
     fork = str(taken(a, f"/v1/sessions/{created}/fork", {})["session"])
-    for session in (labelled, created, fork):
+    fork_of_labelled = str(taken(a, f"/v1/sessions/{labelled}/fork", {})["session"])
+    for session in (labelled, created, fork, fork_of_labelled):
         refused = a.request("POST", f"/v1/sessions/{session}/node", json={"node": "a"})
         assert refused.status_code == 409, refused.text
         assert "It stays on node b: its directory" in refused.json()["error"]["message"]

@@ -41,9 +41,11 @@ from holdfast.domain.queue import edited
 from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 
+TimedEvents = list[tuple[int, AnyEvent]]
 
-def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int) -> list[tuple[int, AnyEvent]]:
-    """Return the events of a fork with their times: copies of those of its parent.
+
+def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int, host: str = "") -> TimedEvents:
+    """Return the events of a fork with their times: copies of those of its parent. `host` worked on that last.
 
     What no turn had taken stays behind, and a turn that was open is closed as far as it had come. The rules for
     its reset count from now on: what happened long ago does not make it idle. Costs are counted in the parent only.
@@ -62,9 +64,9 @@ def fork(parent: list[Record], *, session: str, title: str, by: Actor, now: int)
         origin=Forked(parent=source, version=last, workspace_of=copy.workspace_of),
         rights=copy.rights if copy.rights.layers else None,
         mode=copy.mode,
-        node=copy.home or "local",
+        node=copy.home or host or "local",
     )
-    events: list[tuple[int, AnyEvent]] = [(parent[0].at, born)]
+    events: TimedEvents = [(parent[0].at, born)]
     for record in parent[1:]:
         match record.event:
             case InputReceived(input=input):
