@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.board.inbox import InboxReader
+from holdfast.config import Home
 from holdfast.domain.commands import (
     ArchiveBoard,
     ArchiveCard,
@@ -22,6 +23,7 @@ from holdfast.domain.events.card import RunStarted
 from holdfast.domain.events.session import Purpose, WaitAnswered, WaitOpened
 from tests.actors import person
 from tests.board.rig import BoardRig, Hand
+from tests.store.test_unreadable import spoil
 
 CARD, OTHER, SESSION = "c0ffee01", "c0ffee02", "ab12ab12ab12ab12"
 
@@ -70,6 +72,16 @@ async def test_a_blocked_card_is_there_until_it_is_unblocked(rig: BoardRig, inbo
     assert entry.since == rig.clock.now()
     await rig.tell(CARD, UnblockCard(text="This one."))
     assert await inbox.entries() == []
+
+
+async def test_a_session_that_cannot_be_read_does_not_hide_the_others(rig: BoardRig, inbox: InboxReader) -> None:
+    await rig.create(CARD)
+    await rig.tell(CARD, BlockCard(reason="Which one?"))
+    await rig.new_session(SESSION)
+    await rig.say(SESSION, SendMessage(text="zebra"))  # nobody has claimed it
+    spoil(Home(rig.home).database, text="zebra", checksum=False)
+    rig.sessions.drop(SESSION)
+    assert await kinds(inbox) == [("blocked_card", CARD)]
 
 
 async def test_a_block_that_only_a_fresh_session_can_end_says_so(rig: BoardRig, inbox: InboxReader) -> None:

@@ -91,7 +91,10 @@ class InboxReader:
         """Return the sessions with something to do that have waited for a node for more than a short while."""
         nodes, found = await self._nodes.all(), []
         for row in (await self._store.unclaimed_sessions(node=""))[:MOST_SESSIONS]:
-            placement = await self._nodes.waiting(await self._sessions.get(row.id))
+            try:
+                placement = await self._nodes.waiting(await self._sessions.get(row.id))
+            except Corrupt:
+                continue  # it cannot be read, and waits for no node; `why` says so
             if waits := placement.why_waits_long(nodes, waited_ms=elapsed(self._clock, row.updated_at)):
                 found.append(_of_session(row, waits, placement))
         return found

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from holdfast.board.inbox import MOST_SESSIONS
 from holdfast.domain.commands import ChooseNode
-from holdfast.domain.errors import Conflict, NotFound
+from holdfast.domain.errors import Conflict, Corrupt, NotFound
 from holdfast.domain.events import SYSTEM, session_stream
 from holdfast.domain.session import Session
 from holdfast.domain.text import duration
@@ -175,7 +175,10 @@ async def _waiting_for(gateway: Gateway, name: str) -> list[str]:
     """Return the sessions with something to do that no other node can work on."""
     nodes, found = await gateway.nodes.all(), []
     for row in (await gateway.store.unclaimed_sessions(node=""))[:MOST_SESSIONS]:
-        placement = await gateway.nodes.waiting(await gateway.sessions.get(row.id))
+        try:
+            placement = await gateway.nodes.waiting(await gateway.sessions.get(row.id))
+        except Corrupt:  # it cannot be read, and waits for no node
+            continue
         if placement.why_waits(nodes) and any(placement.fits(node) for node in nodes if node.name == name):
             found.append(row.id)
     return found
