@@ -23,7 +23,7 @@ class NodeRequests:
         """Carry out a request; return the answer."""
         match msgspec.msgpack.decode(body, type=TaskRequest | WakeSession | WorkspaceRequest):
             case WakeSession(session=session):
-                self._runner.wake(session)
+                self._runner.take_over(session)
                 return b""
             case WorkspaceRequest() as request:
                 return await self._cleanup.answer(request)

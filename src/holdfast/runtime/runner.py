@@ -93,6 +93,8 @@ class Runner:
         self._beating: asyncio.Task[None] | None = None
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
+        self._told: set[str] = set()
+        """Sessions that another node left to this one: they are not handed on, since nodes may disagree about them."""
         self._failures: dict[str, WorkerFailure] = {}
         self._at_rest: dict[str, int] = {}
         """By session: the version at which it was open and had nothing to do, since it waits for a person."""
@@ -165,6 +167,11 @@ class Runner:
         task = asyncio.create_task(self._work_with_retry(session), name=f"worker {session}")
         self._workers[session] = task
         task.add_done_callback(lambda _: self._ended(session))
+
+    def take_over(self, session: str) -> None:
+        """Start a worker for a session that another node left to this one."""
+        self._told.add(session)
+        self.wake(session)
 
     def _ended(self, session: str) -> None:
         del self._workers[session]
@@ -239,6 +246,8 @@ class Runner:
             self._failed(session_id, error)
         else:
             self._failures.pop(session_id, None)
+        finally:
+            self._told.discard(session_id)
 
     def _failed(self, session: str, error: Exception) -> None:
         before = self._failures.get(session)
@@ -304,7 +313,7 @@ class Runner:
         if is_ours and not placement.bound_to:  # else the lease says where its directory is
             await self._store.give_back(session_stream(session.id))
             session = await self._sessions.get(session.id)  # who heard of a message before that has left it to us
-        if session.activity != "idle":
+        if session.activity != "idle" and session.id not in self._told:
             await self._tell_another(session.id, placement)
         return False
 
