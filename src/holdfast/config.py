@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SIGN_IN_SECONDS = 600.0
-BEFORE_THE_FIRST_START = ("run", "logs", "tasks", "config.toml", ".config.toml", "lost+found")
-"""What a new home may have: what a start that did not finish has made, settings with the copies of an editor, and what
-the file system puts there. All of them are found in other directories, too.
+BEFORE_THE_FIRST_START = {"run", "logs", "tasks", "lost+found"}
+"""What a new home may have besides settings: what a start that did not finish has made, and what the file system puts
+there. All of them are found in other directories, too.
 """
+SETTINGS = ("config.toml", ".config.toml")
+"""With the copies of an editor, whose names begin like this."""
 DATABASES = ("holdfast.db", "search.db")
 
 
@@ -158,7 +160,7 @@ class Home:
             raise ConfigError(f"{self.path} cannot be read: {error.strerror}.") from error
         if any(name.startswith(DATABASES) for name in names):
             return ""
-        return next((name for name in names if not name.startswith(BEFORE_THE_FIRST_START)), "")
+        return next((name for name in names if not (name in BEFORE_THE_FIRST_START or name.startswith(SETTINGS))), "")
 
 
 def write_private(path: Path, content: bytes) -> None:

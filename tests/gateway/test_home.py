@@ -124,6 +124,15 @@ def test_directory_with_other_purpose_is_refused_and_left_as_it_is(tmp_path: Pat
     assert {path.name for path in tmp_path.iterdir()} == {"run", "passwd", "config.toml"}
 
 
+@pytest.mark.parametrize("name", ["run.sh", "tasks.py", "logs-2025", ".bashrc"])
+def test_file_that_is_only_named_like_one_of_a_home_shows_another_purpose(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    tmp_path.chmod(0o755)
+    with pytest.raises(ConfigError, match=f"other files, such as {name}"):
+        Home(tmp_path).prepare()
+    assert mode(tmp_path) == 0o755
+
+
 NEW_HOMES = [[], ["run/"], ["lost+found/", "tasks/"], ["config.toml", "config.toml~", ".config.toml.swp"]]
 
 
