@@ -215,6 +215,11 @@ def test_session_goes_where_its_new_profile_runs_or_says_that_it_cannot(nodes: N
     assert answered(a, movable, turn=2) == "b"
     for node in (a, nodes.b):
         assert "It waits for a node that is one of gpu" in nodes.why(node, f"/v1/sessions/{bound}")
+    unused = str(taken(a, "/v1/sessions", {"profile": "demo", "cwd": str(private)})["session"])
+    taken(a, f"/v1/sessions/{unused}/agent", {"profile": "trainer"})
+    taken(a, f"/v1/sessions/{unused}/messages", {"text": "say first"})
+    found = inbox_entry(a, "session_not_startable", unused)["commands"]
+    assert found == [f"holdfast sessions agent {unused} --profile NAME"]  # to forget a node that lives is refused
 
 
 def test_session_with_a_private_directory_stays_on_its_node(nodes: Nodes) -> None:

@@ -6,6 +6,8 @@ next turn of its session, or until a person undoes the turn, resets or archives 
 
 from __future__ import annotations
 
+import dataclasses
+
 import msgspec
 from msgspec.structs import replace
 
@@ -17,7 +19,7 @@ from holdfast.domain.dispatch import Advice
 from holdfast.domain.errors import Corrupt
 from holdfast.domain.events import card_stream, session_stream
 from holdfast.domain.events.session import Purpose
-from holdfast.domain.placement import Placement
+from holdfast.domain.placement import KnownNode, Placement
 from holdfast.domain.text import duration
 from holdfast.nodes import Nodes
 from holdfast.profiles import Profiles
@@ -96,7 +98,7 @@ class InboxReader:
             except Corrupt:
                 continue  # it cannot be read, and waits for no node; `why` says so
             if waits := placement.why_waits_long(nodes, waited_ms=elapsed(self._clock, row.updated_at)):
-                found.append(_of_session(row, waits, placement))
+                found.append(_of_session(row, waits, placement, nodes))
         return found
 
     @property
@@ -199,21 +201,31 @@ def _of_failed_turn(row: FailedTurn) -> InboxEntry:
     )
 
 
-def _of_session(row: SessionRow, waits: str, placement: Placement) -> InboxEntry:
-    move, forget = f"holdfast sessions move {row.id} --node NAME", f"holdfast nodes forget {placement.bound_to}"
+def _of_session(row: SessionRow, waits: str, placement: Placement, nodes: list[KnownNode]) -> InboxEntry:
     return InboxEntry(
         kind="session_not_startable",
         id=row.id,
         title=row.title,
         what=waits,
         since=row.updated_at,
-        commands=[forget if placement.bound_to else move],
+        commands=[_way_to_a_node(row.id, placement, nodes)],
         link=f"/s/{row.id}",
         stream=session_stream(row.id),
         version=row.version,
         session=row.id,
         node=placement.bound_to or placement.node,
     )
+
+
+def _way_to_a_node(session: str, placement: Placement, nodes: list[KnownNode]) -> str:
+    bound = next((node for node in nodes if node.name == placement.bound_to), None)
+    if bound is None:
+        return f"holdfast sessions move {session} --node NAME"
+    if not bound.lives:
+        return f"holdfast nodes forget {bound.name}"
+    if not dataclasses.replace(placement, node="").fits(bound):  # its profile runs elsewhere
+        return f"holdfast sessions agent {session} --profile NAME"
+    return f"holdfast sessions move {session} --node {bound.name}"
 
 
 def _of_card(row: CardRow, advice: Advice) -> InboxEntry:
