@@ -155,6 +155,9 @@ def test_session_runs_on_the_node_that_it_or_its_profile_asks_for(nodes: Nodes) 
     here = new_session(a, nodes.directory)
     assert answered(b, here) == "a"
     assert {one["id"]: one["host"] for one in b.get("/v1/sessions")["sessions"]}[asked] == "b"
+    for nowhere in ("relative", "/a\0b"):
+        body = {"text": "t", "profile": "demo", "node": "b", "cwd": nowhere}
+        assert "is not the absolute path" in a.request("POST", "/v1/sessions", json=body).text
     unknown = a.request("POST", "/v1/sessions", json={"text": "t", "profile": "demo", "node": "mars"})
     assert (unknown.status_code, "No node is called or labelled 'mars'" in unknown.text) == (400, True)
 

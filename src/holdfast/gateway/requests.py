@@ -180,9 +180,13 @@ def _checked(prefix: str, noun: str, *, hint: str) -> str:
 async def working_directory(gateway: Gateway, given: str | None, *, here: bool = True) -> str:
     """Return the directory that a command names, by default the user's home. `here`: it must be one of this node."""
     cwd = Path(given) if given is not None else Path.home()
-    if not (await gateway.cards.mounts.run(lambda: _is_directory(cwd)) if here else cwd.is_absolute()):
+    if not (await gateway.cards.mounts.run(lambda: _is_directory(cwd)) if here else _may_be_directory(cwd)):
         raise Rejected(f"cwd {str(cwd)!r} is not the absolute path of a directory.")
     return str(cwd)
+
+
+def _may_be_directory(path: Path) -> bool:
+    return path.is_absolute() and "\0" not in str(path)
 
 
 def _is_directory(path: Path) -> bool:
