@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.errors import Fenced, HeldElsewhere, NodeAway
-from holdfast.domain.events import SYSTEM
+from holdfast.domain.events import SYSTEM, session_stream
 from holdfast.domain.events.system import NodeEnded
 from holdfast.store.contract import Append, Lease, Write
 from holdfast.store.duties import Duty
@@ -21,6 +21,7 @@ from holdfast.store.postgres.node_life import NodeLife
 from holdfast.store.postgres.queries import statement
 from holdfast.store.postgres.store import PostgresStore
 from holdfast.store.postgres.wire import ConnectionEnded, ResultRows, SqlStatement, Wire
+from holdfast.store.tables import KEPT_LIVES
 from holdfast.timings import StoreTimings
 from tests.eventually import PATIENCE, eventually
 from tests.postgres_server import own_server, schemas, shared_server
@@ -28,6 +29,7 @@ from tests.store.conformance import AT, OTHER, STREAM, A, B, asked, session, sta
 from tests.store.postgres_proxy import proxy_of
 
 QUICK = StoreTimings(lock=PATIENCE, probe=0.05, look=0.05, lease=0.4)
+C = "cccccccccccccccc"
 REQUEST = {"id": "", "node": "", "asked_by": "", "body": b"", "within": 0}
 CALM = StoreTimings(lock=PATIENCE, probe=0.05, look=0.05, lease=PATIENCE)
 
@@ -80,6 +82,27 @@ async def test_each_node_has_a_life_and_only_one_holds_a_lease(database: Databas
         assert {(row.name, row.life) for row in await one.nodes()} == {("one", one.life), ("two", two.life)}
         holder = await two.lease_holder(STREAM)
         assert holder is not None and (holder.name, holder.life, holder.ended_at) == ("one", one.life, None)
+
+
+async def test_lease_that_says_where_a_directory_is_outlives_many_lives_of_its_node(database: Database) -> None:
+    async with opened(database, "gpu") as gpu, opened(database, "away") as away:
+        await session(gpu, A)
+        await session(gpu, B, node="gpu")  # its first event says it
+        await gpu.claim(STREAM, holder="t")
+        await gpu.claim(OTHER, holder="t")
+        await session(away, C)
+        await away.claim(session_stream(C), holder="t")
+    async with opened(database, "laptop") as laptop:
+        for _ in range(KEPT_LIVES + 3):
+            async with opened(database, "gpu"):
+                pass
+        async with opened(database, "away"):
+            for _ in range(KEPT_LIVES + 3):
+                async with opened(database, "gpu"):
+                    pass
+        names = [row and row.name for row in [await laptop.lease_holder(session_stream(id)) for id in (A, B, C)]]
+        assert names == ["gpu", None, "away"]
+        assert len(await laptop.nodes()) < KEPT_LIVES + 5
 
 
 async def test_unclaimed_sessions_are_those_that_no_other_node_works_on(database: Database) -> None:

@@ -130,6 +130,7 @@ class NodeLife:
             now = int(time.time() * 1000)
             begins = [
                 statement("end_lives", {"name": self.node, "at": now, "reason": REPLACED}),
+                statement("pass_leases_on", {"kept": KEPT_LIVES}),
                 statement("delete_ended_lives", {"kept": KEPT_LIVES}),
                 statement("begin_life", {"life": life} | self._birth),
                 COMMIT,

@@ -42,4 +42,5 @@ UPDATE nodes SET ended_at = :at, ended_reason = :reason WHERE ended_at IS NULL A
 -- name: delete_ended_lives
 -- Of those that ended, the last few are kept for people to read, and the last one of each node.
 DELETE FROM nodes WHERE ended_at IS NOT NULL AND life <= (SELECT MAX(life) FROM nodes) - :kept
-    AND EXISTS (SELECT 1 FROM nodes later WHERE later.name = nodes.name AND later.life > nodes.life);
+    AND EXISTS (SELECT 1 FROM nodes later
+        WHERE later.name = nodes.name AND later.life > nodes.life AND later.ended_at IS NOT NULL);

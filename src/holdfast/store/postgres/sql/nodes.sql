@@ -60,6 +60,15 @@ DELETE FROM nodes WHERE name = :name AND NOT EXISTS (
 DELETE FROM leases WHERE life = :life AND stream NOT IN :kept AND NOT EXISTS (
     SELECT 1 FROM sessions s WHERE s.node IN ('', 'local') AND 'session/' || s.id = leases.stream);
 
+-- name: pass_leases_on
+-- Before old lives are deleted: where only the lease says which node has the directory of a session, the last life of that
+-- node that ended has it from now on.
+UPDATE leases SET life = last.life
+FROM nodes old, (SELECT name, MAX(life) AS life FROM nodes WHERE ended_at IS NOT NULL GROUP BY name) last
+WHERE leases.life = old.life AND last.name = old.name AND old.life < last.life AND old.ended_at IS NOT NULL
+    AND old.life <= (SELECT MAX(life) FROM nodes) - :kept
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.node IN ('', 'local') AND 'session/' || s.id = leases.stream);
+
 -- name: free_lease
 -- Give back one lease of a life: another node is to work on that session.
 DELETE FROM leases WHERE stream = :stream AND life = :life;
