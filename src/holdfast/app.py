@@ -43,7 +43,7 @@ from holdfast.profiles import Profiles
 from holdfast.read_settings import load_settings
 from holdfast.runtime.work_time import HeartbeatFile, boot_id
 from holdfast.settings import NODE_NAME, Settings, has_password
-from holdfast.store.contract import Append, Store, Write
+from holdfast.store.contract import LOCAL_NODE, Append, Store, Write
 from holdfast.store.home_lock import HomeLock
 from holdfast.store.sqlite.connections import no_space
 from holdfast.store.sqlite.store import open_store as open_sqlite
@@ -133,6 +133,9 @@ def _store_opener(settings: Settings, asked: AskedStore) -> OpenStore:
     name = asked.node or settings.node.name or gethostname()
     if not NODE_NAME.fullmatch(name):
         raise ConfigError(f"{name!r} cannot be the name of a node: use up to 63 letters, digits, `.`, `_` and `-`.")
+    if name == LOCAL_NODE:
+        what = f"A node cannot be called {name}: that stands for the only node of a log in SQLite."
+        raise ConfigError(f"{what} Give it another name with --node, or as `name` in [node] of config.toml.")
     address = asked.address or settings.store.address
     if not address:
         where = "[store] in config.toml takes the database address from it"

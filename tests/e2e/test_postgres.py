@@ -53,6 +53,7 @@ def test_promise_1_a_killed_gateway_resumes_from_the_database(tmp_path: Path) ->
         ('url = "postgresql://h/db"\nurl_env = "X"', "", 2, "either a url or a url_env"),
         ("", "postgresql://me:hunter2@h/db", 2, "holds a password"),
         ("", "host=h password=hunter2", 2, "holds a password"),
+        ('url = "postgresql://h/db"\n[node]\nname = "local"', "", 2, "A node cannot be called local"),
         ("", "nonsense", 1, "cannot be read"),
         ("", "postgresql://127.0.0.1:1/db", 1, "db on 127.0.0.1:1 cannot be reached"),
     ],
