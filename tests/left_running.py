@@ -51,7 +51,8 @@ def _of_run(directory: str, since: float, keepers: str) -> Iterator[Process]:
         except OSError:  # it has ended, or belongs to somebody else
             continue
         other_run = "/pytest-of-" in command  # of this checkout, too
-        if directory in f"{command} {place}" or (keepers in command and not other_run):
+        is_keeper = any(word.startswith(keepers) for word in command.split())
+        if directory in f"{command} {place}" or (is_keeper and not other_run):
             yield Process(pid, command, place)
 
 
