@@ -388,7 +388,7 @@ def test_the_workspace_that_holds_something_is_kept(gateway: GatewayProcess, cli
     assert "its workspace was kept" in (said := cli.ok("card", "archive", card)) and "a.txt" in said
     assert (place / "a.txt").read_text() == "hello\n"
     shown = cli.ok("card", "show", card)
-    assert "kept, because this would be lost: a.txt" in shown
+    assert "kept, because of this: a.txt" in shown
     kept = cli("card", "release", card)
     assert (kept.returncode, "a.txt" in kept.stdout, place.is_dir()) == (1, True, True)
     (place / "a.txt").unlink()

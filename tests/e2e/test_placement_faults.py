@@ -144,6 +144,14 @@ def test_card_that_is_archived_through_another_node_leaves_no_workspace(nodes: N
     b.kill9()
     nodes.wait_until_away("b")
     kept = taken(a, f"/v1/cards/{last}/archive", {})["kept"]
-    assert "what is on node b, which is away" in kept
+    assert "it is not known what is on node b, which does not answer" in kept
+    assert kept == a.get(f"/v1/cards/{last}")["kept"]
     b.start()
     until(lambda: not places[last].exists(), "b has removed it", seconds=PATIENT)
+
+    frozen = nodes.add(a, node="b", body="sh pwd\ncomplete well")
+    place = Path(nodes.done(a, frozen)["workspace"])
+    _freeze(b)  # so that it does not hear the request
+    assert "which does not answer" in taken(a, f"/v1/cards/{frozen}/archive", {})["kept"]
+    os.kill(b.pid, signal.SIGCONT)
+    until(lambda: not place.exists(), "b has removed it although nobody could ask it", seconds=PATIENT)

@@ -48,6 +48,11 @@ class WorkspaceCleanup:
         kept = await (self._clean_here(card) if request.remove else self._unsaved_work_here(card))
         return kept.encode()
 
+    def note_moved(self, id: str) -> None:
+        """Look later whether a card was archived, perhaps through another node that could not ask this one."""
+        if self._store.is_shared and (self._cards.root / id).is_dir():
+            self.pending.add(id)
+
     async def clean_later(self, id: str) -> None:
         """Remove the workspace of a card whose worker was still running when the card was archived."""
         card = await self._cards.get(id)
@@ -92,7 +97,7 @@ class WorkspaceCleanup:
 
     async def _ask(self, node: str, request: WorkspaceRequest) -> str:
         assert self._store.exchange is not None
-        away = f"what is on node {node}, which is away; that node removes it when it is back, if nothing would be lost"
+        away = f"it is not known what is on node {node}, which does not answer; it removes that unless it would be lost"
         if not any(known.lives for known in await self._nodes.all() if known.name == node):
             return away
         try:

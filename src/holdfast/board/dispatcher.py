@@ -98,7 +98,9 @@ class Dispatcher:
         """The health of the log follower and of the rounds."""
         return [self._follower.state, self._rounds.state, self._cleaning.state]
 
-    async def _react(self, stream: str, _kinds: set[str]) -> None:
+    async def _react(self, stream: str, kinds: set[str]) -> None:
+        if "CardMoved" in kinds:
+            self.cleanup.note_moved(stream.removeprefix("card/"))
         if stream.startswith(("card/", "board/")):
             self._rounds.wake()
         else:

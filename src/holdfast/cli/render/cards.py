@@ -233,7 +233,7 @@ def _workspace(found: CardDetail) -> str:
     words = found.card.workspace + (f", {where}" if where else "")
     if found.card.status != "archived":
         return words
-    return f"{words}; kept, because this would be lost: {found.kept}" if found.kept else words
+    return f"{words}; kept, because of this: {found.kept}" if found.kept else words
 
 
 def _attempts(found: CardDetail) -> str:
@@ -250,7 +250,7 @@ def workspace_outcome(found: CardDetail, kept: str) -> str:
     kind = found.card.workspace
     if kept:
         release = f"`{program()} card release {found.card.label}`"
-        return f"its workspace was kept, because this would be lost: {one_line(kept)}. Save it, then run {release}"
+        return f"its workspace was kept, because of this: {one_line(kept)}. Save it, then run {release}"
     if kind.startswith("dir:"):
         return f"its workspace {kind.removeprefix('dir:')} is your own directory and stays"
     if not found.runs:
