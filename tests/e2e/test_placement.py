@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.board import most_at_work
-from tests.e2e.gateway import GatewayProcess, until, wait_for
+from tests.e2e.gateway import GatewayProcess, of_kind, until, wait_for
 from tests.e2e.labelled_nodes import (
     LABELS,
     MAX_RUNNING,
@@ -160,6 +160,28 @@ def test_session_runs_on_the_node_that_it_or_its_profile_asks_for(nodes: Nodes) 
         assert "is not the absolute path" in a.request("POST", "/v1/sessions", json=body).text
     unknown = a.request("POST", "/v1/sessions", json={"text": "t", "profile": "demo", "node": "mars"})
     assert (unknown.status_code, "No node is called or labelled 'mars'" in unknown.text) == (400, True)
+
+
+def test_agents_that_are_started_for_a_node_run_there_again_or_are_refused(nodes: Nodes) -> None:
+    a, b = nodes.a, nodes.b
+    asked = new_session(a, nodes.directory, text='call delegate {"prompt": "say no", "profile": "trainer"}\nsay asked')
+    until(lambda: a.get("/v1/inbox")["entries"], "it asks", seconds=PATIENT)
+    wait = a.get("/v1/inbox")["entries"][0]["id"]
+    taken(a, "/v1/answers", {"wait": wait, "answer": "allow"})
+    assert answered(a, asked) == "a"
+    assert "Agents with the profile trainer do not run on this machine" in str(
+        of_kind(a.events(asked), "ToolCallFinished")
+    )
+
+    first = str(taken(a, "/v1/tasks/agents", {"prompt": "say there", "profile": "demo", "node": "gpu"})["session"])
+    assert answered(a, first) == "b"
+    again = str(taken(a, f"/v1/tasks/{first}/rerun", {})["session"])
+    assert (answered(a, again), a.get(f"/v1/sessions/{again}")["node"]) == ("b", "gpu")
+
+    command = a.request("POST", "/v1/tasks", json={"shell": "pwd", "cwd": str(b.home), "node": "gpu"}).json()["task"]
+    assert a.until_ended(command)["node"] == "b"
+    repeated = str(taken(a, f"/v1/tasks/{command}/rerun", {"env": {"A": "1"}})["task"])
+    assert (a.until_ended(repeated)["node"], a.until_ended(repeated)["exit_code"]) == ("b", 0)
 
 
 def test_session_whose_node_is_away_waits_and_is_moved(nodes: Nodes) -> None:

@@ -165,6 +165,7 @@ class ChatCommands:
         """Begin a session of the chat; return its id, also when it was begun by an earlier delivery."""
         profiles = self._work.profiles
         profile = profiles.settings.telegram.profile or profiles.default
+        here = await self._work.agent_tasks.may_run_here(profile)
         created = await self._work.sessions.create(
             command,
             session=secrets.token_hex(8),
@@ -173,6 +174,7 @@ class ChatCommands:
             cwd=str(Path.home()),
             caller=self._caller(incoming, id=id),
             chat=incoming.chat,
+            here=here,
         )
         return created.stream.removeprefix("session/")
 
@@ -244,7 +246,7 @@ class ChatCommands:
         started = agent_started(command, task=task, cwd=state.cwd, by=incoming.by, session=session)
         caller = self._caller(incoming).replying(session=task)
         begun = await self._work.agent_tasks.start(
-            started, profile=state.profile, caller=caller, mode=state.mode_in_force
+            started, profile=state.profile, caller=caller, mode=state.mode_in_force, node=state.home or state.node
         )
         return ChatReply(f"Task `{begun.stream.removeprefix('task/')[:8]}` is running; its end is told here.")
 

@@ -19,6 +19,7 @@ from holdfast.domain.events.parts import Delegated, Rights
 from holdfast.domain.events.session import SessionCreated, TurnBackgrounded
 from holdfast.domain.events.task import TaskStarted
 from holdfast.domain.session_rules import create
+from holdfast.nodes import Nodes
 from holdfast.sessions import Caller, Sessions
 from holdfast.store.contract import Appended, CommandKey, Store, Write
 from holdfast.tasks.log import TaskLog, turn_backgrounded
@@ -37,6 +38,7 @@ class AgentTasks:
         self._store = store
         self._task_log = task_log
         self._sessions = sessions
+        self._nodes = Nodes(store, task_log.profiles)
         self._clock = clock
         self._most = most
 
@@ -49,11 +51,10 @@ class AgentTasks:
         rights: Rights | None = None,
         mode: SessionMode = "profile",
         node: str = "",
-        here: bool = True,
     ) -> Appended:
         """Start an agent in a session with the id of the task. `rights` are those of a calling agent.
 
-        `here`: whether this node may work on it; `node` is what it asks for.
+        `node` is what it asks for. If this node may not work on it, its directory is one of the node that does.
         """
         known = await self._store.find_command(caller.key)
         if known is not None:  # it is already running, so a snapshot would come too late
@@ -61,6 +62,7 @@ class AgentTasks:
         running = [row for row in await self._store.running_tasks() if row.kind == "agent"]
         if len(running) >= self._most:
             raise Unavailable(f"{len(running)} agents are running in the background, which is the limit.")
+        here = await self.may_run_here(profile, node)
         command = CreateSession(text=started.command, title=started.title, mode=mode, node=node)
         driver = self._task_log.profiles.driver(profile)
         events = create(
@@ -81,6 +83,10 @@ class AgentTasks:
             await self._task_log.changes.take(started.task, Path(started.cwd))
         session = Write(session_stream(started.worker), tuple(events), expect=0)
         return await self._task_log.start(started, command=caller.key, also=(session,))
+
+    async def may_run_here(self, profile: str, node: str = "") -> bool:
+        """Return whether this node may work on an agent."""
+        return await self._nodes.fits_here(self._nodes.placement(profile, node))
 
     async def was_started(self, key: CommandKey) -> bool:
         """Return whether this command has already created its session."""

@@ -264,9 +264,9 @@ def kill(cli: Cli, task: str) -> None:
 @tasks.verb("Change")
 @click.argument("task", type=TASK)
 def rerun(cli: Cli, task: str) -> None:
-    """Run an ended TASK again, in the same directory. Prints the ID of the new task.
+    """Run an ended TASK again, on its node in the same directory. Prints the ID of the new task.
 
-    A command gets the environment of this terminal. No session is notified of its end.
+    A command gets the environment of this terminal, on another node that of its gateway. Its end notifies no session.
     """
     cli.start_gateway()
     accepted = cli.client.tasks.rerun(task, env=cli.environment())

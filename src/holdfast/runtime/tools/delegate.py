@@ -63,6 +63,11 @@ class Delegate:
         caller = Caller(key, started.by)
         try:
             if not await self._agent_tasks.was_started(key):
+                if not await self._agent_tasks.may_run_here(profile):
+                    raise ToolFailed(
+                        f"Agents with the profile {profile} do not run on this machine (`nodes` in config.toml), and "
+                        "what you delegate works in your directory. Choose another profile."
+                    )
                 async with self._creation.granted(context, profile=profile) as rights:
                     await self._agent_tasks.start(started, profile=profile, caller=caller, rights=rights)
             row = await self._task_queries.find(task)
