@@ -299,6 +299,14 @@ def test_of_a_long_turn_the_last_steps_are_imported() -> None:
     history.say("b" * 500_000, ms(30))
     assert len(history.turns[-1].steps[-1].text) < 401_000
 
+    history = ImportedHistory(characters_kept=500)
+    history.ask("q", ms(1))
+    for number in range(2):
+        history.call(f"c{number}", "terminal", {"command": "x" * 300}, ms(number))
+        history.end_call(CallEnded(f"c{number}", "y"), ms(number))
+    (turn,) = history.turns
+    assert (turn.steps_left_out, [*turn.steps[0].calls]) == (1, ["c1"]), "the last step stays, whatever its size"
+
 
 def test_no_link_is_followed_and_only_regular_files_are_read(home: Path, tmp_path: Path) -> None:
     elsewhere = claude_file(tmp_path / "elsewhere", tmp_path, person("hello", 1))

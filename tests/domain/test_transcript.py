@@ -127,6 +127,15 @@ def test_a_fold_may_begin_anywhere_in_the_log(name: str) -> None:
         assert late.version == len(records(name)) or not late.version
 
 
+def test_directory_is_that_of_the_newest_run_that_has_one() -> None:
+    transcript = play(load("plain-turn")["input"])
+    version, began = transcript.version, transcript.cwd
+    for offset, (given, expected) in enumerate([("", began), ("/w", "/w"), ("", "/w")], start=1):
+        bound = record("RunBound", version=version + offset, card="c0ffee01", run=offset, cwd=given)
+        transcript.apply(bound)
+        assert (transcript.cwd, transcript.run) == (expected, offset)
+
+
 def test_streamed_text_is_added_once_and_in_order() -> None:
     log = [piece for piece in load("crash")["input"] if "event" in piece]
     asked = next(index for index, piece in enumerate(log) if piece["event"]["kind"] == "ModelRequested")
