@@ -13,6 +13,7 @@ from tests.agents.life import config
 from tests.e2e.agents import end_agents
 from tests.e2e.gateway import GatewayProcess, Json, of_kind, until
 from tests.e2e.labelled_nodes import PATIENT, Nodes, answered, labelled_nodes, new_session, taken
+from tests.e2e.tasks import start
 
 LEASE = 10.0
 """So long a node counts as there that is frozen: long enough to be given work."""
@@ -29,6 +30,10 @@ def nodes(tmp_path: Path) -> Iterator[Nodes]:
 
 def _node(at: GatewayProcess, name: str) -> Json:
     return dict(next(node for node in at.get("/v1/nodes")["nodes"] if node["name"] == name))
+
+
+def _hosts(at: GatewayProcess, session: str) -> str:
+    return str(at.get(f"/v1/sessions/{session}")["session"]["host"])
 
 
 def _of_card(at: GatewayProcess, card: str, *wanted: str) -> list[Json]:
@@ -100,6 +105,25 @@ def test_what_waits_for_a_node_goes_elsewhere_when_that_is_drained_and_then_forg
     assert a.request("PATCH", f"/v1/cards/{named}", json={"node": "c"}).status_code == 202
     taken(a, f"/v1/sessions/{talk_named}/node", {"node": "c"})
     assert (nodes.done(a, named)["node"], answered(a, talk_named)) == ("c", "c")
+
+
+def test_session_of_a_node_that_is_drained_goes_on_elsewhere_while_its_commands_run(nodes: Nodes) -> None:
+    a, b, c = nodes.a, nodes.b, nodes.c
+    shared = nodes.directory / "shared"
+    talk, at_work = (new_session(a, shared, text, node="gpu") for text in ("say hello", "slow 60 one two three"))
+    assert answered(a, talk) == "b"
+    until(lambda: "Node b works on it" in nodes.why(a, f"/v1/sessions/{at_work}"), "b works", seconds=PATIENT)
+    stays = start(b, "exec sleep 1000", cwd=shared)
+    c.start()
+    taken(a, "/v1/nodes/b/drain", {})
+    until(lambda: b.request("GET", "/readyz").status_code == 503, "b knows it", seconds=PATIENT)
+    taken(a, f"/v1/sessions/{talk}/messages", {"text": "say again"})
+    assert answered(a, talk, 2) == "c"
+    until(lambda: "c" in _hosts(a, at_work), "c has taken the turn", seconds=PATIENT)
+    taken(a, f"/v1/sessions/{at_work}/stop", {})
+    assert _node(a, "b")["state"] == "draining", "its command runs"
+    taken(a, f"/v1/tasks/{stays}/stop", {})
+    assert b.wait_for_end() == 0
 
 
 def test_session_of_an_external_agent_stays_on_the_node_where_its_agent_runs(nodes: Nodes) -> None:

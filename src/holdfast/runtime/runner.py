@@ -274,8 +274,6 @@ class Runner:
             timings=self._timings,
         )
         before = await self._store.lease_holder(session_stream(session_id)) if self._store.is_shared else None
-        if self._store.is_draining and session.driver == BuiltinDriver.name:
-            raise HeldElsewhere(f"This node is being drained: others work on {session_stream(session_id)}.")
         if before is not None and before.ended_at is None and before.name != self._store.node:
             raise HeldElsewhere(f"Node {before.name} works on {session_stream(session_id)}.")
         if not await self._may_work_on(session, before):
@@ -301,14 +299,16 @@ class Runner:
         if await why_bound(session, before, node=self._store.node):
             return False
         is_ours = before is not None and before.ended_at is None
-        if is_ours and session.turn is not None:
-            return True  # the turn ends where it is at work
         last = session.home if before is None else before.name
-        asks = self._nodes.placement(session.profile, session.node)
-        if asks.is_free and last in ("", self._store.node):
-            return True
+        is_drained = self._store.is_draining and session.driver == BuiltinDriver.name
+        if not is_drained:
+            if is_ours and session.turn is not None:
+                return True  # the turn ends where it is at work
+            asks = self._nodes.placement(session.profile, session.node)
+            if asks.is_free and last in ("", self._store.node):
+                return True
         placement = await self._nodes.of_session(session, before)
-        if await self._nodes.fits_here(placement):
+        if not is_drained and await self._nodes.fits_here(placement):
             return True
         if is_ours and not placement.bound_to:  # else the lease says where its directory is
             await self._store.give_back(session_stream(session.id))
