@@ -7,8 +7,8 @@ export UV_PYTHON ?= $(PY)
 # Tests start many processes: what they import is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 RUN := $(UV) run --quiet --locked
-# Tests wait more than they compute: four workers more than there are cores.
-WORKERS ?= $(shell $(PY) -c 'import os; print((os.cpu_count() or 1) + 4)')
+# Tests wait more than they compute: eight workers more than there are cores.
+WORKERS ?= $(shell $(PY) -c 'import os; print((os.cpu_count() or 1) + 8)')
 
 .PHONY: run test check proof mutants bench profile agents setup clean web web-test compile-tests types screenshots cluster
 

@@ -1,4 +1,4 @@
-"""Shared by all rooms, and kept tiny: how the suite is asked for more, and what is the same however it is started."""
+"""What all tests share: the options of the suite, and what is the same however it is started."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,7 +86,11 @@ def is_proof(config: pytest.Config) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The long versions run only when somebody says `-m proof`."""
+    """The long versions run only when somebody says `-m proof`. Several workers run the files in a mixed order: in that
+    of the directories all tests with a browser would compete in the end, and those that wait would run before.
+    """
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: zlib.crc32(item.location[0].encode()))
     if is_proof(config):
         return
     long = [item for item in items if item.get_closest_marker("proof") is not None]
