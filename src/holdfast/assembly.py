@@ -180,7 +180,7 @@ class _Work:
             store, tasks=self.tasks, sessions=sessions, profiles=profiles, clock=clock, timings=timings.lifecycle
         )
         root = home.path / WORKSPACES
-        nodes = Nodes(store, profiles)
+        nodes = Nodes(store, profiles, timings.runtime)
         self.cards = Cards(store, sessions=sessions, running=self.running, nodes=nodes, clock=clock, root=root)
         timer = RunTimer(machine.monotonic)
         self.dispatcher = Dispatcher(

@@ -14,14 +14,16 @@ from holdfast.settings import ProfileSettings
 from holdfast.shared_directories import SharedDirectories
 from holdfast.store.contract import Store
 from holdfast.store.rows import NodeRow
+from holdfast.timings import USUAL, RuntimeTimings
 
 
 class Nodes:
     """Knows the nodes by the store and the settings."""
 
-    def __init__(self, store: Store, profiles: Profiles) -> None:
+    def __init__(self, store: Store, profiles: Profiles, timings: RuntimeTimings = USUAL.runtime) -> None:
         self._store = store
         self._profiles = profiles
+        self._longest_wait_ms = int(timings.node_wait * 1000)
         self.shared = SharedDirectories(store, profiles)
 
     async def all(self) -> list[KnownNode]:
@@ -83,6 +85,10 @@ class Nodes:
     async def waiting(self, session: Session) -> Placement:
         """Return where a session may run that no node works on."""
         return await self.of_session(session, await self.holder(session))
+
+    def why_waits_long(self, placement: Placement, nodes: list[KnownNode], *, waited_ms: int) -> str:
+        """Return for which node something has waited for so long that people are told; empty if it has not."""
+        return placement.why_waits_long(nodes, waited_ms=waited_ms, limit_ms=self._longest_wait_ms)
 
     async def holder(self, session: Session) -> NodeRow | None:
         """Return the last life that worked on a session; None if none did, or if there is only one node."""

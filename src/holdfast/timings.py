@@ -76,6 +76,8 @@ class RuntimeTimings:
     retry: float = 1.0
     """The first pause before another worker is started for a session whose worker failed."""
     sweep: float = 30.0
+    node_wait: float = 30.0
+    """What waits for a node for longer is in the inbox."""
     resume: float = 2.0
     """After a start open turns are resumed in batches: the next when one is done, at the latest after this time."""
     save: float = 0.2

@@ -12,7 +12,13 @@ from pathlib import Path
 from tests.e2e.gateway import GatewayProcess, Json, until
 from tests.postgres_server import shared_server
 
-TIMINGS = {"store.lease": 2.0, "store.look": 0.2, "runtime.sweep": 1.0, "tasks.retry": 0.1}
+TIMINGS = {
+    "store.lease": 2.0,
+    "store.look": 0.2,
+    "runtime.sweep": 1.0,
+    "runtime.node_wait": 2.0,
+    "tasks.retry": 0.1,
+}
 LABELS = {"a": ["linux"], "b": ["gpu", "linux"], "c": ["gpu"]}
 MAX_RUNNING = 2
 PATIENT = 120.0

@@ -97,7 +97,8 @@ class InboxReader:
                 placement = await self._nodes.waiting(await self._sessions.get(row.id))
             except Corrupt:
                 continue  # it cannot be read, and waits for no node; `why` says so
-            if waits := placement.why_waits_long(nodes, waited_ms=elapsed(self._clock, row.updated_at)):
+            waited = elapsed(self._clock, row.updated_at)
+            if waits := self._nodes.why_waits_long(placement, nodes, waited_ms=waited):
                 found.append(_of_session(row, waits, placement, nodes))
         return found
 

@@ -166,7 +166,7 @@ class StartableCards:
     async def waits_for_node(self, card: Card, nodes: list[KnownNode]) -> str:
         """Return for which node a card has waited for more than a short while; empty if it has not."""
         placement = await self._runs.bound(card)
-        return placement.why_waits_long(nodes, waited_ms=elapsed(self._clock, card.moved.at))
+        return self._nodes.why_waits_long(placement, nodes, waited_ms=elapsed(self._clock, card.moved.at))
 
     async def advice(self, card: Card, *, waits_for_node: str = "") -> Advice | None:
         """Return what a person can do about a card; None if it needs no person."""

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from holdfast.domain.text import duration
 
-SHORT_WAIT_MS = 30_000
-"""What waits for a node for longer is in the inbox."""
-
 
 @dataclass(frozen=True, slots=True)
 class KnownNode:
@@ -64,10 +61,10 @@ class Placement:
         because = f" ({self.bound_because})" if self.bound_because else ""
         return f"It waits for {' or '.join(_state(node) for node in fitting)}{because}."
 
-    def why_waits_long(self, nodes: Sequence[KnownNode], *, waited_ms: int) -> str:
-        """Return the same for what has waited for more than a short while; empty if it has not."""
-        silent = min((node.silent_ms for node in nodes if self.fits(node)), default=SHORT_WAIT_MS)
-        return self.why_waits(nodes) if min(waited_ms, silent) >= SHORT_WAIT_MS else ""
+    def why_waits_long(self, nodes: Sequence[KnownNode], *, waited_ms: int, limit_ms: int) -> str:
+        """Return the same for what has waited for longer than the limit; empty if it has not."""
+        silent = min((node.silent_ms for node in nodes if self.fits(node)), default=limit_ms)
+        return self.why_waits(nodes) if min(waited_ms, silent) >= limit_ms else ""
 
     def _conditions(self) -> str:
         found = [f"is called or labelled {self.node}"] if self.node else []
