@@ -25,6 +25,8 @@ class SharedDirectories:
     def __init__(self, store: Store, profiles: Profiles) -> None:
         self._store = store
         self._profiles = profiles
+        self._known: dict[str, int] = {}
+        """The numbers in the database, by directory: they never change."""
 
     async def why_private(self, directory: str) -> str:
         """Return why a directory may be another one on another node; empty if it is the same for sure."""
@@ -43,8 +45,9 @@ class SharedDirectories:
             number = await asyncio.to_thread(_read_or_write, Path(root) / MARKER)
         except (OSError, ValueError) as error:
             return f"{root} is not known to be shared: {MARKER} in it cannot be read or written ({error})"
-        known = await self._store.exchange.agree(f"shared {root}", number)
-        if known != number:
+        if root not in self._known:
+            self._known[root] = await self._store.exchange.agree(f"shared {root}", number)
+        if self._known[root] != number:
             return f"{root} is not shared: other nodes have another directory there ({MARKER} differs)"
         return ""
 
