@@ -25,7 +25,7 @@ DIRECTLY = "Give the address of PostgreSQL itself: Holdfast keeps about 8 connec
 ADDRESS = "It looks like this: postgresql://user@host:5432/database"
 SessionSettings = dict[str, str | int]
 SESSION: SessionSettings = {
-    "idle_in_transaction_session_timeout": 5_000,
+    "idle_in_transaction_session_timeout": 3_000,
     "idle_session_timeout": 0,
     "statement_timeout": 25_000,
     "default_transaction_isolation": r"read\ committed",
@@ -35,8 +35,9 @@ SESSION: SessionSettings = {
     "jit": "off",
 }
 """So that a client that is frozen or cut off holds the lock for seconds, and not for hours, whatever the server is set
-to. A statement ends before our patience with its answer (`StoreTimings.answer`), so that it is not asked again while it
-runs. In another isolation, what is read under the lock would be as it was before the lock was there.
+to; and for less than the others wait for it (`StoreTimings.lock`), or each of them would refuse a write. A statement
+ends before our patience with its answer (`StoreTimings.answer`), so that it is not asked again while it runs. In another
+isolation, what is read under the lock would be as it was before the lock was there.
 """
 WRITER: SessionSettings = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 """What is written is found by its key, also before the server has statistics of a table that grows quickly."""
