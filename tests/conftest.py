@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+gc.disable()  # until all modules are imported: they make no garbage
+
 pytest.register_assert_rewrite("tests.store.conformance")  # no test module, but its assertions explain themselves too
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -79,6 +81,8 @@ def pytest_collection_finish() -> None:
     """What the modules of all tests brought is not looked through again whenever a test makes garbage."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 10, 10)  # as in a gateway
+    gc.enable()
 
 
 def is_proof(config: pytest.Config) -> bool:
