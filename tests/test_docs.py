@@ -45,6 +45,11 @@ def page(name: str) -> str:
     return (ROOT / name).read_text("utf-8")
 
 
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda path: str(path.name))
+def test_no_page_has_the_marks_of_an_unfinished_merge(path: Path) -> None:
+    assert re.findall(r"^(?:<{7}|={7}|>{7})(?: .*)?$", path.read_text("utf-8"), re.MULTILINE) == []
+
+
 @pytest.mark.parametrize("kind", [*get_args(AnyEvent), *get_args(AnyCommand)], ids=lambda kind: str(kind.__name__))
 def test_every_event_and_command_is_documented_with_its_fields(kind: type[msgspec.Struct]) -> None:
     rows = [line for line in page("docs/events.md").splitlines() if line.startswith(f"| `{kind.__name__}` |")]
