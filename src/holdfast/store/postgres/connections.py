@@ -36,8 +36,8 @@ SESSION: SessionSettings = {
 }
 """So that a client that is frozen or cut off holds the lock for seconds, and not for hours, whatever the server is set
 to; and for less than the others wait for it (`StoreTimings.lock`), or each of them would refuse a write. A statement
-ends before our patience with its answer (`StoreTimings.answer`), so that it is not asked again while it runs. In another
-isolation, what is read under the lock would be as it was before the lock was there.
+ends before our patience with its answer (`StoreTimings.answer`), so that it is not asked again while it runs. In
+another isolation, what is read under the lock would be as it was before the lock was there.
 """
 WRITER: SessionSettings = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 """What is written is found by its key, also before the server has statistics of a table that grows quickly."""
