@@ -413,7 +413,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=None, help="replay a sample")
     parser.add_argument("--count", type=int, default=40, help="how many mutants")
-    parser.add_argument("--module", action="append", choices=modules(), help="only of these modules")
+    parser.add_argument(
+        "--module",
+        action="append",
+        choices=modules(),
+        metavar="MODULE",
+        help="only of this module, such as domain/queue.py",
+    )
     parser.add_argument("--seconds", type=float, default=600.0, help="the most that the tests of one mutant may take")
     parser.add_argument("--copy", type=Path, help="keep the copy and its record in this directory, for the next sample")
     parser.add_argument("--workers", type=int, default=2, help="how many processes run the tests of the first run")

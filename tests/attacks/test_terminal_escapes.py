@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.seat import sit_down
+from tests.chat.terminal import on_terminal
 from tests.cli.commandline import CommandLine, new_home
 from tests.e2e.gateway import GatewayProcess
 
@@ -87,7 +87,7 @@ def test_neither_the_chat_nor_the_board_passes_escapes_on(gateway: GatewayProces
     gateway.command("PATCH", f"/v1/sessions/{session}", {"title": HOSTILE})
     card = {"title": HOSTILE, "body": f"block {HOSTILE}", "profile": "demo"}
     gateway.command("POST", "/v1/cards", card)
-    with cli.terminal("board", "watch", TERM="xterm") as board, sit_down(cli, "chat", session) as chat:
+    with cli.terminal("board", "watch", TERM="xterm") as board, on_terminal(cli, "chat", session) as chat:
         board.until("needs input: before")
         chat.until("after")
         gateway.send(

@@ -38,7 +38,7 @@ CONFIGS = (
 PROFILES = '[profiles.other]\nmodel = "demo"\n'
 
 
-async def a_house(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
+async def random_cards(rig: BoardRig, dice: random.Random, now: int) -> list[str]:
     """Boards and cards in any state, written as events."""
     boards: dict[str, tuple[BoardEvent, ...]] = {
         "default": (),
@@ -117,7 +117,7 @@ async def test_the_query_and_the_rule_agree(tmp_path: Path, config: str, seed: i
     clock = StoppedClock(1_800_000_000_000)
     rig = BoardRig(tmp_path / "home", clock=clock, config=f"[board]\n{config}\n{PROFILES}")
     try:
-        ids = await a_house(rig, random.Random(seed), clock.now())
+        ids = await random_cards(rig, random.Random(seed), clock.now())
         cards = [await rig.card(id) for id in ids]
         startable = {
             card.id for card in cards if card.status == "ready" and not await rig.dispatcher.startable.why_not(card)

@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.cli.chat.attach import while_away
 from holdfast.cli.chat.blocks import DividerBlock, NoticeBlock
-from tests.chat.seat import CTRL_C, sit_down
 from tests.chat.story import Story
+from tests.chat.terminal import CTRL_C, on_terminal
 from tests.cli.commandline import CommandLine, new_home
 from tests.e2e.gateway import GatewayProcess, kinds, of_kind
 
@@ -55,63 +55,63 @@ def task_of(gateway: GatewayProcess, title: str) -> dict[str, str]:
 
 
 def test_a_reset_and_back(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
-    with sit_down(cli, cwd=cwd) as seat:
-        seat.until("idle")
-        seat.enter("/reset")
-        seat.until("This session has no messages yet.")
-        seat.enter("say before")
-        seat.until_idle("\n\nbefore")
-        seat.enter("/reset note")
-        seat.enter("count")  # waits until the chapter has begun
-        shown = seat.until_idle("I have seen 1 user message; the first was: count")
+    with on_terminal(cli, cwd=cwd) as chat:
+        chat.until("idle")
+        chat.enter("/reset")
+        chat.until("This session has no messages yet.")
+        chat.enter("say before")
+        chat.until_idle("\n\nbefore")
+        chat.enter("/reset note")
+        chat.enter("count")  # waits until the chapter has begun
+        shown = chat.until_idle("I have seen 1 user message; the first was: count")
         assert "── chapter 2: the model starts with an empty context ───" in shown
         assert "\n   because cli asked for it\n" in shown
         assert "\n   Note of the agent: 1 user message so far; the first was: say before\n" in shown
         assert "\n   /undo-reset brings the earlier context back\n" in shown
-        seat.enter("/undo-reset")
-        seat.enter("count")
-        seat.until_idle("── chapter 2 undone by cli ───", "I have seen 3 user messages; the first was: say before")
-        seat.enter("/undo-reset")
-        seat.until("There is no reset to undo.")
-        seat.enter("/reset now")
-        seat.until("/reset takes no argument, or `note`")
+        chat.enter("/undo-reset")
+        chat.enter("count")
+        chat.until_idle("── chapter 2 undone by cli ───", "I have seen 3 user messages; the first was: say before")
+        chat.enter("/undo-reset")
+        chat.until("There is no reset to undo.")
+        chat.enter("/reset now")
+        chat.until("/reset takes no argument, or `note`")
 
 
 def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     """Keep, stop, cancel; what is no answer is neither guessed nor sent."""
     question = "/reset, with commands running: k keep · s stop · c cancel"
-    with sit_down(cli, cwd=cwd, rows=60) as seat:
-        seat.until("idle")
-        seat.enter("bg sleep 300")
-        seat.until_idle("terminal started")
+    with on_terminal(cli, cwd=cwd, rows=60) as chat:
+        chat.until("idle")
+        chat.enter("bg sleep 300")
+        chat.until_idle("terminal started")
         session = only_session(gateway)
-        seat.enter("/reset")
-        seat.until("sleep 300\nstill running: k keep: handed over to the new chapter", f"{question}\n\n?")
-        seat.enter("what is this?")
-        seat.until("Nothing was sent. First answer this: k keep · s stop · c cancel.")
-        seat.type(CTRL_C)
-        seat.until("Nothing was changed.", gone=question)
+        chat.enter("/reset")
+        chat.until("sleep 300\nstill running: k keep: handed over to the new chapter", f"{question}\n\n?")
+        chat.enter("what is this?")
+        chat.until("Nothing was sent. First answer this: k keep · s stop · c cancel.")
+        chat.type(CTRL_C)
+        chat.until("Nothing was changed.", gone=question)
         assert "ChapterOpened" not in kinds(gateway.events(session))
-        seat.type("/reset\rsay behind it\r")
-        seat.until(question)
-        seat.enter("k")
-        shown = seat.until_idle("Kept: ", "sleep 300 (", "\n\nbehind it\n")
+        chat.type("/reset\rsay behind it\r")
+        chat.until(question)
+        chat.enter("k")
+        shown = chat.until_idle("Kept: ", "sleep 300 (", "\n\nbehind it\n")
         assert shown.index("Kept: ") < shown.index("say behind it\n"), "it waited for the choice"
-        seat.enter("/new")
-        seat.until("/new, with commands running: k keep · s stop · c cancel", "it continues in the old session")
-        seat.enter("keep")
-        seat.until("new session · demo · idle")
+        chat.enter("/new")
+        chat.until("/new, with commands running: k keep · s stop · c cancel", "it continues in the old session")
+        chat.enter("keep")
+        chat.until("new session · demo · idle")
         assert task_of(gateway, "sleep 300")["state"] == "running"
-        seat.enter("/resume " + session[:8])
-        seat.until(f"session {session[:8]}")
-        seat.enter("/new")
-        seat.until("/new, with commands running: k keep")
-        seat.enter("s")
-        seat.until("asked to end: ", "new session · demo · idle")
+        chat.enter("/resume " + session[:8])
+        chat.until(f"session {session[:8]}")
+        chat.enter("/new")
+        chat.until("/new, with commands running: k keep")
+        chat.enter("s")
+        chat.until("asked to end: ", "new session · demo · idle")
         task = task_of(gateway, "sleep 300")["id"]
         assert gateway.until_ended(task)["state"] == "stopped"
-        seat.enter("say next")
-        seat.until_idle("\n\nnext")
+        chat.enter("say next")
+        chat.until_idle("\n\nnext")
     texts = [event["text"] for event in of_kind(gateway.events(session), "InputReceived")]
     assert texts == ["bg sleep 300", "say behind it"]
 
@@ -120,64 +120,64 @@ def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
     gateway: GatewayProcess, cli: CommandLine, cwd: Path
 ) -> None:
     """And why it waits before, in one dim line above the prompt."""
-    with sit_down(cli, cwd=cwd, columns=120) as seat:
-        seat.until("idle")
-        seat.enter(f"bg {BUSY}")
-        seat.until_idle("terminal started")
+    with on_terminal(cli, cwd=cwd, columns=120) as chat:
+        chat.until("idle")
+        chat.enter(f"bg {BUSY}")
+        chat.until_idle("terminal started")
         session = only_session(gateway)
         cli.ok("sessions", "policy", session, "--mode", "idle")
-        seat.until("The reset rules of this session were set by cli: reset when idle", "The idle reset was due at")
-        assert seat.look().count("The idle reset was due at") == 1
-        seat.leave()
+        chat.until("The reset rules of this session were set by cli: reset when idle", "The idle reset was due at")
+        assert chat.look().count("The idle reset was due at") == 1
+        chat.leave()
     cli.ok("sessions", "policy", session, "--max-postpone", "0s")
     gateway.until_event(session, "ChapterOpened")
     for columns in (80, 120):
-        with sit_down(cli, "chat", session, columns=columns) as seat:
-            shown = seat.until_idle("── reset ", "while you were away ───")
+        with on_terminal(cli, "chat", session, columns=columns) as chat:
+            shown = chat.until_idle("── reset ", "while you were away ───")
             assert "\n   because no user activity for " in shown
             assert "\n   Kept: " in shown
             assert "\n   Note of the agent: 1 user message so far" in shown
             assert "\n   /undo-reset brings the earlier context back\n" in shown
             assert "the model starts with an empty context" not in shown, "the same is not told twice"
             if columns == 120:
-                seat.enter("/stale")
-                seat.until("is working, in use, pinned or started by a person")
+                chat.enter("/stale")
+                chat.until("is working, in use, pinned or started by a person")
                 cli.ok("sessions", "policy", session, "--mode", "none")
-                seat.enter("say back")
-                seat.until_idle("\n\nback")
-    with sit_down(cli, "chat", session) as seat:
-        shown = seat.until_idle("── chapter 2: the model starts with an empty context ───")
+                chat.enter("say back")
+                chat.until_idle("\n\nback")
+    with on_terminal(cli, "chat", session) as chat:
+        shown = chat.until_idle("── chapter 2: the model starts with an empty context ───")
         assert "while you were away" not in shown
 
 
 def test_a_context_is_made_shorter(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     """What is done is said while it is done; a summary that fails is asked about, a digest is marked as one."""
-    with sit_down(cli, cwd=cwd, columns=120, rows=60) as seat:
-        seat.until("idle")
-        seat.enter("say one")
-        seat.until_idle("\n\none")
-        seat.enter("/compact keep the names")
-        shown = seat.until_idle("── summary of the turns up to 1 ──")
+    with on_terminal(cli, cwd=cwd, columns=120, rows=60) as chat:
+        chat.until("idle")
+        chat.enter("say one")
+        chat.until_idle("\n\none")
+        chat.enter("/compact keep the names")
+        shown = chat.until_idle("── summary of the turns up to 1 ──")
         assert "A shorter context was requested by cli: keep the names.\n" in shown
-        seat.enter("summary hang")
-        seat.until_idle("My next summaries: hang.")
-        seat.enter("/compact")
-        seat.until("… making the context shorter by demo · ", "demo · compacting ")
-        seat.enter("summary fail")  # goes first
-        seat.until("The summary was interrupted: something else came first. Nothing is lost.")
-        seat.until("No summary (attempt 1): The demo agent wrote no summary", "It will be tried again")
-        seat.enter("fill 500")
-        seat.until("fill fill")
+        chat.enter("summary hang")
+        chat.until_idle("My next summaries: hang.")
+        chat.enter("/compact")
+        chat.until("… making the context shorter by demo · ", "demo · compacting ")
+        chat.enter("summary fail")  # goes first
+        chat.until("The summary was interrupted: something else came first. Nothing is lost.")
+        chat.until("No summary (attempt 1): The demo agent wrote no summary", "It will be tried again")
+        chat.enter("fill 500")
+        chat.until("fill fill")
         gateway.until_event(only_session(gateway), "SummaryFailed", count=3)
-        seat.enter("say more")
-        seat.until("1 try again\n  2 digest\n", "waits for your choice: 1 try again · 2 digest\n\n?")
-        seat.enter("perhaps")
-        seat.until("It waits for one of: 1 try again · 2 digest.")
-        seat.enter("2")
-        shown = seat.until("→ digest · cli", "── digest of the turns up to 4 ──", "\n\nmore\n")
+        chat.enter("say more")
+        chat.until("1 try again\n  2 digest\n", "waits for your choice: 1 try again · 2 digest\n\n?")
+        chat.enter("perhaps")
+        chat.until("It waits for one of: 1 try again · 2 digest.")
+        chat.enter("2")
+        shown = chat.until("→ digest · cli", "── digest of the turns up to 4 ──", "\n\nmore\n")
         assert "It was made by a rule, without a model" in " ".join(shown.split())
-        seat.enter("/context")
-        seat.until("chapter 1; a digest replaces the turns up to 4; ", "; summarised above 300, at most")
+        chat.enter("/context")
+        chat.until("chapter 1; a digest replaces the turns up to 4; ", "; summarised above 300, at most")
 
 
 # --- without one ------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from holdfast.cli.chat.local_state import ReadCursors
 from tests.chat.listener import Listener
-from tests.chat.seat import ALT_ENTER, CTRL_C, PROMPT, sit_down
+from tests.chat.terminal import ALT_ENTER, CTRL_C, PROMPT, on_terminal
 from tests.cli.commandline import CommandLine
 from tests.e2e.gateway import GatewayProcess, check_whole, of_kind, until
 
@@ -51,40 +51,40 @@ from the other one"""
 
 
 def test_all_see_the_same_also_through_a_kill(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
-    with sit_down(cli, cwd=cwd, columns=120) as one:
+    with on_terminal(cli, cwd=cwd, columns=120) as one:
         one.until("· idle")
         one.enter("say Ready.")
         one.until_idle("\n\nReady.")
         (row,) = gateway.get("/v1/sessions")["sessions"]
         read = ReadCursors(gateway.home / "chat")
         until(lambda: read.get(row["id"]) == row["version"], "it is known that all of this was read")
-        with sit_down(cli, cwd=cwd, columns=120) as two, Listener(gateway, row["id"]) as program:
+        with on_terminal(cli, cwd=cwd, columns=120) as two, Listener(gateway, row["id"]) as program:
             two.until_idle("\n\nReady.")
 
             one.enter(ALT_ENTER.join(SCRIPT))
             one.until("read done: # Read me\nAnd this is\n")
             one.enter("say typed while it spoke")
-            for seat in (one, two):
-                seat.until("read done: # Read me\nAnd this is\n", "queued 1 say typed while it spoke", "· 1 queued")
+            for chat in (one, two):
+                chat.until("read done: # Read me\nAnd this is\n", "queued 1 say typed while it spoke", "· 1 queued")
             until(lambda: program.spoken.endswith("\nAnd this is"), "the program has heard it too")
 
             gateway.kill9()
-            for seat in (one, two):
-                seat.until("gateway away, waiting…")
+            for chat in (one, two):
+                chat.until("gateway away, waiting…")
             one.enter("slow 0.3 typed while away")
             one.until("not sent yet slow 0.3 typed while away")
             gateway.start()
-            for seat in (one, two):
-                seat.until("resumed after", "· 2 queued")
-                seat.until("crashed.\n\nread done: # Read me\nAnd this is\n")
+            for chat in (one, two):
+                chat.until("resumed after", "· 2 queued")
+                chat.until("crashed.\n\nread done: # Read me\nAnd this is\n")
 
             two.type(CTRL_C)
-            for seat in (one, two):
-                seat.until_idle("\n\ntyped while away")
+            for chat in (one, two):
+                chat.until_idle("\n\ntyped while away")
             two.enter("say from the other one")
-            for seat in (one, two):
-                shown = seat.until_idle("\n\nfrom the other one")
-                said = seat.conversation[seat.conversation.index(PROMPT) :]
+            for chat in (one, two):
+                shown = chat.until_idle("\n\nfrom the other one")
+                said = chat.conversation[chat.conversation.index(PROMPT) :]
                 assert TIMES.sub("TIME", said) == CONVERSATION, shown
 
             stored = gateway.until_rest(row["id"])

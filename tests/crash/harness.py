@@ -25,7 +25,7 @@ from holdfast.domain.session import Session
 from holdfast.domain.session_fold import fold
 from tests.domain.chapters import check_context
 from tests.domain.history import History, check_ended
-from tests.lifecycle.house import House
+from tests.lifecycle.rig import LifecycleRig
 from tests.rig import QUICK_DISK
 from tests.runtime.mortal import Fault, How, Killed, mortal_store
 from tests.runtime.rig import ID, STREAM, Rig, call, seen
@@ -112,7 +112,7 @@ class Scenario:
         return [f"create {ID}"] + [act.id for act in acts if isinstance(act, Say)]
 
 
-async def _perform(rig: House, act: Act) -> None:
+async def _perform(rig: LifecycleRig, act: Act) -> None:
     match act:
         case Create(text):
             await _insist(lambda: rig.create(text))
@@ -136,7 +136,7 @@ async def _perform(rig: House, act: Act) -> None:
             assert_never(never)
 
 
-async def _reset(rig: House, id: str) -> None:
+async def _reset(rig: LifecycleRig, id: str) -> None:
     """Refused while a turn is open; then it comes after that."""
     while True:
         try:
@@ -184,7 +184,7 @@ class Survivor:
 
     async def _life(self, faults: list[Fault]) -> bool:
         store = mortal_store(self._home / "holdfast.db", faults[0] if faults else None)
-        rig = House(self._home, store=store, limits=self._scenario.limits, timings=QUICK_DISK)
+        rig = LifecycleRig(self._home, store=store, limits=self._scenario.limits, timings=QUICK_DISK)
         await self._expect_cut(rig)
         client = asyncio.create_task(self._client(rig))
         death = asyncio.create_task(store.died.wait())
@@ -205,7 +205,7 @@ class Survivor:
             faults[0] = replace(faults[0], at=faults[0].at - store.writes)
         return False
 
-    async def _client(self, rig: House) -> None:
+    async def _client(self, rig: LifecycleRig) -> None:
         try:
             await rig.start()
             for act in self._scenario.lives[self._planned]:

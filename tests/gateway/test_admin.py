@@ -1,4 +1,4 @@
-"""The house: what ended in the last hours, what the doctor finds, what the retention rules let go, who looked when."""
+"""What ended in the last hours, what the doctor finds, what the retention rules let go, who looked when."""
 
 from __future__ import annotations
 

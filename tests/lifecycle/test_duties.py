@@ -30,7 +30,7 @@ from holdfast.store.postgres.store import PostgresStore
 from holdfast.timings import USUAL, StoreTimings
 from tests.actors import person
 from tests.eventually import PATIENCE, eventually
-from tests.lifecycle.house import DAY, HOUR
+from tests.lifecycle.rig import DAY, HOUR
 from tests.postgres_server import schemas
 from tests.rig import GatewayRig, StoppedClock
 from tests.store.conformance import A, created, finished, responded, said, started, write

@@ -25,7 +25,7 @@ from holdfast.tasks.log import TaskLog
 from holdfast.tasks.prune import Pruning
 from tests.actors import person
 from tests.eventually import eventually
-from tests.lifecycle.house import DAY, House
+from tests.lifecycle.rig import DAY, LifecycleRig
 from tests.rig import StoppedClock
 
 OLD, PINNED, BUSY, ARCHIVED, NEW = (f"{number:016x}" for number in range(1, 6))
@@ -44,14 +44,14 @@ class RetentionProfiles(Profiles):
 class Attic:
     """Sessions of all kinds, nobody at work."""
 
-    def __init__(self, house: House) -> None:
-        self.house = house
-        self.profiles = RetentionProfiles(house.profiles.path)
+    def __init__(self, rig: LifecycleRig) -> None:
+        self.rig = rig
+        self.profiles = RetentionProfiles(rig.profiles.path)
         self._ids = 0
-        self.task_log = TaskLog(house.store, house.clock, GitSnapshots(house.tasks.supervisor.root), house.profiles)
-        pruning = Pruning(house.store, house.tasks.supervisor, house.clock)
+        self.task_log = TaskLog(rig.store, rig.clock, GitSnapshots(rig.tasks.supervisor.root), rig.profiles)
+        pruning = Pruning(rig.store, rig.tasks.supervisor, rig.clock)
         self.retention = Retention(
-            house.store, pruning=pruning, sessions=house.sessions, profiles=self.profiles, clock=house.clock
+            rig.store, pruning=pruning, sessions=rig.sessions, profiles=self.profiles, clock=rig.clock
         )
 
     def caller(self) -> Caller:
@@ -59,12 +59,10 @@ class Attic:
         return Caller(CommandKey(f"attic-{self._ids}", "d"), person("ann"))
 
     async def make(self, session: str) -> None:
-        await self.house.sessions.create(
-            CreateSession(), session=session, profile="demo", cwd="/", caller=self.caller()
-        )
+        await self.rig.sessions.create(CreateSession(), session=session, profile="demo", cwd="/", caller=self.caller())
 
     async def tell(self, session: str, command: SessionCommand) -> None:
-        await self.house.sessions.execute(session, command, self.caller())
+        await self.rig.sessions.execute(session, command, self.caller())
 
     async def fill(self) -> None:
         for session in (OLD, PINNED, BUSY, ARCHIVED):
@@ -72,15 +70,15 @@ class Attic:
         await self.tell(PINNED, PinSession())
         await self.tell(BUSY, SendMessage(text="nobody has answered yet"))
         await self.tell(ARCHIVED, ArchiveSession())
-        self.house.passes(10 * DAY)
+        self.rig.passes(10 * DAY)
         await self.make(NEW)
 
     async def run(self, command: str, *, task: str) -> None:
         """A command that has ended."""
-        await self.house.background(command, task=task)
+        await self.rig.background(command, task=task)
 
         async def ended() -> bool:
-            return (await self.house.store.task(task)).state != "running"
+            return (await self.rig.store.task(task)).state != "running"
 
         await eventually(ended)
 
@@ -90,11 +88,11 @@ class Attic:
 
 @pytest.fixture
 async def attic(tmp_path: Path) -> AsyncIterator[Attic]:
-    house = House(tmp_path, clock=StoppedClock(1_800_000_000_000))  # without a runner: what is queued stays so
-    found = Attic(house)
+    rig = LifecycleRig(tmp_path, clock=StoppedClock(1_800_000_000_000))  # without a runner: what is queued stays so
+    found = Attic(rig)
     await found.fill()
     yield found
-    await house.close()
+    await rig.close()
 
 
 async def test_without_a_rule_nothing_goes(attic: Attic) -> None:
@@ -107,7 +105,7 @@ async def test_what_nobody_used_is_archived_and_nothing_else(attic: Attic) -> No
     assert await attic.goes() == {"sessions_archive_days = 9": [OLD]}
     await attic.retention.apply_to_sessions()
     assert await attic.goes() == {}
-    last = (await attic.house.store.load(session_stream(OLD), after=0))[-1].event
+    last = (await attic.rig.store.load(session_stream(OLD), after=0))[-1].event
     assert last == SessionArchived(by=ServiceActor(name="retention", rule="sessions_archive_days = 9"))
 
 
@@ -116,8 +114,8 @@ async def test_what_was_archived_long_ago_is_deleted_and_nothing_else(attic: Att
     gone = await attic.retention.apply_to_sessions(asked_by=person("ann"))
     assert [row.id for row in gone["sessions_delete_days = 9"]] == [ARCHIVED]
     with pytest.raises(Gone):
-        await attic.house.store.session(ARCHIVED)
-    deleted = [one.event for one in await attic.house.store.load(SYSTEM, after=0)][-1]
+        await attic.rig.store.session(ARCHIVED)
+    deleted = [one.event for one in await attic.rig.store.load(SYSTEM, after=0)][-1]
     assert isinstance(deleted, SessionDeleted)
     assert (deleted.session, str(deleted.by)) == (
         ARCHIVED,
@@ -128,37 +126,37 @@ async def test_what_was_archived_long_ago_is_deleted_and_nothing_else(attic: Att
 async def test_a_session_that_was_just_archived_is_not_deleted_in_the_same_round(attic: Attic) -> None:
     attic.profiles.rules = RetentionSettings(sessions_archive_days=1, sessions_delete_days=1)
     await attic.retention.apply_to_sessions()
-    assert (await attic.house.store.session(OLD)).archived, "its days begin now"
+    assert (await attic.rig.store.session(OLD)).archived, "its days begin now"
 
 
 async def test_a_command_that_runs_keeps_its_session(attic: Attic) -> None:
-    await attic.house.tasks.start()
+    await attic.rig.tasks.start()
     attic.profiles.rules = RetentionSettings(sessions_archive_days=1)
-    await attic.house.background("sleep 1000", task="00000000000000ff", session=OLD)
-    attic.house.passes(10 * DAY)
+    await attic.rig.background("sleep 1000", task="00000000000000ff", session=OLD)
+    attic.rig.passes(10 * DAY)
     assert OLD not in (await attic.goes()).get("sessions_archive_days = 1", [])
-    await attic.house.end_all()
+    await attic.rig.end_all()
 
 
 async def test_a_task_that_has_outlived_its_rule_is_deleted_with_its_output(attic: Attic) -> None:
-    house, ended, pinned, recent = attic.house, "00000000000000f1", "00000000000000f2", "00000000000000f3"
-    await house.tasks.start()
+    rig, ended, pinned, recent = attic.rig, "00000000000000f1", "00000000000000f2", "00000000000000f3"
+    await rig.tasks.start()
     await attic.run("echo old", task=ended)
     await attic.run("echo kept", task=pinned)
     await attic.task_log.pin(pinned, pinned=True, by=person("ann"))
     await attic.run("echo new", task=recent)
-    root = house.tasks.supervisor.root
+    root = rig.tasks.supervisor.root
     assert {path.name for path in root.iterdir()} >= {ended, pinned, recent}
     assert await attic.retention.apply() == {}, "without a rule everything is kept"
     attic.profiles.rules = RetentionSettings(tasks_count=1)
     gone = await attic.retention.apply()
     assert {rule: [task.ended.id for task in tasks] for rule, tasks in gone.items()} == {"tasks_count = 1": [ended]}
     with pytest.raises(Gone):
-        await house.store.task(ended)
+        await rig.store.task(ended)
     assert not (root / ended).exists()
     for kept in (pinned, recent):
-        assert (await house.store.task(kept)).state == "done" and (root / kept).exists()
-    pruned = [one.event for one in await house.store.load(SYSTEM, after=0)][-1]
+        assert (await rig.store.task(kept)).state == "done" and (root / kept).exists()
+    pruned = [one.event for one in await rig.store.load(SYSTEM, after=0)][-1]
     assert isinstance(pruned, TaskPruned)
     assert (pruned.task, pruned.by) == (ended, ServiceActor(name="retention", rule="tasks_count = 1"))
     assert await attic.retention.apply() == {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tests.processes.house import PYTHON
+from tests.processes.rig import PYTHON
 
 
 @dataclass(frozen=True, slots=True)

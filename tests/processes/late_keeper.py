@@ -14,7 +14,7 @@ from holdfast.processes.identity import Identity, Process, alive, send, table
 from holdfast.processes.launch import KEEPER, KeeperLauncher
 from holdfast.processes.supervisor import Supervisor
 from tests.eventually import eventually
-from tests.processes.house import DirectLauncher, with_server
+from tests.processes.rig import DirectLauncher, with_server
 
 LINK = 'os.link("claim.new", "claim")'
 

@@ -14,7 +14,7 @@ from holdfast.processes.identity import process
 from holdfast.processes.launch import KeeperLauncher
 from holdfast.processes.spool import Spool
 from holdfast.processes.supervisor import Supervisor
-from tests.processes.house import ENV, fresh, with_server
+from tests.processes.rig import ENV, fresh, with_server
 from tests.zygote import HUNG, tell
 
 SCRIPT = "echo ran >> {id}.ran; sleep {pause}; head -c {size} /dev/urandom | tee {id}.copy; exit {code}"

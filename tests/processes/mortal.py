@@ -53,7 +53,7 @@ if __name__ == "__main__":
 
 
 def mortal_keeper(directory: Path) -> Path:
-    """A keeper that dies at the point of each house."""
+    """A keeper that dies at the point of each rig."""
     calls = sorted({found for found in CALL.findall(KEEPER.read_text()) if found[1] not in NOT_CALLS})
     path = directory / "mortal_keeper.py"
     path.write_text(SCRIPT.format(calls=calls, keeper=str(KEEPER)))
@@ -67,5 +67,5 @@ class Point:
     company: Company = "alone"
 
     def set(self, place: Path) -> None:
-        """The keepers of the house in this place die here."""
+        """The keepers of the rig in this place die here."""
         (place / "point").write_text(f"{self.role}|{self.at}|{self.company}")

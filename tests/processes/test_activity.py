@@ -21,7 +21,7 @@ from holdfast.processes.activity import (
 )
 from holdfast.timings import ProcessTimings
 from tests.eventually import eventually
-from tests.processes.house import PYTHON, House
+from tests.processes.rig import PYTHON, ProcessRig
 
 TIMINGS = ProcessTimings(window=2.0, recent=0.5)
 """A minute that is over in two seconds."""
@@ -84,19 +84,19 @@ time.sleep(1000)
 CLIENT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))).recv(1)"
 
 
-async def port_of(house: House, id: str) -> int:
+async def port_of(rig: ProcessRig, id: str) -> int:
     async def said() -> bytes:
-        return house.supervisor.output(id).read(0, 100).data
+        return rig.supervisor.output(id).read(0, 100).data
 
     return int(await eventually(said))
 
 
-async def settled(house: House, id: str, word: ActivityWord, detail: Detail = "") -> Activity:
+async def settled(rig: ProcessRig, id: str, word: ActivityWord, detail: Detail = "") -> Activity:
     """Look until it is said; what is still starting up is working, for a while."""
 
     async def look() -> Activity | None:
         await asyncio.sleep(0.2)
-        found = (await house.supervisor.activities())[id]
+        found = (await rig.supervisor.activities())[id]
         return found if isinstance(found, Activity) and (found.word, found.detail) == (word, detail) else None
 
     found = await eventually(look)
@@ -104,18 +104,20 @@ async def settled(house: House, id: str, word: ActivityWord, detail: Detail = ""
     return found
 
 
-async def test_promise_7_what_did_nothing_so_far_is_unknown_until_it_was_watched_for_long_enough(house: House) -> None:
-    await house.restart(ENDLESS)
-    running = await house.start(("sleep", "100"))
-    found = (await house.supervisor.activities())[running.id]
+async def test_promise_7_what_did_nothing_so_far_is_unknown_until_it_was_watched_for_long_enough(
+    rig: ProcessRig,
+) -> None:
+    await rig.restart(ENDLESS)
+    running = await rig.start(("sleep", "100"))
+    found = (await rig.supervisor.activities())[running.id]
     assert isinstance(found, NotYet)
     assert found.sample.processes == {running.pid}
-    supervisor = await house.restart(ENDLESS)
+    supervisor = await rig.restart(ENDLESS)
     await supervisor.attach(running.id)
     looks = [(await supervisor.activities())[running.id] for _ in range(3)]
     assert all(isinstance(one, NotYet) for one in looks), "a minute of watching begins anew"
-    await (await house.restart()).attach(running.id)
-    await settled(house, running.id, "idle")
+    await (await rig.restart()).attach(running.id)
+    await settled(rig, running.id, "idle")
 
 
 def at(seconds: float, **change: object) -> Sample:
@@ -150,27 +152,27 @@ def test_a_visit_within_the_last_minute_is_use() -> None:
     assert isinstance(found, Activity) and (found.word, found.detail) == ("serving", "in use")
 
 
-async def test_serving_and_waiting_on_net(house: House) -> None:
-    server = await house.start((PYTHON, "-c", SERVER, "2"))
-    port = await port_of(house, server.id)
-    assert (await settled(house, server.id, "serving", "not in use")).evidence.ports == (port,)
-    client = await house.start((PYTHON, "-c", CLIENT, str(port)))
-    await settled(house, client.id, "waiting", "on net")
-    await settled(house, server.id, "serving", "in use")
+async def test_serving_and_waiting_on_net(rig: ProcessRig) -> None:
+    server = await rig.start((PYTHON, "-c", SERVER, "2"))
+    port = await port_of(rig, server.id)
+    assert (await settled(rig, server.id, "serving", "not in use")).evidence.ports == (port,)
+    client = await rig.start((PYTHON, "-c", CLIENT, str(port)))
+    await settled(rig, client.id, "waiting", "on net")
+    await settled(rig, server.id, "serving", "in use")
     with socket.create_connection(("127.0.0.1", port)):
-        assert (await settled(house, server.id, "serving", "in use")).evidence.uses >= 2
+        assert (await settled(rig, server.id, "serving", "in use")).evidence.uses >= 2
 
 
-async def test_a_burst_is_not_forgotten_at_the_next_look(house: House) -> None:
-    await house.restart(LONGER)
-    running = await house.start("read go; echo went; read go", stdin="pipe")
-    await settled(house, running.id, "waiting", "on input")
-    await house.supervisor.write(running.id, b"go\n")
+async def test_a_burst_is_not_forgotten_at_the_next_look(rig: ProcessRig) -> None:
+    await rig.restart(LONGER)
+    running = await rig.start("read go; echo went; read go", stdin="pipe")
+    await settled(rig, running.id, "waiting", "on input")
+    await rig.supervisor.write(running.id, b"go\n")
 
     async def went() -> bool:
-        return house.everything(running.id) == b"went\n"
+        return rig.everything(running.id) == b"went\n"
 
     await eventually(went)
-    looks = [(await house.supervisor.activities())[running.id] for _ in range(3)]
+    looks = [(await rig.supervisor.activities())[running.id] for _ in range(3)]
     assert [one.word for one in looks if isinstance(one, Activity)] == ["working"] * 3
-    await settled(house, running.id, "waiting", "on input")
+    await settled(rig, running.id, "waiting", "on input")

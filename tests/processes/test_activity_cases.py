@@ -16,7 +16,7 @@ from holdfast.processes.activity import Activity, NotYet
 from holdfast.timings import ProcessTimings
 from tests.eventually import eventually
 from tests.processes.activity_cases import BLIND, CASES, Case
-from tests.processes.house import ENV, House
+from tests.processes.rig import ENV, ProcessRig
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Seen = dict[str, list[Activity]]
@@ -80,9 +80,9 @@ async def _silent(address: str) -> None:
     writer.close()
 
 
-async def _visit(house: House, case: Case, id: str) -> None:
+async def _visit(rig: ProcessRig, case: Case, id: str) -> None:
     async def address() -> str:  # a line may come in pieces
-        found = re.search(r"(?:port|door) (\S+)\s", house.everything(id).decode())
+        found = re.search(r"(?:port|door) (\S+)\s", rig.everything(id).decode())
         return found[1] if found is not None else ""
 
     there = await eventually(address)
@@ -96,21 +96,21 @@ def said(activity: Activity | NotYet) -> str:
     return f"{activity.word}, {activity.detail}" if activity.detail else activity.word
 
 
-async def watch(house: House, *, looks: int) -> Seen:
+async def watch(rig: ProcessRig, *, looks: int) -> Seen:
     """Start everything, let it settle, and look at all of it."""
     seen: Seen = {case.name: [] for case in CASES}
-    async with started(house, CASES) as ids:
+    async with started(rig, CASES) as ids:
 
         async def settled() -> bool:
             await asyncio.sleep(APART)
-            found = await house.supervisor.activities()
+            found = await rig.supervisor.activities()
             return all(said(found[ids[case.name]]) == case.said for case in CASES)
 
         with suppress(TimeoutError):  # what did not settle shows below
             await eventually(settled, within=SETTLE_SECONDS)
         for _ in range(looks):
             await asyncio.sleep(APART)
-            found = await house.supervisor.activities()
+            found = await rig.supervisor.activities()
             for case in CASES:
                 activity = found[ids[case.name]]
                 assert isinstance(activity, Activity)
@@ -119,26 +119,26 @@ async def watch(house: House, *, looks: int) -> Seen:
 
 
 @asynccontextmanager
-async def started(house: House, cases: Sequence[Case]) -> AsyncIterator[dict[str, str]]:
+async def started(rig: ProcessRig, cases: Sequence[Case]) -> AsyncIterator[dict[str, str]]:
     """The cases with their visitors, and the ids of their commands; at the end all of them are gone."""
     async with _server(_accept_and_say_nothing) as silent, _server(_drip) as drip:
         env = {**ENV, "SILENT": str(silent), "DRIP": str(drip)}
-        starts = (house.start(case.run, env=env, stdin=case.stdin) for case in cases)
+        starts = (rig.start(case.run, env=env, stdin=case.stdin) for case in cases)
         running = await asyncio.gather(*starts)
         ids = {case.name: one.id for case, one in zip(cases, running, strict=True)}
 
         async def ready() -> bool:
-            return all(case.ready.encode() in house.everything(ids[case.name]) for case in cases)
+            return all(case.ready.encode() in rig.everything(ids[case.name]) for case in cases)
 
         visits = list[asyncio.Task[None]]()
         try:
             await eventually(ready)
             visits += [
-                asyncio.create_task(_visit(house, case, ids[case.name])) for case in cases if case.visitor != "nobody"
+                asyncio.create_task(_visit(rig, case, ids[case.name])) for case in cases if case.visitor != "nobody"
             ]
             yield ids
         finally:  # or else the servers would wait for their clients for ever
-            await asyncio.gather(*(house.supervisor.kill(id, grace=0) for id in ids.values()))
+            await asyncio.gather(*(rig.supervisor.kill(id, grace=0) for id in ids.values()))
             await asyncio.gather(*visits)
 
 
@@ -165,7 +165,7 @@ TIMINGS = ProcessTimings(window=5.0, recent=1.0)
 """A minute that is over in five seconds."""
 
 
-async def test_the_word_is_what_a_person_would_say(house: House) -> None:
+async def test_the_word_is_what_a_person_would_say(rig: ProcessRig) -> None:
     """Three looks in a row, and a case is over. On a busy machine a command may get no processor for seconds, does
     nothing and is called idle: then it takes longer. That no word flickers is seen on a quiet one.
     """
@@ -173,15 +173,15 @@ async def test_the_word_is_what_a_person_would_say(house: House) -> None:
     shown: dict[str, str] = {}
     burning = [case for case in CASES if case.said == "working"]  # first: they would starve the others
     for cases in (burning, [case for case in CASES if case not in burning]):
-        async with started(house, cases) as ids:
+        async with started(rig, cases) as ids:
             for _ in range(LOOKS):
                 await asyncio.sleep(APART)
-                found = await house.supervisor.activities()
+                found = await rig.supervisor.activities()
                 for case in [case for case in cases if right[case.name] < IN_A_ROW]:
                     shown[case.name] = said(found[ids[case.name]])
                     right[case.name] = right[case.name] + 1 if shown[case.name] == case.said else 0
                     if right[case.name] == IN_A_ROW:
-                        await house.supervisor.kill(ids[case.name], grace=0)
+                        await rig.supervisor.kill(ids[case.name], grace=0)
                 if all(right[case.name] == IN_A_ROW for case in cases):
                     break
     wrong = {case.name: (case.said, shown[case.name], case.why) for case in CASES if right[case.name] < IN_A_ROW}
@@ -190,8 +190,8 @@ async def test_the_word_is_what_a_person_would_say(house: House) -> None:
 
 @pytest.mark.proof
 @pytest.mark.alone
-async def test_no_word_flickers(house: House) -> None:
-    seen = await watch(house, looks=60)
+async def test_no_word_flickers(rig: ProcessRig) -> None:
+    seen = await watch(rig, looks=60)
     shown = f"60 looks, {APART} s apart\n{table(seen)}"
     print(f"\n{shown}")
     wrong = {case.name: case.why for case in CASES if {said(one) for one in seen[case.name]} != {case.said}}

@@ -16,8 +16,8 @@ from holdfast.domain.errors import HoldfastError, Rejected
 from holdfast.processes.command import CommandOutcome, CommandSpec, Ended, Lost, NeverStarted
 from holdfast.processes.launch import KeeperLauncher
 from holdfast.processes.supervisor import Supervisor
-from tests.processes.house import DirectLauncher, House, code, with_server
 from tests.processes.mortal import Company, Point, Role, mortal_keeper
+from tests.processes.rig import DirectLauncher, ProcessRig, code, with_server
 
 RUNS = "echo ran >> ran; exit 7"
 AT_ONCE = 4
@@ -31,37 +31,37 @@ async def killed_at(
     """Start it with a keeper that dies there; whether it did, and what is said afterwards."""
     place.mkdir()
     point.set(place)
-    house = House(place)
-    first = Supervisor(house.root, launcher=launcher)
-    command = house.command(run)
+    rig = ProcessRig(place)
+    first = Supervisor(rig.root, launcher=launcher)
+    command = rig.command(run)
     try:
         await first.start(command)
         began = True
     except HoldfastError:
         began = False
     await first.close()
-    outcome = await house.supervisor.wait(command.id)
+    outcome = await rig.supervisor.wait(command.id)
     ran = times_run(place)
     check(outcome, ran, point, run, began=began)
-    supervisor = await house.restart()
+    supervisor = await rig.restart()
     assert await supervisor.wait(command.id) == outcome, "the same when it is asked again"
     hit = (place / "hit").exists()
     if isinstance(outcome, NeverStarted) and outcome.cancelled:
-        await start_anew(house, command, like=outcome)
+        await start_anew(rig, command, like=outcome)
         ran += run == RUNS
-    await house.close()
+    await rig.close()
     assert ran == times_run(place), "it ran later"
     return hit, outcome
 
 
-async def start_anew(house: House, command: CommandSpec, *, like: NeverStarted) -> None:
+async def start_anew(rig: ProcessRig, command: CommandSpec, *, like: NeverStarted) -> None:
     """Start it in peace, now that it is known that nothing ran."""
     if command.run != RUNS:
         with pytest.raises(Rejected, match="could not start"):
-            await house.supervisor.start(command)
+            await rig.supervisor.start(command)
         return
-    await house.supervisor.start(command)
-    assert code(await house.supervisor.wait(command.id)) == 7, like
+    await rig.supervisor.start(command)
+    assert code(await rig.supervisor.wait(command.id)) == 7, like
 
 
 def times_run(place: Path) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.domain.errors import Unavailable
 from holdfast.processes.supervisor import Limits
-from tests.processes.house import House, code
+from tests.processes.rig import ProcessRig, code
 
 NO_FLOOR = Limits(free_bytes=0)
 
@@ -57,37 +57,37 @@ def fill(place: Path) -> None:
 
 
 async def test_promise_3_the_disk_is_full_when_it_ends(small: Path) -> None:
-    house = House(small, limits=NO_FLOOR)
-    running = await house.start("until [ -e go ]; do sleep 0.01; done; echo nothing fits; exit 42")
+    rig = ProcessRig(small, limits=NO_FLOOR)
+    running = await rig.start("until [ -e go ]; do sleep 0.01; done; echo nothing fits; exit 42")
     (small / "nearly").touch()
     fill(small)
     (small / "nearly").rename(small / "go")
-    assert code(await house.supervisor.wait(running.id)) == 42
-    supervisor = await house.restart()
+    assert code(await rig.supervisor.wait(running.id)) == 42
+    supervisor = await rig.restart()
     assert code(await supervisor.wait(running.id)) == 42
-    await house.keepers_gone(running.id)
-    assert (house.spool(running.id).path / "exit").exists()
-    await house.close()
+    await rig.keepers_gone(running.id)
+    assert (rig.spool(running.id).path / "exit").exists()
+    await rig.close()
 
 
 async def test_the_disk_is_full_when_it_starts(small: Path) -> None:
-    house = House(small, limits=NO_FLOOR)
+    rig = ProcessRig(small, limits=NO_FLOOR)
     fill(small)
-    command = house.command("echo ran")
+    command = rig.command("echo ran")
     with pytest.raises(Unavailable):
-        await house.supervisor.start(command)
+        await rig.supervisor.start(command)
     (small / "ballast").unlink()
-    supervisor = await house.restart()
+    supervisor = await rig.restart()
     assert type(await supervisor.wait(command.id)).__name__ == "NeverStarted"
-    await house.close()
+    await rig.close()
 
 
 async def test_the_command_fills_the_disk_itself(small: Path) -> None:
-    house = House(small, limits=NO_FLOOR)
-    running = await house.start(("head", "-c", "100000000", "/dev/zero"), tail=None)
-    assert code(await house.supervisor.wait(running.id)) == 1, "its own write failed"
+    rig = ProcessRig(small, limits=NO_FLOOR)
+    running = await rig.start(("head", "-c", "100000000", "/dev/zero"), tail=None)
+    assert code(await rig.supervisor.wait(running.id)) == 1, "its own write failed"
     with pytest.raises(Unavailable, match="free on the disk"):
-        house.supervisor._limits = Limits()
-        await house.supervisor.usage()
-        await house.start("true")
-    await house.close()
+        rig.supervisor._limits = Limits()
+        await rig.supervisor.usage()
+        await rig.start("true")
+    await rig.close()

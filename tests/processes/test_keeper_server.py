@@ -19,8 +19,8 @@ from holdfast.processes.command import NeverStarted, Running
 from holdfast.processes.identity import alive, process, send
 from holdfast.processes.launch import KEEPER, KeeperLauncher
 from tests.eventually import eventually
-from tests.processes.house import ENV, PYTHON, DirectLauncher, House, code, fresh, with_server
 from tests.processes.late_keeper import stopped_process
+from tests.processes.rig import ENV, PYTHON, DirectLauncher, ProcessRig, code, fresh, with_server
 from tests.zygote import Zygote
 
 WAITED_FOR = sum(1 << number - 1 for number in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGIO))
@@ -77,18 +77,18 @@ async def faulty(
 
 
 @pytest_asyncio.fixture
-async def forked(tmp_path: Path) -> AsyncIterator[House]:
-    """A house with a server of its own."""
+async def forked(tmp_path: Path) -> AsyncIterator[ProcessRig]:
+    """A rig with a server of its own."""
     (tmp_path / "forked").mkdir()
-    house = House(tmp_path / "forked", launcher=await with_server(KeeperLauncher()))
-    yield house
-    await house.close()
-    house.launcher.close()
+    rig = ProcessRig(tmp_path / "forked", launcher=await with_server(KeeperLauncher()))
+    yield rig
+    await rig.close()
+    rig.launcher.close()
 
 
-def server_of(house: House, id: str) -> int:
+def server_of(rig: ProcessRig, id: str) -> int:
     """The parent of its keepers."""
-    found = process(house.claim(id).standby.pid)
+    found = process(rig.claim(id).standby.pid)
     assert found is not None
     return found.parent
 
@@ -144,27 +144,27 @@ async def test_a_forked_keeper_has_what_a_started_one_has(tmp_path: Path) -> Non
     for launcher in (DirectLauncher(), await with_server(KeeperLauncher())):
         place = tmp_path / type(launcher).__name__
         place.mkdir()
-        house = House(place, launcher=launcher)
+        rig = ProcessRig(place, launcher=launcher)
         for _ in range(3):
-            await house.run("true", env=ENV | {"EARLIER": "command"}, umask=0o077)
-        running = await house.start(("sh", "-c", "echo ready; read go"), env={"PATH": ENV["PATH"]}, stdin="pipe")
-        async for _ in house.supervisor.follow(running.id, 0):
+            await rig.run("true", env=ENV | {"EARLIER": "command"}, umask=0o077)
+        running = await rig.start(("sh", "-c", "echo ready; read go"), env={"PATH": ENV["PATH"]}, stdin="pipe")
+        async for _ in rig.supervisor.follow(running.id, 0):
             break  # it has loaded its libraries, for which it opens files
-        claim = house.claim(running.id)
+        claim = rig.claim(running.id)
         facts = [surroundings(one.pid) for one in (claim.command, claim.keeper, claim.standby)]
         facts[0].pop("environment")  # holds the id
-        assert str(house.spool(running.id).path) in Path(f"/proc/{claim.keeper.pid}/cmdline").read_text()
+        assert str(rig.spool(running.id).path) in Path(f"/proc/{claim.keeper.pid}/cmdline").read_text()
         assert descriptors(claim.command.pid) == [0, 1, 2]
         found.append(facts)
         if not isinstance(launcher, DirectLauncher):
-            assert descriptors(server_of(house, running.id)) == [0, 1, 2, 3], "the fourth is the socket"
-        await house.close()
+            assert descriptors(server_of(rig, running.id)) == [0, 1, 2, 3], "the fourth is the socket"
+        await rig.close()
         launcher.close()
     os.close(leaked)
     assert found[0] == found[1]
 
 
-async def test_a_command_sees_only_its_own_environment_and_three_descriptors(forked: House) -> None:
+async def test_a_command_sees_only_its_own_environment_and_three_descriptors(forked: ProcessRig) -> None:
     await forked.run("true", env=ENV | {"EARLIER": "secret"})
     script = "import os; print(*[n for n in range(99) if os.path.exists(f'/dev/fd/{n}')], 'EARLIER' in os.environ)"
     _, output = await forked.run((PYTHON, "-I", "-c", script))
@@ -173,7 +173,7 @@ async def test_a_command_sees_only_its_own_environment_and_three_descriptors(for
     assert b"keeper_server" in Path(f"/proc/{server_of(forked, running.id)}/cmdline").read_bytes()
 
 
-async def test_keepers_leave_no_zombie_and_survive_their_server(forked: House) -> None:
+async def test_keepers_leave_no_zombie_and_survive_their_server(forked: ProcessRig) -> None:
     ended = await forked.start("true")
     running = await forked.start(("sleep", "100"))
     await forked.supervisor.wait(ended.id)
@@ -186,7 +186,7 @@ async def test_keepers_leave_no_zombie_and_survive_their_server(forked: House) -
     assert not isinstance(outcome, NeverStarted) and forked.spool(running.id).end() == outcome
 
 
-async def test_promise_3_the_server_is_killed_and_the_next_command_starts_without_it(forked: House) -> None:
+async def test_promise_3_the_server_is_killed_and_the_next_command_starts_without_it(forked: ProcessRig) -> None:
     server = server_of(forked, (await forked.start(("sleep", "100"))).id)
     os.kill(server, signal.SIGKILL)
     for _ in range(2):
@@ -211,14 +211,14 @@ async def test_promise_3_the_server_is_killed_and_the_next_command_starts_withou
 async def test_promise_3_a_server_that_fails_in_the_middle_of_a_start(tmp_path: Path, fault: dict[str, str]) -> None:
     """Several starts are under way at the time; each command runs once, and the next is forked again."""
     launcher = await faulty(tmp_path, **fault)
-    house = House(tmp_path, launcher=launcher)
-    outcomes = await asyncio.gather(*(house.run(ONCE) for _ in range(3)))
+    rig = ProcessRig(tmp_path, launcher=launcher)
+    outcomes = await asyncio.gather(*(rig.run(ONCE) for _ in range(3)))
     assert [code(outcome) for outcome, _ in outcomes] == [7] * 3
     assert (tmp_path / "failed").exists()
     assert (tmp_path / "ran").read_text() == "ran\n" * 3
     await with_server(launcher)
-    assert server_of(house, (await house.start(("sleep", "100"))).id) != os.getpid()
-    await house.close()
+    assert server_of(rig, (await rig.start(("sleep", "100"))).id) != os.getpid()
+    await rig.close()
     launcher.close()
 
 
@@ -226,14 +226,14 @@ async def test_promise_3_a_keeper_that_was_forked_late_loses(tmp_path: Path) -> 
     """Its server was killed before it could answer, so that the command was started without it."""
     late = "if __name__ == 'keeper' and not os.path.exists(mark + '.once'): os.mkdir(mark + '.once'); stop(os.getpid())"
     launcher = await faulty(tmp_path, after="kill(os.getpid())", keeper_does=late)
-    house = House(tmp_path, launcher=launcher)
-    starting = asyncio.create_task(house.run(ONCE))
+    rig = ProcessRig(tmp_path, launcher=launcher)
+    starting = asyncio.create_task(rig.run(ONCE))
     async with stopped_process(str(tmp_path)) as keeper:
         assert code((await starting)[0]) == 7
         send(keeper, signal.SIGCONT)
         await ended(keeper.pid)
     assert (tmp_path / "ran").read_text() == "ran\n"
-    await house.close()
+    await rig.close()
     launcher.close()
 
 
@@ -243,14 +243,14 @@ async def test_promise_7_a_fork_that_is_refused_is_no_exit_code(tmp_path: Path, 
     script = tmp_path / "refused_keeper.py"
     script.write_text(REFUSING.format(allowed=allowed, keeper=str(KEEPER)))
     launcher = await with_server(KeeperLauncher(script)) if way == "forked" else DirectLauncher(script)
-    house = House(tmp_path, launcher=launcher)
-    command = house.command(ONCE)
+    rig = ProcessRig(tmp_path, launcher=launcher)
+    command = rig.command(ONCE)
     with pytest.raises(Unavailable, match="Resource temporarily unavailable"):
-        await house.supervisor.start(command)
-    found = await house.supervisor.attach(command.id)
+        await rig.supervisor.start(command)
+    found = await rig.supervisor.attach(command.id)
     assert isinstance(found, NeverStarted) and found.cancelled
     assert not (tmp_path / "ran").exists()
-    await house.close()
+    await rig.close()
     launcher.close()
 
 
@@ -264,35 +264,35 @@ async def test_bytecode_of_another_version_of_the_keeper_is_not_run(
     old = Path(py_compile.compile(str(script), doraise=True) or "")
     stored = old.read_bytes()
     script.write_text(KEEPER.read_text())
-    house = House(tmp_path, launcher=DirectLauncher(script))
+    rig = ProcessRig(tmp_path, launcher=DirectLauncher(script))
     for expected in (str(old), str(script)):
-        running = await house.start(("sleep", "100"))
-        words = Path(f"/proc/{house.claim(running.id).keeper.pid}/cmdline").read_text().split("\0")
+        running = await rig.start(("sleep", "100"))
+        words = Path(f"/proc/{rig.claim(running.id).keeper.pid}/cmdline").read_text().split("\0")
         assert words[3] == expected, "the script was compiled anew"
         old.write_bytes(stored)
-    await house.close()
+    await rig.close()
 
 
-async def test_promise_3_a_killed_gateway_leaves_no_server_and_no_lock(house: House) -> None:
+async def test_promise_3_a_killed_gateway_leaves_no_server_and_no_lock(rig: ProcessRig) -> None:
     """Its command and the keepers live on, and hold nothing that belongs to it."""
     id = fresh()
     with Zygote("tests.processes.lives") as zygote:
-        life = zygote.live("lock", root=str(house.root), cwd=str(house.cwd), id=id, kill_on="locked")
+        life = zygote.live("lock", root=str(rig.root), cwd=str(rig.cwd), id=id, kill_on="locked")
     assert life.killed
     server = int(life.said("server")[0][0])
     await ended(server)
-    with (house.cwd / "lock").open() as file:
+    with (rig.cwd / "lock").open() as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    assert isinstance(await house.supervisor.attach(id), Running)
-    assert all(map(alive, house.claim(id).keepers))
+    assert isinstance(await rig.supervisor.attach(id), Running)
+    assert all(map(alive, rig.claim(id).keepers))
 
 
 async def test_a_closed_launcher_leaves_nobody(tmp_path: Path) -> None:
     launcher = KeeperLauncher()
-    house = House(tmp_path, launcher=launcher)
-    await house.run("true")
+    rig = ProcessRig(tmp_path, launcher=launcher)
+    await rig.run("true")
     await with_server(launcher)
-    server = server_of(house, (await house.start(("sleep", "100"))).id)
-    await house.close()
+    server = server_of(rig, (await rig.start(("sleep", "100"))).id)
+    await rig.close()
     launcher.close()
     assert process(server) is None

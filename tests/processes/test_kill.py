@@ -12,7 +12,7 @@ import pytest
 from holdfast.processes.command import Ended
 from holdfast.processes.identity import Process, process, table
 from tests.eventually import PATIENCE, eventually
-from tests.processes.house import PYTHON, House
+from tests.processes.rig import PYTHON, ProcessRig
 
 
 def named(mark: str) -> list[Process]:
@@ -28,47 +28,47 @@ def named(mark: str) -> list[Process]:
     return found
 
 
-async def ready(house: House, id: str, words: int = 1) -> None:
+async def ready(rig: ProcessRig, id: str, words: int = 1) -> None:
     async def said() -> bool:
-        return house.supervisor.output(id).read(0, 1 << 20).data.count(b"ready") >= words
+        return rig.supervisor.output(id).read(0, 1 << 20).data.count(b"ready") >= words
 
     await eventually(said)
 
 
-async def test_asking_is_enough(house: House) -> None:
-    running = await house.start("trap 'echo bye; exit 9' TERM; echo ready; while :; do sleep 0.01; done")
-    await ready(house, running.id)
-    report = await house.supervisor.kill(running.id)
+async def test_asking_is_enough(rig: ProcessRig) -> None:
+    running = await rig.start("trap 'echo bye; exit 9' TERM; echo ready; while :; do sleep 0.01; done")
+    await ready(rig, running.id)
+    report = await rig.supervisor.kill(running.id)
     assert report.asked >= 1
     assert (report.forced, report.survivors) == (0, ())
-    outcome = await house.supervisor.wait(running.id)
+    outcome = await rig.supervisor.wait(running.id)
     assert isinstance(outcome, Ended)
     assert outcome.code == 9
-    assert house.everything(running.id).endswith(b"bye\n")
+    assert rig.everything(running.id).endswith(b"bye\n")
 
 
-async def test_what_has_ended_is_not_waited_for(house: House) -> None:
-    running = await house.start("trap 'exit 9' TERM; echo ready; while :; do sleep 0.01; done")
-    await ready(house, running.id)
+async def test_what_has_ended_is_not_waited_for(rig: ProcessRig) -> None:
+    running = await rig.start("trap 'exit 9' TERM; echo ready; while :; do sleep 0.01; done")
+    await ready(rig, running.id)
     async with asyncio.timeout(PATIENCE):
-        report = await house.supervisor.kill(running.id, grace=PATIENCE * 10)
+        report = await rig.supervisor.kill(running.id, grace=PATIENCE * 10)
     assert (report.forced, report.survivors) == (0, ())
 
 
-async def test_ignoring_term(house: House) -> None:
-    running = await house.start("trap '' TERM; echo ready; while :; do sleep 0.01; done")
-    await ready(house, running.id)
-    report = await house.supervisor.kill(running.id, grace=0.1)
+async def test_ignoring_term(rig: ProcessRig) -> None:
+    running = await rig.start("trap '' TERM; echo ready; while :; do sleep 0.01; done")
+    await ready(rig, running.id)
+    report = await rig.supervisor.kill(running.id, grace=0.1)
     assert report.forced >= 1
     assert report.survivors == ()
-    outcome = await house.supervisor.wait(running.id)
+    outcome = await rig.supervisor.wait(running.id)
     assert isinstance(outcome, Ended)
     assert outcome.signal == signal.SIGKILL
 
 
 @pytest.mark.parametrize("grace", [0, 5])
-async def test_a_stopped_command(house: House, grace: float) -> None:
-    running = await house.start(("sleep", "100"))
+async def test_a_stopped_command(rig: ProcessRig, grace: float) -> None:
+    running = await rig.start(("sleep", "100"))
     os.kill(running.pid, signal.SIGSTOP)
 
     async def stopped() -> bool:
@@ -76,8 +76,8 @@ async def test_a_stopped_command(house: House, grace: float) -> None:
         return one is not None and one.state == "T"
 
     await eventually(stopped)
-    assert (await house.supervisor.kill(running.id, grace=grace)).survivors == ()
-    outcome = await house.supervisor.wait(running.id)
+    assert (await rig.supervisor.kill(running.id, grace=grace)).survivors == ()
+    outcome = await rig.supervisor.wait(running.id)
     assert isinstance(outcome, Ended)
     assert outcome.signal in ((signal.SIGTERM,) if grace else (signal.SIGTERM, signal.SIGKILL))
 
@@ -111,30 +111,30 @@ time.sleep(1000)
 
 
 @pytest.mark.parametrize("dead", ["nobody", "keeper", "standby"])
-async def test_promise_3_no_daemon_gets_away(house: House, dead: str) -> None:
-    mark = f"mark-{house.cwd.name}-{os.getpid()}"
-    running = await house.start((PYTHON, "-c", TREE, mark, "100"))
-    await ready(house, running.id)
+async def test_promise_3_no_daemon_gets_away(rig: ProcessRig, dead: str) -> None:
+    mark = f"mark-{rig.cwd.name}-{os.getpid()}"
+    running = await rig.start((PYTHON, "-c", TREE, mark, "100"))
+    await ready(rig, running.id)
     assert len(named(mark)) >= 100
     if dead != "nobody":
-        house.kill_keepers(running.id, dead)
-        await house.keepers_gone(running.id, dead)
-    report = await house.supervisor.kill(running.id, grace=0.05)
+        rig.kill_keepers(running.id, dead)
+        await rig.keepers_gone(running.id, dead)
+    report = await rig.supervisor.kill(running.id, grace=0.05)
     assert report.survivors == ()
     assert report.forced >= 100
     assert named(mark) == []
-    assert isinstance(await house.supervisor.wait(running.id), Ended)
+    assert isinstance(await rig.supervisor.wait(running.id), Ended)
 
 
-async def test_without_any_keeper_the_mark_finds_daemons(house: House) -> None:
-    mark = f"mark-{house.cwd.name}-{os.getpid()}"
+async def test_without_any_keeper_the_mark_finds_daemons(rig: ProcessRig) -> None:
+    mark = f"mark-{rig.cwd.name}-{os.getpid()}"
     daemon = f"setsid sh -c 'while :; do sleep 1; done' {mark} & echo ready;"
     bare = f"env -i setsid /bin/sh -c 'while :; do /bin/sleep 1; done' {mark} & echo ready;"
-    running = await house.start(f"{daemon} {bare} sleep 1000")
-    await ready(house, running.id, 2)
-    house.kill_keepers(running.id)
-    await house.keepers_gone(running.id)
-    report = await house.supervisor.kill(running.id, grace=0)
+    running = await rig.start(f"{daemon} {bare} sleep 1000")
+    await ready(rig, running.id, 2)
+    rig.kill_keepers(running.id)
+    await rig.keepers_gone(running.id)
+    report = await rig.supervisor.kill(running.id, grace=0)
     assert report.survivors == ()
     assert named(mark) == []
 
@@ -152,29 +152,29 @@ while time.monotonic() < end:
 """
 
 
-async def test_a_fork_storm(house: House) -> None:
-    mark = f"mark-{house.cwd.name}-{os.getpid()}"
-    running = await house.start((PYTHON, "-c", STORM, mark))
+async def test_a_fork_storm(rig: ProcessRig) -> None:
+    mark = f"mark-{rig.cwd.name}-{os.getpid()}"
+    running = await rig.start((PYTHON, "-c", STORM, mark))
 
     async def storm() -> bool:
         return len(named(mark)) > 25
 
     await eventually(storm)
-    report = await house.supervisor.kill(running.id, grace=0)
+    report = await rig.supervisor.kill(running.id, grace=0)
     assert report.survivors == ()
     assert named(mark) == []
 
 
-async def test_neighbours_are_left_alone(house: House) -> None:
-    first = await house.start(("sleep", "100"))
-    second = await house.start(("sleep", "100"))
-    await house.supervisor.kill(first.id, grace=0)
-    assert second.id in house.supervisor.live()
+async def test_neighbours_are_left_alone(rig: ProcessRig) -> None:
+    first = await rig.start(("sleep", "100"))
+    second = await rig.start(("sleep", "100"))
+    await rig.supervisor.kill(first.id, grace=0)
+    assert second.id in rig.supervisor.live()
     assert process(second.pid) is not None
 
 
-async def test_killing_what_has_ended(house: House) -> None:
-    running = await house.start("true")
-    await house.supervisor.wait(running.id)
-    report = await house.supervisor.kill(running.id)
+async def test_killing_what_has_ended(rig: ProcessRig) -> None:
+    running = await rig.start("true")
+    await rig.supervisor.wait(running.id)
+    report = await rig.supervisor.kill(running.id)
     assert (report.asked, report.forced, report.survivors) == (0, 0, ())

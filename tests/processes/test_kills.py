@@ -8,16 +8,16 @@ from collections import Counter
 
 import pytest
 
-from tests.processes.house import House
+from tests.processes.rig import ProcessRig
 from tests.zygote import Zygote
 
 SEED = int(os.environ.get("HOLDFAST_SEED", random.randrange(10**6)))
 
 
-async def kill_loop(house: House, kills: int) -> None:
+async def kill_loop(rig: ProcessRig, kills: int) -> None:
     dice = random.Random(SEED)
     intended, told = dict[str, int](), dict[str, list[str]]()
-    root, cwd = str(house.root), str(house.cwd)
+    root, cwd = str(rig.root), str(rig.cwd)
     started = set[str]()
 
     def listen(lines: list[list[str]]) -> None:
@@ -51,7 +51,7 @@ async def kill_loop(house: House, kills: int) -> None:
         )
         assert life.status == 0
         listen(life.lines)
-    outcomes = Counter(check(house, id, code, told[id]) for id, code in intended.items())
+    outcomes = Counter(check(rig, id, code, told[id]) for id, code in intended.items())
     assert not [id for id in started if told[id][0] == "never"], "said to run, and then never to have begun"
     print(
         f"\n{kills} kills, {len(intended)} commands: {outcomes['ended']} ended with their code and their whole output, "
@@ -59,22 +59,22 @@ async def kill_loop(house: House, kills: int) -> None:
     )
 
 
-def check(house: House, id: str, code: int, verdict: list[str]) -> str:
-    marker, copy = house.cwd / f"{id}.ran", house.cwd / f"{id}.copy"
+def check(rig: ProcessRig, id: str, code: int, verdict: list[str]) -> str:
+    marker, copy = rig.cwd / f"{id}.ran", rig.cwd / f"{id}.copy"
     ran = marker.read_text().splitlines() if marker.exists() else []
     if verdict[0] == "never":
         assert ran == [], f"{id} is said never to have begun, and did"
         return "never"
     assert verdict == ["ended", str(code)], f"{id} should have ended with {code}: {verdict}"
     assert ran == ["ran"], f"{id} ran {len(ran)} times"
-    assert house.everything(id) == copy.read_bytes(), f"the output of {id} is not what it wrote"
+    assert rig.everything(id) == copy.read_bytes(), f"the output of {id} is not what it wrote"
     return "ended"
 
 
-async def test_promise_3_kill_9_at_50_random_moments(house: House) -> None:
-    await kill_loop(house, 50)
+async def test_promise_3_kill_9_at_50_random_moments(rig: ProcessRig) -> None:
+    await kill_loop(rig, 50)
 
 
 @pytest.mark.proof
-async def test_promise_3_kill_9_at_1000_random_moments(house: House) -> None:
-    await kill_loop(house, 1_000)
+async def test_promise_3_kill_9_at_1000_random_moments(rig: ProcessRig) -> None:
+    await kill_loop(rig, 1_000)

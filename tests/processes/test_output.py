@@ -17,7 +17,7 @@ from holdfast.processes.keeper import BLOCK
 from holdfast.processes.spool import OutputFile, Window
 from holdfast.processes.supervisor import Limits
 from tests.eventually import eventually
-from tests.processes.house import PYTHON, DirectLauncher, House, code
+from tests.processes.rig import PYTHON, DirectLauncher, ProcessRig, code
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SLACK = 150 * MIB
@@ -31,18 +31,18 @@ def pieces(output: OutputFile, limit: int = MIB) -> list[Window]:
     return found
 
 
-async def test_binary_output_without_newlines(house: House) -> None:
+async def test_binary_output_without_newlines(rig: ProcessRig) -> None:
     text = random.Random(1).randbytes(3_000_000).replace(b"\n", b"\0")
-    (house.cwd / "in").write_bytes(text)
-    outcome, output = await house.run(("cat", "in"))
+    (rig.cwd / "in").write_bytes(text)
+    outcome, output = await rig.run(("cat", "in"))
     assert code(outcome) == 0
     assert output == text
 
 
-async def test_windows_and_the_last_lines(house: House) -> None:
-    running = await house.start("seq 1 1000; printf end")
-    await house.supervisor.wait(running.id)
-    output = house.supervisor.output(running.id)
+async def test_windows_and_the_last_lines(rig: ProcessRig) -> None:
+    running = await rig.start("seq 1 1000; printf end")
+    await rig.supervisor.wait(running.id)
+    output = rig.supervisor.output(running.id)
     assert output.read(2, 4) == Window(2, 0, b"2\n3\n", 3896)
     assert output.read(3896, 10) == Window(3896, 0, b"", 3896)
     assert output.read(10**9, 10).data == b""
@@ -53,11 +53,11 @@ async def test_windows_and_the_last_lines(house: House) -> None:
     assert output.tail(0).data == b""
 
 
-async def test_stderr_apart(house: House) -> None:
-    running = await house.start("echo out; echo err >&2", stderr="apart")
-    await house.supervisor.wait(running.id)
-    assert house.supervisor.output(running.id).read(0, 99).data == b"out\n"
-    assert house.supervisor.output(running.id, "stderr").read(0, 99).data == b"err\n"
+async def test_stderr_apart(rig: ProcessRig) -> None:
+    running = await rig.start("echo out; echo err >&2", stderr="apart")
+    await rig.supervisor.wait(running.id)
+    assert rig.supervisor.output(running.id).read(0, 99).data == b"out\n"
+    assert rig.supervisor.output(running.id, "stderr").read(0, 99).data == b"err\n"
 
 
 NUMBERED = """
@@ -79,10 +79,10 @@ def check_numbered(found: list[Window]) -> None:
             assert int(window.data[start : start + 64]) == (at + start) // 64
 
 
-async def test_above_the_cap_the_middle_is_dropped_and_offsets_stay(house: House) -> None:
-    running = await house.start(numbered(40), head=64 * KIB, tail=256 * KIB)
-    assert code(await house.supervisor.wait(running.id)) == 0
-    output = house.supervisor.output(running.id)
+async def test_above_the_cap_the_middle_is_dropped_and_offsets_stay(rig: ProcessRig) -> None:
+    running = await rig.start(numbered(40), head=64 * KIB, tail=256 * KIB)
+    assert code(await rig.supervisor.wait(running.id)) == 0
+    output = rig.supervisor.output(running.id)
     found = pieces(output)
     check_numbered(found)
     assert output.size() == 40 * MIB == found[-1].next == found[-1].size
@@ -96,76 +96,76 @@ async def test_above_the_cap_the_middle_is_dropped_and_offsets_stay(house: House
 
 
 @pytest.mark.parametrize("tails", [1, 2, 3])
-async def test_what_is_left_in_the_end_is_what_the_cap_says(house: House, tails: int) -> None:
+async def test_what_is_left_in_the_end_is_what_the_cap_says(rig: ProcessRig, tails: int) -> None:
     """While it runs there may be more. Also of an output just above the cap, and of what a daemon prints later."""
     head, tail = 64 * KIB, 256 * KIB
     daemon = f"(until [ -e go ]; do sleep 0.01; done; head -c {3 * tail} /dev/zero) &"
-    running = await house.start(f"{daemon} head -c {head + tails * tail + 1} /dev/zero", head=head, tail=tail)
-    await house.supervisor.wait(running.id)
-    output = house.supervisor.output(running.id)
+    running = await rig.start(f"{daemon} head -c {head + tails * tail + 1} /dev/zero", head=head, tail=tail)
+    await rig.supervisor.wait(running.id)
+    output = rig.supervisor.output(running.id)
 
     async def is_capped() -> bool:
         return sum(len(window.data) for window in pieces(output)) <= head + tail + BLOCK
 
     assert await is_capped()
-    (house.cwd / "go").touch()
+    (rig.cwd / "go").touch()
     while output.size() != head + (tails + 3) * tail + 1:
         await asyncio.sleep(0.01)
     await eventually(is_capped)
 
 
-async def test_a_window_never_shows_zeros_for_what_is_dropped_meanwhile(house: House) -> None:
-    running = await house.start(numbered(60), head=64 * KIB, tail=64 * KIB)
-    output = house.supervisor.output(running.id)
+async def test_a_window_never_shows_zeros_for_what_is_dropped_meanwhile(rig: ProcessRig) -> None:
+    running = await rig.start(numbered(60), head=64 * KIB, tail=64 * KIB)
+    output = rig.supervisor.output(running.id)
     dice = random.Random(2)
-    while running.id in house.supervisor.live():
+    while running.id in rig.supervisor.live():
         size = output.size()
         check_numbered([output.read(dice.randrange(size + 1) // 64 * 64, 64 * KIB)])
         await asyncio.sleep(0)
     check_numbered(pieces(output))
 
 
-async def test_a_sparse_output_of_the_commands_own_is_shown_as_it_is(house: House) -> None:
+async def test_a_sparse_output_of_the_commands_own_is_shown_as_it_is(rig: ProcessRig) -> None:
     script = "import os; os.write(1, b'a'); os.ftruncate(1, 3_000_000); os.write(1, b'b')"
-    outcome, output = await house.run((PYTHON, "-c", script))
+    outcome, output = await rig.run((PYTHON, "-c", script))
     assert code(outcome) == 0
     assert output == b"a" + bytes(2_999_999) + b"b"
 
 
-async def test_a_command_that_truncates_its_own_output(house: House) -> None:
+async def test_a_command_that_truncates_its_own_output(rig: ProcessRig) -> None:
     script = "head -c 9000000 /dev/zero; : > /proc/self/fd/1; echo new"
-    outcome, output = await house.run(script, head=0, tail=64 * KIB)
+    outcome, output = await rig.run(script, head=0, tail=64 * KIB)
     assert (code(outcome), output) == (0, b"new\n")
 
 
-async def test_discard_gives_back_what_was_consumed(house: House) -> None:
-    running = await house.start(numbered(4), head=0, tail=None)
-    await house.supervisor.wait(running.id)
-    output = house.supervisor.output(running.id)
+async def test_discard_gives_back_what_was_consumed(rig: ProcessRig) -> None:
+    running = await rig.start(numbered(4), head=0, tail=None)
+    await rig.supervisor.wait(running.id)
+    output = rig.supervisor.output(running.id)
     assert output.on_disk() >= 4 * MIB
-    house.supervisor.discard(running.id, before=3 * MIB + 5)
+    rig.supervisor.discard(running.id, before=3 * MIB + 5)
     assert output.on_disk() <= MIB + 8 * KIB
     assert output.read(0, 64) == Window(0, 3 * MIB, b"%063d\n" % (3 * 16384), 4 * MIB)
-    house.supervisor.discard(running.id, before=4 * MIB)
+    rig.supervisor.discard(running.id, before=4 * MIB)
     assert output.read(0, 64) == Window(0, 4 * MIB, b"", 4 * MIB)
 
 
-async def test_following_by_offset(house: House) -> None:
+async def test_following_by_offset(rig: ProcessRig) -> None:
     """What comes while somebody follows: here it comes only because somebody does."""
-    running = await house.start("echo line one; until [ -e go ]; do sleep 0.01; done; echo line two")
+    running = await rig.start("echo line one; until [ -e go ]; do sleep 0.01; done; echo line two")
     found = []
-    async for window in house.supervisor.follow(running.id, 5):
+    async for window in rig.supervisor.follow(running.id, 5):
         found.append(window)
-        (house.cwd / "go").touch()
-    assert b"".join(window.data for window in found) == house.everything(running.id)[5:] == b"one\nline two\n"
-    assert running.id not in house.supervisor.live()
+        (rig.cwd / "go").touch()
+    assert b"".join(window.data for window in found) == rig.everything(running.id)[5:] == b"one\nline two\n"
+    assert running.id not in rig.supervisor.live()
 
 
-async def test_an_output_grows_without_its_keepers_and_is_capped(house: House) -> None:
-    running = await house.start(("sh", "-c", "while :; do head -c 1000000 /dev/zero; done"), head=0, tail=64 * KIB)
-    house.kill_keepers(running.id)
-    await house.keepers_gone(running.id)
-    output = house.supervisor.output(running.id)
+async def test_an_output_grows_without_its_keepers_and_is_capped(rig: ProcessRig) -> None:
+    running = await rig.start(("sh", "-c", "while :; do head -c 1000000 /dev/zero; done"), head=0, tail=64 * KIB)
+    rig.kill_keepers(running.id)
+    await rig.keepers_gone(running.id)
+    output = rig.supervisor.output(running.id)
     enough = output.size() + 300 * MIB
 
     async def capped() -> bool:
@@ -175,22 +175,22 @@ async def test_an_output_grows_without_its_keepers_and_is_capped(house: House) -
 
 
 @pytest.mark.parametrize("dead", ["keeper", "standby"])
-async def test_an_output_is_capped_by_the_keeper_that_is_left(house: House, dead: str) -> None:
+async def test_an_output_is_capped_by_the_keeper_that_is_left(rig: ProcessRig, dead: str) -> None:
     """Before the command ends, and without a supervisor."""
     script = "until [ -e go ]; do sleep 0.01; done; head -c 4000000 /dev/zero; until [ -e end ]; do sleep 0.01; done"
-    running = await house.start(script, head=0, tail=64 * KIB)
-    output = house.supervisor.output(running.id)
-    house.kill_keepers(running.id, dead)
-    await house.keepers_gone(running.id, dead)
-    await house.supervisor.close()
-    (house.cwd / "go").touch()
+    running = await rig.start(script, head=0, tail=64 * KIB)
+    output = rig.supervisor.output(running.id)
+    rig.kill_keepers(running.id, dead)
+    await rig.keepers_gone(running.id, dead)
+    await rig.supervisor.close()
+    (rig.cwd / "go").touch()
 
     async def capped() -> bool:
         return output.size() == 4_000_000 and output.on_disk() <= 2 * 64 * KIB + 2 * BLOCK
 
     await eventually(capped)
-    (house.cwd / "end").touch()
-    assert code(await (await house.restart()).wait(running.id)) == 0
+    (rig.cwd / "end").touch()
+    assert code(await (await rig.restart()).wait(running.id)) == 0
 
 
 @pytest.fixture
@@ -208,73 +208,73 @@ def without_holes(tmp_path: Path) -> Iterator[Path]:
 async def test_where_nothing_can_be_dropped_the_output_stays_whole_and_the_end_is_recorded(
     without_holes: Path,
 ) -> None:
-    house = House(without_holes, limits=Limits(free_bytes=0))
+    rig = ProcessRig(without_holes, limits=Limits(free_bytes=0))
     script = "head -c 1000000 /dev/zero; echo; until [ -e end ]; do sleep 0.01; done; echo end; exit 3"
-    running = await house.start(script, head=4 * KIB, tail=64 * KIB)
-    output = house.supervisor.output(running.id)
+    running = await rig.start(script, head=4 * KIB, tail=64 * KIB)
+    output = rig.supervisor.output(running.id)
 
     async def printed() -> bool:
         return output.size() == 1_000_001
 
     await eventually(printed)
-    await house.supervisor.close()
-    (house.cwd / "end").touch()
-    supervisor = await house.restart()
+    await rig.supervisor.close()
+    (rig.cwd / "end").touch()
+    supervisor = await rig.restart()
     assert code(await supervisor.wait(running.id)) == 3
-    assert "keeper" in (house.spool(running.id).path / "exit").read_text().split(), "the first of them was still there"
+    assert "keeper" in (rig.spool(running.id).path / "exit").read_text().split(), "the first of them was still there"
     assert b"".join(window.data for window in pieces(output)) == bytes(1_000_000) + b"\nend\n"
-    await house.close()
+    await rig.close()
 
 
 async def test_an_output_that_cannot_be_capped_does_not_keep_the_supervisor_from_reaping(without_holes: Path) -> None:
-    house = House(without_holes, limits=Limits(free_bytes=0), launcher=DirectLauncher())
-    running = await house.start("head -c 1000000 /dev/zero; exec sleep 100", head=0, tail=64 * KIB)
+    rig = ProcessRig(without_holes, limits=Limits(free_bytes=0), launcher=DirectLauncher())
+    running = await rig.start("head -c 1000000 /dev/zero; exec sleep 100", head=0, tail=64 * KIB)
 
     async def written() -> bool:
-        return house.supervisor.output(running.id).size() == 1_000_000
+        return rig.supervisor.output(running.id).size() == 1_000_000
 
     await eventually(written)
-    house.kill_keepers(running.id)
+    rig.kill_keepers(running.id)
 
     async def reaped() -> bool:
-        return process(house.claim(running.id).standby.pid) is None
+        return process(rig.claim(running.id).standby.pid) is None
 
     await eventually(reaped)
-    await house.close()
+    await rig.close()
 
 
-async def _flood(house: House, size: int) -> int:
+async def _flood(rig: ProcessRig, size: int) -> int:
     """Print so much as fast as it goes; the most that was on disk."""
-    running = await house.start(("head", "-c", str(size), "/dev/zero"))
-    output, peak = house.supervisor.output(running.id), 0
-    while running.id in house.supervisor.live():
+    running = await rig.start(("head", "-c", str(size), "/dev/zero"))
+    output, peak = rig.supervisor.output(running.id), 0
+    while running.id in rig.supervisor.live():
         peak = max(peak, output.on_disk())
         await asyncio.sleep(0.005)
-    outcome = await house.supervisor.wait(running.id)
+    outcome = await rig.supervisor.wait(running.id)
     assert isinstance(outcome, Ended)
     assert outcome.code == 0
     assert output.size() == size
     return peak
 
 
-async def test_a_flood_does_not_fill_the_disk(house: House) -> None:
-    peak = await _flood(house, GIB)
+async def test_a_flood_does_not_fill_the_disk(rig: ProcessRig) -> None:
+    peak = await _flood(rig, GIB)
     print(f"\n1 GiB printed, at most {peak / MIB:.0f} MiB on disk")
     assert peak <= 9 * MIB + SLACK
 
 
 @pytest.mark.proof
-async def test_a_flood_of_20_gb_does_not_fill_the_disk(house: House) -> None:
-    peak = await _flood(house, 20 * 10**9)
+async def test_a_flood_of_20_gb_does_not_fill_the_disk(rig: ProcessRig) -> None:
+    peak = await _flood(rig, 20 * 10**9)
     print(f"\n20 GB printed, at most {peak / MIB:.0f} MiB on disk")
     assert peak <= 9 * MIB + SLACK
 
 
-async def test_a_flood_after_a_long_silence(house: House) -> None:
+async def test_a_flood_after_a_long_silence(rig: ProcessRig) -> None:
     """The keeper sleeps without a timer meanwhile, and is woken by the first byte."""
-    running = await house.start("sleep 0.5; head -c 500000000 /dev/zero; echo; echo end")
-    assert code(await house.supervisor.wait(running.id)) == 0
-    output = house.supervisor.output(running.id)
+    running = await rig.start("sleep 0.5; head -c 500000000 /dev/zero; echo; echo end")
+    assert code(await rig.supervisor.wait(running.id)) == 0
+    output = rig.supervisor.output(running.id)
     assert output.read(2 * MIB, 1).dropped > 0
     assert output.tail(1).data == b"end\n"
 
@@ -284,12 +284,12 @@ def test_an_output_that_was_never_written(tmp_path: Path) -> None:
     assert (output.size(), output.on_disk(), output.read(0, 9).data, output.tail(3).data) == (0, 0, b"", b"")
 
 
-async def test_bytes_are_counted_by_somebody_else(house: House) -> None:
+async def test_bytes_are_counted_by_somebody_else(rig: ProcessRig) -> None:
     """A copy through tee, made outside of us."""
     script = f'{PYTHON} -c "import os; [os.write(1, os.urandom(7919)) for _ in range(500)]" | tee copy'
-    outcome, output = await house.run(script)
+    outcome, output = await rig.run(script)
     assert code(outcome) == 0
-    copy = (house.cwd / "copy").read_bytes()
+    copy = (rig.cwd / "copy").read_bytes()
     assert hashlib.sha256(output).digest() == hashlib.sha256(copy).digest()
     assert len(copy) == 7919 * 500
-    assert (house.cwd / "copy").stat().st_size == len(output)
+    assert (rig.cwd / "copy").stat().st_size == len(output)

@@ -10,72 +10,72 @@ from holdfast.domain.errors import Rejected
 from holdfast.processes.command import Ended
 from holdfast.processes.identity import send
 from tests.eventually import PATIENCE, eventually
-from tests.processes.house import PYTHON, House, code
+from tests.processes.rig import PYTHON, ProcessRig, code
 
 WORDS = b"".join(b"%d\n" % number for number in range(40_000))
 
 
-async def test_a_file_is_the_input_and_remains(house: House) -> None:
-    running = await house.start("cat; echo end", stdin="file")
-    assert await house.supervisor.write(running.id, b"one\n") == 4
-    assert await house.supervisor.write(running.id, b"two\n") == 4
-    house.supervisor.close_stdin(running.id)
-    assert code(await house.supervisor.wait(running.id)) == 0
-    assert house.everything(running.id) == b"one\ntwo\nend\n"
-    assert house.supervisor.written(running.id) == b"one\ntwo\n"
+async def test_a_file_is_the_input_and_remains(rig: ProcessRig) -> None:
+    running = await rig.start("cat; echo end", stdin="file")
+    assert await rig.supervisor.write(running.id, b"one\n") == 4
+    assert await rig.supervisor.write(running.id, b"two\n") == 4
+    rig.supervisor.close_stdin(running.id)
+    assert code(await rig.supervisor.wait(running.id)) == 0
+    assert rig.everything(running.id) == b"one\ntwo\nend\n"
+    assert rig.supervisor.written(running.id) == b"one\ntwo\n"
 
 
-async def test_the_input_arrives_while_it_stays_open(house: House) -> None:
-    running = await house.start("read a; echo got $a; read b; echo got $b", stdin="file")
-    await house.supervisor.write(running.id, b"one\n")
+async def test_the_input_arrives_while_it_stays_open(rig: ProcessRig) -> None:
+    running = await rig.start("read a; echo got $a; read b; echo got $b", stdin="file")
+    await rig.supervisor.write(running.id, b"one\n")
 
     async def heard() -> bool:
-        return house.everything(running.id) == b"got one\n"
+        return rig.everything(running.id) == b"got one\n"
 
     await eventually(heard)
-    await house.supervisor.write(running.id, b"two\n")
-    assert code(await house.supervisor.wait(running.id)) == 0
-    assert house.everything(running.id) == b"got one\ngot two\n"
+    await rig.supervisor.write(running.id, b"two\n")
+    assert code(await rig.supervisor.wait(running.id)) == 0
+    assert rig.everything(running.id) == b"got one\ngot two\n"
 
 
-async def test_input_that_is_not_read_yet_is_not_lost_by_closing(house: House) -> None:
-    running = await house.start("read first; sleep 0.3; wc -c", stdin="file")
+async def test_input_that_is_not_read_yet_is_not_lost_by_closing(rig: ProcessRig) -> None:
+    running = await rig.start("read first; sleep 0.3; wc -c", stdin="file")
     long = b"x" * (3 << 20)
-    assert await house.supervisor.write(running.id, b"\n" + long, within=PATIENCE) == len(long) + 1
-    house.supervisor.close_stdin(running.id)
-    await house.supervisor.wait(running.id)
-    assert house.everything(running.id) == b"%d\n" % len(long)
+    assert await rig.supervisor.write(running.id, b"\n" + long, within=PATIENCE) == len(long) + 1
+    rig.supervisor.close_stdin(running.id)
+    await rig.supervisor.wait(running.id)
+    assert rig.everything(running.id) == b"%d\n" % len(long)
 
 
-async def test_input_that_is_left_when_the_keeper_dies_is_moved_by_the_standby(house: House) -> None:
-    go = house.cwd / "go"
-    running = await house.start(f"until [ -e {go} ]; do sleep 0.05; done; wc -c", stdin="file")
+async def test_input_that_is_left_when_the_keeper_dies_is_moved_by_the_standby(rig: ProcessRig) -> None:
+    go = rig.cwd / "go"
+    running = await rig.start(f"until [ -e {go} ]; do sleep 0.05; done; wc -c", stdin="file")
     long = b"x" * (3 << 20)
-    await house.supervisor.write(running.id, long, within=PATIENCE)
-    house.supervisor.close_stdin(running.id)
-    house.kill_keepers(running.id, "keeper")
-    await house.keepers_gone(running.id, "keeper")
+    await rig.supervisor.write(running.id, long, within=PATIENCE)
+    rig.supervisor.close_stdin(running.id)
+    rig.kill_keepers(running.id, "keeper")
+    await rig.keepers_gone(running.id, "keeper")
     go.touch()
-    await house.supervisor.wait(running.id)
-    assert house.everything(running.id) == b"%d\n" % len(long)
+    await rig.supervisor.wait(running.id)
+    assert rig.everything(running.id) == b"%d\n" % len(long)
 
 
-async def test_input_is_closed_after_the_keeper_died_and_before_the_standby_noticed(house: House) -> None:
-    running = await house.start("wc -c", stdin="file")
-    claim = house.claim(running.id)
+async def test_input_is_closed_after_the_keeper_died_and_before_the_standby_noticed(rig: ProcessRig) -> None:
+    running = await rig.start("wc -c", stdin="file")
+    claim = rig.claim(running.id)
     send(claim.standby, signal.SIGSTOP)
-    house.kill_keepers(running.id, "keeper")
-    await house.supervisor.write(running.id, WORDS)
-    house.supervisor.close_stdin(running.id)
+    rig.kill_keepers(running.id, "keeper")
+    await rig.supervisor.write(running.id, WORDS)
+    rig.supervisor.close_stdin(running.id)
     send(claim.standby, signal.SIGCONT)
-    await house.supervisor.wait(running.id)
-    assert house.everything(running.id) == b"%d\n" % len(WORDS)
+    await rig.supervisor.wait(running.id)
+    assert rig.everything(running.id) == b"%d\n" % len(WORDS)
 
 
 @pytest.mark.parametrize("stdout", ["file", "pipe"])
-async def test_promise_3_no_byte_is_lost_or_doubled_when_keepers_die(house: House, stdout: str) -> None:
-    running = await house.start(("cat",), stdin="file", stdout=stdout, tail=None)
-    supervisor = house.supervisor
+async def test_promise_3_no_byte_is_lost_or_doubled_when_keepers_die(rig: ProcessRig, stdout: str) -> None:
+    running = await rig.start(("cat",), stdin="file", stdout=stdout, tail=None)
+    supervisor = rig.supervisor
     half = len(WORDS) // 2
     await supervisor.write(running.id, WORDS[:half])
 
@@ -83,9 +83,9 @@ async def test_promise_3_no_byte_is_lost_or_doubled_when_keepers_die(house: Hous
         return supervisor.output(running.id).size() > 0
 
     await eventually(some)
-    house.kill_keepers(running.id, "keeper")
+    rig.kill_keepers(running.id, "keeper")
     await supervisor.write(running.id, WORDS[half:])
-    await house.keepers_gone(running.id, "keeper")
+    await rig.keepers_gone(running.id, "keeper")
     supervisor.close_stdin(running.id)
     assert code(await supervisor.wait(running.id)) == 0
 
@@ -93,40 +93,40 @@ async def test_promise_3_no_byte_is_lost_or_doubled_when_keepers_die(house: Hous
         return supervisor.output(running.id).size() >= len(WORDS)
 
     await eventually(all_of_it)
-    assert house.everything(running.id) == WORDS
+    assert rig.everything(running.id) == WORDS
 
 
-async def test_the_output_may_be_a_pipe(house: House) -> None:
+async def test_the_output_may_be_a_pipe(rig: ProcessRig) -> None:
     program = "import os, stat; print('pipe' if stat.S_ISFIFO(os.fstat(1).st_mode) else 'file', flush=True)"
-    _, output = await house.run((PYTHON, "-c", program), stdout="pipe")
+    _, output = await rig.run((PYTHON, "-c", program), stdout="pipe")
     assert output == b"pipe\n"
-    _, output = await house.run((PYTHON, "-c", program))
+    _, output = await rig.run((PYTHON, "-c", program))
     assert output == b"file\n"
 
 
-async def test_the_whole_output_is_there_when_the_end_is(house: House) -> None:
-    end, output = await house.run(f"head -c 3000000 /dev/zero | tr '\\0' y; exec {PYTHON} -c 'pass'", stdout="pipe")
+async def test_the_whole_output_is_there_when_the_end_is(rig: ProcessRig) -> None:
+    end, output = await rig.run(f"head -c 3000000 /dev/zero | tr '\\0' y; exec {PYTHON} -c 'pass'", stdout="pipe")
     assert isinstance(end, Ended)
     assert len(output) == 3_000_000
 
 
-async def test_a_frozen_keeper_delays_and_loses_nothing(house: House) -> None:
-    running = await house.start(("cat",), stdin="file", stdout="pipe")
-    keeper = house.claim(running.id).keeper
+async def test_a_frozen_keeper_delays_and_loses_nothing(rig: ProcessRig) -> None:
+    running = await rig.start(("cat",), stdin="file", stdout="pipe")
+    keeper = rig.claim(running.id).keeper
     send(keeper, signal.SIGSTOP)
-    await house.supervisor.write(running.id, WORDS)
+    await rig.supervisor.write(running.id, WORDS)
     send(keeper, signal.SIGCONT)
-    house.supervisor.close_stdin(running.id)
-    await house.supervisor.wait(running.id)
-    assert house.everything(running.id) == WORDS
+    rig.supervisor.close_stdin(running.id)
+    await rig.supervisor.wait(running.id)
+    assert rig.everything(running.id) == WORDS
 
 
-async def test_what_was_written_is_known_to_the_next_supervisor(house: House) -> None:
-    running = await house.start("sleep 100", stdin="file")
-    await house.supervisor.write(running.id, b"half a li")
-    supervisor = await house.restart()
+async def test_what_was_written_is_known_to_the_next_supervisor(rig: ProcessRig) -> None:
+    running = await rig.start("sleep 100", stdin="file")
+    await rig.supervisor.write(running.id, b"half a li")
+    supervisor = await rig.restart()
     await supervisor.attach(running.id)
     assert supervisor.written(running.id) == b"half a li"
-    silent = await house.start(("sleep", "100"))
+    silent = await rig.start(("sleep", "100"))
     with pytest.raises(Rejected, match="has no input"):
-        house.supervisor.written(silent.id)
+        rig.supervisor.written(silent.id)

@@ -7,20 +7,20 @@ from pathlib import Path
 
 from holdfast.runtime.tools.context import ToolContext
 from holdfast.runtime.tools.recall import MOST, Recall
-from tests.lifecycle.house import House
+from tests.lifecycle.rig import LifecycleRig
 from tests.runtime.rig import ID, call
 
 OTHER = "fedcba9876543210"
 
 
 async def test_it_finds_words_results_and_what_was_asked_of_tools(tmp_path: Path) -> None:
-    house = await House(tmp_path).start()
-    await house.create(f"call {call('write', path='marmot.txt', content='alpine')}\nsay Whistling")
-    await house.create("say walrus", session=OTHER)
-    await house.rest()
-    await house.rest(session=OTHER)
-    await house.reset("r1")
-    tool = Recall(house.sessions).tool
+    rig = await LifecycleRig(tmp_path).start()
+    await rig.create(f"call {call('write', path='marmot.txt', content='alpine')}\nsay Whistling")
+    await rig.create("say walrus", session=OTHER)
+    await rig.rest()
+    await rig.rest(session=OTHER)
+    await rig.reset("r1")
+    tool = Recall(rig.sessions).tool
     context = ToolContext(tmp_path, session=ID)
 
     async def recall(**arguments: object) -> str:
@@ -35,22 +35,22 @@ async def test_it_finds_words_results_and_what_was_asked_of_tools(tmp_path: Path
     whole = await recall(call="1.1.0")
     assert "marmot.txt" in whole and await recall(call="1.1.0", offset=6) == whole[6:]
     assert (await tool.call(context, json.dumps({"call": "9.9.9"}))).outcome == "failed"
-    await house.close()
+    await rig.close()
 
 
 async def test_of_many_places_the_last_are_shown_and_the_others_counted(tmp_path: Path) -> None:
-    house = await House(tmp_path).start()
-    await house.create("say marmot 0")
-    tool, context = Recall(house.sessions).tool, ToolContext(tmp_path, session=ID)
+    rig = await LifecycleRig(tmp_path).start()
+    await rig.create("say marmot 0")
+    tool, context = Recall(rig.sessions).tool, ToolContext(tmp_path, session=ID)
     turns = MOST // 2  # each has two places: what was asked, and the answer
     for number in range(1, turns + 1):
-        await house.rest()
+        await rig.rest()
         found = (await tool.call(context, json.dumps({"text": "marmot"}))).output.splitlines()
         assert len(found) == 2 * number
-        await house.say(f"say marmot {number}", f"m{number}")
-    await house.rest()
+        await rig.say(f"say marmot {number}", f"m{number}")
+    await rig.rest()
     found = (await tool.call(context, json.dumps({"text": "marmot"}))).output.splitlines()
     assert found[MOST:] == ["[2 earlier places left out]"]
     assert "marmot 1" in found[0], "the first two"
     assert (await tool.call(context, json.dumps({"text": " "}))).outcome == "failed"
-    await house.close()
+    await rig.close()

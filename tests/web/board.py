@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.gateway import GatewayProcess, Json
-from tests.web.seat import Seat
+from tests.web.user import User
 
 
 def new_board(gateway: GatewayProcess, name: str, *, paused: bool = False) -> str:
@@ -50,8 +50,8 @@ def drag(page: Page, title: str, to: str) -> None:
     page.mouse.up()
 
 
-def over(seat: Seat, id: str, stands: str) -> None:
+def over(user: User, id: str, stands: str) -> None:
     """The card stands there, and its worker has said its last word."""
-    seat.until(lambda: status(seat.gateway, id) == stands, f"it is {stands}")
-    session = card(seat.gateway, id)["card"]["session"]
-    seat.until(lambda: seat.gateway.get(f"/v1/sessions/{session}")["session"]["state"] == "idle", "it rests")
+    user.until(lambda: status(user.gateway, id) == stands, f"it is {stands}")
+    session = card(user.gateway, id)["card"]["session"]
+    user.until(lambda: user.gateway.get(f"/v1/sessions/{session}")["session"]["state"] == "idle", "it rests")

@@ -1,6 +1,6 @@
 """What must be true of every page: nothing overlaps, no text is cut to nothing, the keyboard reaches it, axe agrees.
 
-    at_widths(seat, "/tasks")            the geometry at 390, 1024 and 1440 px, with and without the tasks drawer
+    at_widths(user, "/tasks")            the geometry at 390, 1024 and 1440 px, with and without the tasks drawer
     check_layout(page)                   the geometry as it stands now; a list of faults
     check_keyboard(page)                 a walk with Tab; a list of faults
     check_axe(page)                      a list of axe's violations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from tests.web.seat import Seat
+from tests.web.user import User
 
 WIDTHS = {390: 844, 1024: 768, 1440: 900}
 """And the heights of such screens."""
@@ -206,19 +206,19 @@ def set_drawer(page: Page, *, is_open: bool) -> None:
             drawer.wait_for(state="detached")
 
 
-def at_widths(seat: Seat, path: str, ready: str = "main h1") -> Iterator[tuple[str, Page]]:
+def at_widths(user: User, path: str, ready: str = "main h1") -> Iterator[tuple[str, Page]]:
     """The page at each width without and with the drawer; `ready` is a selector of what must be there first."""
-    seat.open(path)
+    user.open(path)
     for width, height in WIDTHS.items():
-        seat.page.set_viewport_size({"width": width, "height": height})
-        seat.page.locator(ready).first.wait_for(state="attached")
-        loaded(seat.page)
+        user.page.set_viewport_size({"width": width, "height": height})
+        user.page.locator(ready).first.wait_for(state="attached")
+        loaded(user.page)
         for is_open in (False, True):
-            set_drawer(seat.page, is_open=is_open)
-            yield f"{path} at {width}{' with the drawer' if is_open else ''}", seat.page
-        set_drawer(seat.page, is_open=False)
+            set_drawer(user.page, is_open=is_open)
+            yield f"{path} at {width}{' with the drawer' if is_open else ''}", user.page
+        set_drawer(user.page, is_open=False)
 
 
-def layout_faults(seat: Seat, path: str, ready: str = "main h1") -> list[str]:
+def layout_faults(user: User, path: str, ready: str = "main h1") -> list[str]:
     """Every fault of the layout of a page at every width."""
-    return [f"{where}: {fault}" for where, page in at_widths(seat, path, ready) for fault in check_layout(page)]
+    return [f"{where}: {fault}" for where, page in at_widths(user, path, ready) for fault in check_layout(page)]

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Playwright, expect, sync_playwright
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.seat import CHROMIUM, STATIC, WAIT_MS, Seat
+from tests.web.user import CHROMIUM, STATIC, WAIT_MS, User
 
 expect.set_options(timeout=WAIT_MS)  # how long it may take says nothing about whether it is right
 
@@ -147,9 +147,9 @@ def gateway(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:  # wi
 
 
 @pytest.fixture
-def seat(browser: Browser, gateway: GatewayProcess) -> Iterator[Seat]:
+def user(browser: Browser, gateway: GatewayProcess) -> Iterator[User]:
     """Somebody who signed in and sees an empty session."""
-    with Seat(browser, gateway) as found:
+    with User(browser, gateway) as found:
         yield found
 
 
@@ -161,7 +161,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
 
 
 @pytest.fixture
-def guest(browser: Browser, shared: GatewayProcess) -> Iterator[Seat]:
-    """Somebody new at the shared one. What only a service worker does needs a `seat`: each guest would install one."""
-    with Seat(browser, shared, service_workers="block") as found:
+def guest(browser: Browser, shared: GatewayProcess) -> Iterator[User]:
+    """Somebody new at the shared one. What only a service worker does needs a `user`: each guest would install one."""
+    with User(browser, shared, service_workers="block") as found:
         yield found

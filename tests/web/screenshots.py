@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from tests.e2e.gateway import GatewayProcess, until
 from tests.web.checks import loaded
 from tests.web.conftest import SETTINGS, why_not
-from tests.web.seat import CHROMIUM, SECTIONS, Seat, new_context
+from tests.web.user import CHROMIUM, SECTIONS, User, new_context
 
 SHOWN = ("away-light", "chat-dark", "home-light", "task-dark", "away-phone-light", "card-light")
 DOCS = Path(__file__).parents[2] / "docs" / "screenshots"
@@ -241,47 +241,47 @@ def take_empty(browser: Browser, gateway: GatewayProcess, to: Path) -> None:
         page.get_by_role("heading", name="Sign in to Holdfast").wait_for()
         page.screenshot(path=to / f"sign-in-{name}.png")
         context.close()
-        with Seat(browser, gateway, viewport=size, color_scheme=theme) as seat:
+        with User(browser, gateway, viewport=size, color_scheme=theme) as user:
             for title, path in (("home", "/home"), ("chats", "/s"), ("tasks", "/tasks"), ("board", "/board")):
-                seat.open(path)
-                loaded(seat.page)
-                seat.page.wait_for_timeout(300)
-                seat.page.screenshot(path=to / f"empty-{title}-{name}.png")
+                user.open(path)
+                loaded(user.page)
+                user.page.wait_for_timeout(300)
+                user.page.screenshot(path=to / f"empty-{title}-{name}.png")
 
 
 def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Path, only: list[str]) -> None:
     for name, size, theme in LOOKS:
-        with Seat(browser, gateway, viewport=size, color_scheme=theme) as seat:
-            seat.session = ids["main"]
+        with User(browser, gateway, viewport=size, color_scheme=theme) as user:
+            user.session = ids["main"]
 
             def shot(
-                page: str, path: str, *, drawer: bool = False, wait: int = 900, seat: Seat = seat, name: str = name
+                page: str, path: str, *, drawer: bool = False, wait: int = 900, user: User = user, name: str = name
             ) -> None:
                 if only and page not in only:
                     return
-                seat.open(path)
-                seat.page.locator("main h1:visible").first.wait_for()
-                expect(seat.page.locator("[data-loading]")).to_have_count(0)  # nothing is still on its way
-                seat.page.wait_for_timeout(wait)
+                user.open(path)
+                user.page.locator("main h1:visible").first.wait_for()
+                expect(user.page.locator("[data-loading]")).to_have_count(0)  # nothing is still on its way
+                user.page.wait_for_timeout(wait)
                 if drawer:
-                    seat.page.get_by_role("button", name="Background tasks").first.click()
-                    seat.page.wait_for_timeout(500)
-                seat.page.screenshot(path=to / f"{page}-{name}.png")
+                    user.page.get_by_role("button", name="Background tasks").first.click()
+                    user.page.wait_for_timeout(500)
+                user.page.screenshot(path=to / f"{page}-{name}.png")
                 if drawer:
-                    seat.page.get_by_role("button", name="Close the panel").click()
+                    user.page.get_by_role("button", name="Close the panel").click()
 
             shot("home", "/home")
             if size is DESK and not only:
-                seat.page.keyboard.press("Control+k")
-                seat.page.wait_for_timeout(400)
-                seat.page.screenshot(path=to / f"palette-{name}.png")
-                seat.page.keyboard.press("Escape")
-                seat.page.keyboard.press("?")
-                seat.page.wait_for_timeout(400)
-                seat.page.screenshot(path=to / f"keys-{name}.png")
+                user.page.keyboard.press("Control+k")
+                user.page.wait_for_timeout(400)
+                user.page.screenshot(path=to / f"palette-{name}.png")
+                user.page.keyboard.press("Escape")
+                user.page.keyboard.press("?")
+                user.page.wait_for_timeout(400)
+                user.page.screenshot(path=to / f"keys-{name}.png")
             shot("chat", f"/s/{ids['main']}", drawer=size is DESK)
             if not only or "away" in only:
-                away(seat, to / f"away-{name}.png")
+                away(user, to / f"away-{name}.png")
             shot("working", f"/s/{ids['port']}")
             shot("chapter", f"/s/{ids['chapter']}")
             shot("board", "/board/platform")
@@ -293,10 +293,10 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
             shot("outsider", f"/s/{ids['outsider']}")
             shot("forgetful", f"/s/{ids['forgetful']}")
             if not only or "changes" in only:
-                seat.open(f"/tasks/{ids['changed']}")
-                seat.page.get_by_role("tab", name="Changes").click()
-                seat.page.get_by_role("group", name="Changes in retry.py").wait_for()
-                seat.page.screenshot(path=to / f"changes-{name}.png")
+                user.open(f"/tasks/{ids['changed']}")
+                user.page.get_by_role("tab", name="Changes").click()
+                user.page.get_by_role("group", name="Changes in retry.py").wait_for()
+                user.page.screenshot(path=to / f"changes-{name}.png")
             for section in SECTIONS:
                 shot(f"settings-{section}", f"/settings/{section}")
             shot("chats", "/s")
@@ -304,22 +304,22 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
             shot("nowhere", "/no/such/page")
 
 
-def away(seat: Seat, picture: Path) -> None:
+def away(user: User, picture: Path) -> None:
     """The line is cut, two messages come, one waits here."""
-    seat.open(f"/s/{seat.session}")
-    seat.page.wait_for_timeout(700)
-    done = len(seat.events("TurnFinished"))
-    seat.cut_line()
-    seat.page.wait_for_timeout(400)
+    user.open(f"/s/{user.session}")
+    user.page.wait_for_timeout(700)
+    done = len(user.events("TurnFinished"))
+    user.cut_line()
+    user.page.wait_for_timeout(400)
     for number, text in enumerate(
         ("say With the old read restored p95 is 236 ms.", "say The numbers are in `bench/checkout.md`.")
     ):
-        seat.gateway.client.post(f"/v1/sessions/{seat.session}/messages", json={"text": text})
-        seat.finished(done + number + 1)
-    seat.mend_line()
-    seat.sees_banner("2 messages")
-    seat.page.wait_for_timeout(500)
-    seat.page.screenshot(path=picture)
+        user.gateway.client.post(f"/v1/sessions/{user.session}/messages", json={"text": text})
+        user.finished(done + number + 1)
+    user.mend_line()
+    user.sees_banner("2 messages")
+    user.page.wait_for_timeout(500)
+    user.page.screenshot(path=picture)
 
 
 def stop_commands(gateway: GatewayProcess) -> None:

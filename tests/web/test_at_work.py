@@ -8,10 +8,10 @@ from playwright.sync_api import Browser, expect
 
 from tests.e2e.gateway import GatewayProcess, wait_for
 from tests.web.checks import loaded
-from tests.web.seat import SECTIONS, Seat, new_context
+from tests.web.user import SECTIONS, User, new_context
 
 
-def test_an_approval_is_given_in_place(guest: Seat) -> None:
+def test_an_approval_is_given_in_place(guest: User) -> None:
     guest.begin("careful")
     guest.send("sh echo allowed")
     card = guest.page.get_by_role("group", name="Approval")
@@ -22,7 +22,7 @@ def test_an_approval_is_given_in_place(guest: Seat) -> None:
     guest.sees("Allow once, you at")
 
 
-def test_what_is_queued_can_be_changed_and_withdrawn(guest: Seat) -> None:
+def test_what_is_queued_can_be_changed_and_withdrawn(guest: User) -> None:
     guest.begin()
     guest.send("slow 600 a long one that takes its time" + " and more" * 500)
     guest.sees("a long")
@@ -42,51 +42,51 @@ def test_what_is_queued_can_be_changed_and_withdrawn(guest: Seat) -> None:
     expect(guest.page.get_by_role("log")).to_contain_text("withdrawn by you")
 
 
-def test_run_in_background_and_read_its_transcript(seat: Seat) -> None:
-    seat.begin()
-    box = seat.page.get_by_label("Message", exact=True)
-    gate = seat.gateway.home.parent / "gate"
+def test_run_in_background_and_read_its_transcript(user: User) -> None:
+    user.begin()
+    box = user.page.get_by_label("Message", exact=True)
+    gate = user.gateway.home.parent / "gate"
     box.fill(f"say done by somebody else\nsh {wait_for(gate)}")
     box.press("Control+Enter")
-    seat.page.keyboard.press("Escape")
-    seat.page.get_by_role("button", name="Background tasks").click()
-    drawer = seat.page.get_by_role("complementary", name="Background tasks")
+    user.page.keyboard.press("Escape")
+    user.page.get_by_role("button", name="Background tasks").click()
+    drawer = user.page.get_by_role("complementary", name="Background tasks")
     expect(drawer).to_contain_text("Running 1")
     drawer.get_by_role("link", name="done by somebody else").click()
     gate.touch()
-    seat.sees("done by somebody else")
-    expect(seat.page.locator("[data-bar] [data-chip]", has_text="Done")).to_be_visible()
+    user.sees("done by somebody else")
+    expect(user.page.locator("[data-bar] [data-chip]", has_text="Done")).to_be_visible()
 
 
-def test_detach_makes_the_running_turn_a_task(seat: Seat) -> None:
-    seat.begin()
-    seat.send("slow 600 this takes rather long and nobody waits for it" + " at all" * 500)
-    seat.sees("this takes")
-    seat.page.get_by_role("button", name="Detach").click()
-    seat.sees("was made background task")
-    assert len(seat.gateway.client.get("/v1/tasks").json()["tasks"]) == 1
+def test_detach_makes_the_running_turn_a_task(user: User) -> None:
+    user.begin()
+    user.send("slow 600 this takes rather long and nobody waits for it" + " at all" * 500)
+    user.sees("this takes")
+    user.page.get_by_role("button", name="Detach").click()
+    user.sees("was made background task")
+    assert len(user.gateway.client.get("/v1/tasks").json()["tasks"]) == 1
 
 
-def test_the_output_of_a_task_that_ended_before_a_restart(seat: Seat) -> None:
+def test_the_output_of_a_task_that_ended_before_a_restart(user: User) -> None:
     command = r"printf '\033[31mred\033[0m line\n\033]52;c;aGk=\007<b>plain</b>\n'; seq 1 5000"
-    task = seat.gateway.client.post("/v1/tasks", json={"shell": command}).json()["task"]
-    seat.gateway.until_ended(task)
-    port = seat.port
-    seat.gateway.kill9()
-    seat.gateway.start(port)
-    seat.open(f"/tasks/{task}")
-    output = seat.page.get_by_role("region", name="Output of")
+    task = user.gateway.client.post("/v1/tasks", json={"shell": command}).json()["task"]
+    user.gateway.until_ended(task)
+    port = user.port
+    user.gateway.kill9()
+    user.gateway.start(port)
+    user.open(f"/tasks/{task}")
+    output = user.page.get_by_role("region", name="Output of")
     expect(output).to_contain_text("5000")
     assert output.locator("[data-index]").count() < 200  # only what is visible is rendered
-    seat.page.get_by_role("button", name="Start").click()
+    user.page.get_by_role("button", name="Start").click()
     expect(output.get_by_text("red", exact=True)).to_have_css("color", "rgb(165, 44, 29)")
     expect(output).to_contain_text("<b>plain</b>")
     assert "52;c" not in output.inner_text()
-    seat.page.get_by_label("Search the output").fill("4321")
+    user.page.get_by_label("Search the output").fill("4321")
     expect(output.locator("mark")).to_have_text("4321")
 
 
-def test_a_running_task_is_followed_and_stopped(guest: Seat) -> None:
+def test_a_running_task_is_followed_and_stopped(guest: User) -> None:
     shell = "for i in $(seq 1 9999); do echo tick $i; sleep 0.1; done"
     task = guest.gateway.client.post("/v1/tasks", json={"shell": shell}).json()["task"]
     guest.open(f"/tasks/{task}")
@@ -98,7 +98,7 @@ def test_a_running_task_is_followed_and_stopped(guest: Seat) -> None:
     expect(guest.page.locator("[data-bar] [data-chip]", has_text="Stopped")).to_be_visible()
 
 
-def test_hostile_markdown_is_text(guest: Seat) -> None:
+def test_hostile_markdown_is_text(guest: User) -> None:
     guest.begin()
     hostile = (
         "<script>window.pwned = 1</script> <img src=x onerror='window.pwned=1'> [click](javascript:alert(1)) "
@@ -135,20 +135,20 @@ def test_a_code_works_once_and_a_revoked_device_is_out(browser: Browser, gateway
 
 def test_phone_width_without_sideways_scrolling(browser: Browser, shared: GatewayProcess) -> None:
     task = shared.client.post("/v1/tasks", json={"shell": "echo " + "long " * 60}).json()["task"]
-    with Seat(browser, shared, viewport={"width": 390, "height": 844}, has_touch=True) as seat:
-        seat.begin()
-        seat.send("say " + "word " * 200 + "x" * 300)
-        seat.finished(1)
-        paths = ["/home", "/s", f"/s/{seat.session}", "/tasks", f"/tasks/{task}"]
+    with User(browser, shared, viewport={"width": 390, "height": 844}, has_touch=True) as user:
+        user.begin()
+        user.send("say " + "word " * 200 + "x" * 300)
+        user.finished(1)
+        paths = ["/home", "/s", f"/s/{user.session}", "/tasks", f"/tasks/{task}"]
         paths += [f"/settings/{section}" for section in SECTIONS]
         for path in paths:
-            seat.open(path)
-            loaded(seat.page)
-            wide = seat.page.evaluate("document.documentElement.scrollWidth")
+            user.open(path)
+            loaded(user.page)
+            wide = user.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 390, (path, wide)
 
 
-def test_by_keyboard_alone(guest: Seat) -> None:
+def test_by_keyboard_alone(guest: User) -> None:
     guest.page.clock.set_fixed_time(time.time())  # `g` and `t` come one soon after the other
     guest.open("/home")
     expect(guest.page.get_by_role("heading", name="Home")).to_be_visible()

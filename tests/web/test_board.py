@@ -22,7 +22,7 @@ from tests.e2e.gateway import GatewayProcess
 from tests.web.board import card, column, drag, label, new_board, new_card, over, status
 from tests.web.checks import AXE, WIDTHS, check_axe, check_keyboard, check_layout, loaded, set_drawer
 from tests.web.conftest import settled
-from tests.web.seat import Seat
+from tests.web.user import User
 
 CARDS, AT_ONCE = 2_000, 250
 FEW = 60
@@ -66,19 +66,19 @@ def full(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:
 
 
 @pytest.fixture
-def visitor(browser: Browser, shared: GatewayProcess) -> Iterator[Seat]:
-    with Seat(browser, shared, viewport={"width": 1500, "height": 900}, service_workers="block") as found:
+def visitor(browser: Browser, shared: GatewayProcess) -> Iterator[User]:
+    with User(browser, shared, viewport={"width": 1500, "height": 900}, service_workers="block") as found:
         yield found
 
 
 @pytest.fixture
-def installed(browser: Browser, shared: GatewayProcess) -> Iterator[Seat]:
+def installed(browser: Browser, shared: GatewayProcess) -> Iterator[User]:
     """A visitor with a service worker, which has the parts of the page while there is no line."""
-    with Seat(browser, shared, viewport={"width": 1500, "height": 900}) as found:
+    with User(browser, shared, viewport={"width": 1500, "height": 900}) as found:
         yield found
 
 
-def test_dragged_with_the_mouse(visitor: Seat) -> None:
+def test_dragged_with_the_mouse(visitor: User) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "mouse", paused=True)
     first = new_card(gateway, board, "Sort the mail", triage=True)
     visitor.open(f"/board/{board}")
@@ -115,7 +115,7 @@ def test_dragged_with_the_mouse(visitor: Seat) -> None:
     assert card(gateway, first)["summary"] == "sorted by hand"
 
 
-def test_carried_with_the_keys(visitor: Seat) -> None:
+def test_carried_with_the_keys(visitor: User) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "keys", paused=True)
     one = new_card(gateway, board, "First of all", triage=True, priority=5)
     two = new_card(gateway, board, "Then this", triage=True)
@@ -176,25 +176,25 @@ def test_carried_with_the_keys(visitor: Seat) -> None:
     expect(page.get_by_role("link", name="First of all")).to_be_focused()  # the one above it
 
 
-def faults_at_widths(seat: Seat, path: str, *, ready: str) -> list[str]:
+def faults_at_widths(user: User, path: str, *, ready: str) -> list[str]:
     """What is wrong with the layout, also beside the drawer of tasks, which a phone does not have here."""
     found: list[str] = []
     for width, height in WIDTHS.items():
-        seat.page.set_viewport_size({"width": width, "height": height})
-        seat.open(path)
-        seat.page.locator(ready).first.wait_for()
-        loaded(seat.page)
+        user.page.set_viewport_size({"width": width, "height": height})
+        user.open(path)
+        user.page.locator(ready).first.wait_for()
+        loaded(user.page)
         for is_open in (False, True) if width > PHONE["width"] else ():
-            set_drawer(seat.page, is_open=is_open)
-            found += [f"{path} at {width}, {is_open}: {fault}" for fault in check_layout(seat.page)]
+            set_drawer(user.page, is_open=is_open)
+            found += [f"{path} at {width}, {is_open}: {fault}" for fault in check_layout(user.page)]
         if width > PHONE["width"]:
-            set_drawer(seat.page, is_open=False)
+            set_drawer(user.page, is_open=False)
         else:
-            found += [f"{path} at {width}: {fault}" for fault in check_layout(seat.page)]
+            found += [f"{path} at {width}: {fault}" for fault in check_layout(user.page)]
     return found
 
 
-def test_what_a_card_asks_made_and_did(visitor: Seat) -> None:
+def test_what_a_card_asks_made_and_did(visitor: User) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "made")
     id = new_card(gateway, board, "Paint it", "block Which **colour**, `red` or blue?", profile="demo")
     new_card(gateway, board, "ارسمه", triage=True)
@@ -230,7 +230,7 @@ def test_what_a_card_asks_made_and_did(visitor: Seat) -> None:
     assert faults == []
 
 
-def test_a_new_card_keeps_its_text_a_column_has_a_limit_and_an_unknown_board_says_so(visitor: Seat) -> None:
+def test_a_new_card_keeps_its_text_a_column_has_a_limit_and_an_unknown_board_says_so(visitor: User) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "drafts", paused=True)
     new_card(gateway, board, "One"), new_card(gateway, board, "Two")
     visitor.open(f"/board/{board}")
@@ -270,7 +270,7 @@ def test_a_new_card_keeps_its_text_a_column_has_a_limit_and_an_unknown_board_say
     expect(page.get_by_role("link", name="One", exact=True)).to_be_visible()
 
 
-def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: Seat) -> None:
+def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: User) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "answer")
     visitor.open(f"/board/{board}")
     expect(page.get_by_text("An empty board")).to_be_visible()
@@ -309,7 +309,7 @@ def test_a_worker_asks_and_goes_on_with_what_it_remembers(visitor: Seat) -> None
     page.wait_for_url(f"**/board/{board}/{id}")
 
 
-def test_dragged_from_triage_to_ready_it_starts(visitor: Seat) -> None:
+def test_dragged_from_triage_to_ready_it_starts(visitor: User) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "starts")
     id = new_card(gateway, board, "Begin with this", "slow 600 one two three", profile="demo", triage=True)
     visitor.open(f"/board/{board}")
@@ -321,7 +321,7 @@ def test_dragged_from_triage_to_ready_it_starts(visitor: Seat) -> None:
     gateway.command("POST", f"/v1/cards/{id}/stop", {})
 
 
-def test_words_to_a_worker_become_comments(visitor: Seat) -> None:
+def test_words_to_a_worker_become_comments(visitor: User) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "worker")
     id = new_card(gateway, board, "A long one", "slow 600 " + "word " * 600, profile="demo")
     visitor.until(lambda: status(gateway, id) == "running", "it runs")
@@ -338,7 +338,7 @@ def test_words_to_a_worker_become_comments(visitor: Seat) -> None:
     expect(drawer.locator("[data-chip]").first).to_contain_text("needs input")
 
 
-def test_two_tabs_see_the_same(visitor: Seat) -> None:
+def test_two_tabs_see_the_same(visitor: User) -> None:
     gateway, page, board = visitor.gateway, visitor.page, new_board(visitor.gateway, "tabs")
     visitor.open(f"/board/{board}")
     other = visitor.tab()
@@ -373,9 +373,9 @@ def test_two_tabs_see_the_same(visitor: Seat) -> None:
 
 
 def test_thousands_of_cards(browser: Browser, full: GatewayProcess) -> None:
-    with Seat(browser, full) as seat:
-        page = seat.page
-        seat.open("/board/many")
+    with User(browser, full) as user:
+        page = user.page
+        user.open("/board/many")
         expect(column(page, "ready").locator("[data-card]").first).to_contain_text("Card 0")
         expect(page.locator("[data-bar]")).to_contain_text("2,000 cards")
         assert page.locator("[data-card]").count() < FEW
@@ -385,7 +385,7 @@ def test_thousands_of_cards(browser: Browser, full: GatewayProcess) -> None:
             stack.evaluate("box => { box.scrollTop = box.scrollHeight }")
             return page.get_by_text("Card 1998", exact=True).count() > 0
 
-        seat.until(at_the_end, "the last one is reached")
+        user.until(at_the_end, "the last one is reached")
         expect(page.get_by_text("Card 1998", exact=True)).to_be_visible()
         assert page.locator("[data-card]").count() < FEW
         page.get_by_label("Filter cards").fill("card 1234")
@@ -395,9 +395,9 @@ def test_thousands_of_cards(browser: Browser, full: GatewayProcess) -> None:
 def test_on_a_phone(browser: Browser, shared: GatewayProcess) -> None:
     board = new_board(shared, "phone", paused=True)
     id = new_card(shared, board, "Small and handy", triage=True)
-    with Seat(browser, shared, viewport=PHONE, has_touch=True) as seat:
-        page = seat.page
-        seat.open(f"/board/{board}")
+    with User(browser, shared, viewport=PHONE, has_touch=True) as user:
+        page = user.page
+        user.open(f"/board/{board}")
         page.get_by_role("button", name="Choose a board").click()
         expect(page.get_by_role("menu")).to_be_in_viewport(ratio=1)
         page.keyboard.press("Escape")
@@ -430,18 +430,18 @@ def test_axe_finds_nothing_on_a_board(browser: Browser, shared: GatewayProcess) 
     board = new_board(shared, "axe")
     id = new_card(shared, board, "Asks", "block which?", profile="demo", priority=2)
     new_card(shared, board, "Waits", parents=[id])
-    with Seat(browser, shared) as seat:
-        seat.until(lambda: status(shared, id) == "blocked", "it is blocked")
+    with User(browser, shared) as user:
+        user.until(lambda: status(shared, id) == "blocked", "it is blocked")
         found: list[str] = []
         for path in (f"/board/{board}", f"/board/{board}/{id}", "/board/nothing-here"):
-            seat.open(path)
-            seat.page.get_by_role("heading", level=1).first.wait_for(state="attached")
-            loaded(seat.page)
-            found += [f"{path}: {violation}" for violation in check_axe(seat.page)]
+            user.open(path)
+            user.page.get_by_role("heading", level=1).first.wait_for(state="attached")
+            loaded(user.page)
+            found += [f"{path}: {violation}" for violation in check_axe(user.page)]
         assert not found, "\n".join(found)
 
 
-def test_a_board_without_a_line_says_as_of_when_and_never_that_it_is_empty(installed: Seat) -> None:
+def test_a_board_without_a_line_says_as_of_when_and_never_that_it_is_empty(installed: User) -> None:
     visitor, gateway, page = installed, installed.gateway, installed.page
     seen, unseen = new_board(gateway, "seen", paused=True), new_board(gateway, "unseen", paused=True)
     new_card(gateway, seen, "one")

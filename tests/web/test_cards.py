@@ -9,7 +9,7 @@ from playwright.sync_api import Route, expect
 
 from tests.e2e.gateway import wait_for
 from tests.web.board import card, column, label, new_board, new_card, over, status
-from tests.web.seat import Seat
+from tests.web.user import User
 
 LISTEN = """() => {
   window.told = [];
@@ -21,24 +21,24 @@ LISTEN = """() => {
 }"""
 
 
-def listen(seat: Seat) -> None:
+def listen(user: User) -> None:
     """Hear what is said from now on, however soon it goes."""
-    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
-    seat.page.evaluate(LISTEN)
+    expect(user.page.locator("[data-connection]")).to_have_text("Live")
+    user.page.evaluate(LISTEN)
 
 
-def told(seat: Seat, first: str) -> list[str]:
+def told(user: User, first: str) -> list[str]:
     """What was said, when this and everything before it was heard: a command that ends is told last."""
-    seat.page.wait_for_function("first => window.told.includes(first)", arg=first)
-    seat.gateway.command("POST", "/v1/tasks", {"shell": "true", "name": "the fence"})
+    user.page.wait_for_function("first => window.told.includes(first)", arg=first)
+    user.gateway.command("POST", "/v1/tasks", {"shell": "true", "name": "the fence"})
     fence = "the fence is done"
-    seat.page.wait_for_function("fence => window.told.includes(fence)", arg=fence)
-    seat.page.wait_for_timeout(300)
-    heard: list[str] = seat.page.evaluate("window.told")
+    user.page.wait_for_function("fence => window.told.includes(fence)", arg=fence)
+    user.page.wait_for_timeout(300)
+    heard: list[str] = user.page.evaluate("window.told")
     return [one for one in heard if one != fence]
 
 
-def test_a_card_that_needs_somebody_calls(guest: Seat) -> None:
+def test_a_card_that_needs_somebody_calls(guest: User) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "calls")
     listen(guest)
     id = new_card(gateway, board, "Which way", "block left or right?", profile="demo")
@@ -51,7 +51,7 @@ def test_a_card_that_needs_somebody_calls(guest: Seat) -> None:
     expect(page.get_by_label("What it waits for")).to_contain_text("left or right?")
 
 
-def test_a_call_that_was_heard_or_answered_goes(guest: Seat) -> None:
+def test_a_call_that_was_heard_or_answered_goes(guest: User) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "heard")
     guest.open(f"/board/{board}")
     expect(page.locator("[data-connection]")).to_have_text("Live")
@@ -73,7 +73,7 @@ def test_a_call_that_was_heard_or_answered_goes(guest: Seat) -> None:
     gateway.command("POST", f"/v1/cards/{ids['Answered']}/stop", {})
 
 
-def test_a_phone_shows_first_where_somebody_is_needed(guest: Seat) -> None:
+def test_a_phone_shows_first_where_somebody_is_needed(guest: User) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "pocket")
     new_card(gateway, board, "Parked", triage=True)
     over(guest, new_card(gateway, board, "Asks", "block what?", profile="demo"), "blocked")
@@ -88,7 +88,7 @@ def test_a_phone_shows_first_where_somebody_is_needed(guest: Seat) -> None:
     [("complete all of it", "done", "is done"), ("leave", "blocked", "needs you")],
     ids=["done", "failed for good"],
 )
-def test_the_end_of_a_card_is_told_once(guest: Seat, body: str, stands: str, said: str) -> None:
+def test_the_end_of_a_card_is_told_once(guest: User, body: str, stands: str, said: str) -> None:
     board = new_board(guest.gateway, f"once-{stands}")
     listen(guest)
     id = new_card(guest.gateway, board, "Once", body, profile="demo", max_attempts=1)
@@ -96,7 +96,7 @@ def test_the_end_of_a_card_is_told_once(guest: Seat, body: str, stands: str, sai
     assert told(guest, f"Once {said}") == [f"Once {said}"]
 
 
-def test_a_run_stands_on_home_once(guest: Seat) -> None:
+def test_a_run_stands_on_home_once(guest: User) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "home")
     gate = gateway.home.parent / f"{board}.gate"
     id = new_card(gateway, board, "Seen once", f"sh {wait_for(gate)}\ncomplete it", profile="demo")
@@ -110,7 +110,7 @@ def test_a_run_stands_on_home_once(guest: Seat) -> None:
     expect(ended).to_have_attribute("href", re.compile("^/tasks/"))
 
 
-def test_a_link_to_a_run_is_followed_once(guest: Seat) -> None:
+def test_a_link_to_a_run_is_followed_once(guest: User) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "links")
     id = new_card(gateway, board, "Twice", "block which?", profile="demo")
     over(guest, id, "blocked")
@@ -124,7 +124,7 @@ def test_a_link_to_a_run_is_followed_once(guest: Seat) -> None:
     assert page.evaluate("window.marks") == []  # whoever reads on is not taken back
 
 
-def test_a_comment_is_said_once_however_often_it_is_sent(guest: Seat) -> None:
+def test_a_comment_is_said_once_however_often_it_is_sent(guest: User) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "hasty")
     id = new_card(gateway, board, "Hasty", triage=True)
     guest.open(f"/board/{board}/{id}")
@@ -148,7 +148,7 @@ def test_a_comment_is_said_once_however_often_it_is_sent(guest: Seat) -> None:
     expect(box).to_have_value("only once, and more")  # what was typed meanwhile is not lost
 
 
-def test_a_board_is_archived_unless_a_card_of_it_runs(guest: Seat) -> None:
+def test_a_board_is_archived_unless_a_card_of_it_runs(guest: User) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "old-times")
     id = new_card(gateway, board, "Runs on", "slow 600 one two three", profile="demo")
     guest.until(lambda: status(gateway, id) == "running", "it runs")
@@ -176,7 +176,7 @@ def test_a_board_is_archived_unless_a_card_of_it_runs(guest: Seat) -> None:
     expect(page.get_by_role("menuitem", name=re.compile("^Old-times"))).to_have_count(0)
 
 
-def test_what_an_edit_cannot_take_back_is_not_offered(guest: Seat) -> None:
+def test_what_an_edit_cannot_take_back_is_not_offered(guest: User) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "edits")
     id = new_card(gateway, board, "Chosen", profile="demo", triage=True, resume="fresh", max_attempts=2)
     guest.open(f"/board/{board}/{id}")

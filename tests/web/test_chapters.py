@@ -21,7 +21,7 @@ from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
 from tests.web.conftest import settled
-from tests.web.seat import Seat
+from tests.web.user import User
 
 AWAY = "ab" * 8
 
@@ -56,7 +56,7 @@ async def reset_while_away(home: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[GatewayProcess]:
+def with_resets(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[GatewayProcess]:
     home = settled(tmp_path_factory.mktemp("chapters") / "home")
     with ThreadPoolExecutor(1) as beside:  # the browser's own loop runs in this thread
         beside.submit(asyncio.run, reset_while_away(home)).result()
@@ -65,32 +65,32 @@ def house(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
 
 
 @pytest.fixture
-def visitor(browser: Browser, house: GatewayProcess) -> Iterator[Seat]:
-    with Seat(browser, house) as found:
+def visitor(browser: Browser, with_resets: GatewayProcess) -> Iterator[User]:
+    with User(browser, with_resets) as found:
         yield found
 
 
-def menu(seat: Seat, entry: str) -> None:
-    seat.page.locator("main section [data-bar]").get_by_role("button", name=re.compile("^Session menu")).click()
-    seat.page.get_by_role("menuitem", name=entry, exact=True).click()
+def menu(user: User, entry: str) -> None:
+    user.page.locator("main section [data-bar]").get_by_role("button", name=re.compile("^Session menu")).click()
+    user.page.get_by_role("menuitem", name=entry, exact=True).click()
 
 
-def background(seat: Seat, name: str) -> str:
-    body = {"shell": "sleep 300", "name": name, "session": seat.session, "lifetime": "session"}
-    return str(seat.gateway.command("POST", "/v1/tasks", body)["task"])
+def background(user: User, name: str) -> str:
+    body = {"shell": "sleep 300", "name": name, "session": user.session, "lifetime": "session"}
+    return str(user.gateway.command("POST", "/v1/tasks", body)["task"])
 
 
-def state_of(seat: Seat, task: str) -> str:
-    return str(seat.gateway.get(f"/v1/tasks/{task}")["state"])
+def state_of(user: User, task: str) -> str:
+    return str(user.gateway.get(f"/v1/tasks/{task}")["state"])
 
 
-def said(seat: Seat, text: str) -> None:
-    done = len(seat.events("TurnFinished"))
-    seat.send(text)
-    seat.finished(done + 1)
+def said(user: User, text: str) -> None:
+    done = len(user.events("TurnFinished"))
+    user.send(text)
+    user.finished(done + 1)
 
 
-def test_a_reset_asks_what_becomes_of_what_runs_and_is_undone(visitor: Seat) -> None:
+def test_a_reset_asks_what_becomes_of_what_runs_and_is_undone(visitor: User) -> None:
     visitor.begin()
     said(visitor, "say before")
     task = background(visitor, "a server " + "with-a-very-long-name" * 6)
@@ -119,7 +119,7 @@ def test_a_reset_asks_what_becomes_of_what_runs_and_is_undone(visitor: Seat) -> 
     visitor.until(lambda: state_of(visitor, task) == "stopped", "it is stopped")
 
 
-def test_archive_and_delete_ask_too(visitor: Seat) -> None:
+def test_archive_and_delete_ask_too(visitor: User) -> None:
     visitor.begin()
     said(visitor, "say hello")
     task = background(visitor, "one that runs")
@@ -136,7 +136,7 @@ def test_archive_and_delete_ask_too(visitor: Seat) -> None:
     visitor.until(lambda: state_of(visitor, task) == "stopped", "it is stopped")
 
 
-def test_when_it_is_reset_is_shown_and_chosen(visitor: Seat) -> None:
+def test_when_it_is_reset_is_shown_and_chosen(visitor: User) -> None:
     visitor.begin()
     said(visitor, "say hello")
     menu(visitor, "When it is reset…")
@@ -154,7 +154,7 @@ def test_when_it_is_reset_is_shown_and_chosen(visitor: Seat) -> None:
     expect(dialog.locator("dl > div", has_text="Idle")).to_contain_text("chosen for this session")
 
 
-def test_who_comes_back_is_told_of_a_reset(visitor: Seat) -> None:
+def test_who_comes_back_is_told_of_a_reset(visitor: User) -> None:
     visitor.open(f"/s/{AWAY}")
     notice = visitor.page.locator('[data-banner="reset"]')
     expect(notice).to_contain_text("no user activity for 2 h")
@@ -174,36 +174,36 @@ def row(place: Locator, name: str) -> Locator:
     return place.locator("[data-why]", has_text=name)
 
 
-def test_a_stale_command_is_named_and_stopped(seat: Seat) -> None:
+def test_a_stale_command_is_named_and_stopped(user: User) -> None:
     """In a gateway of its own: what other tests leave running may be stale too."""
-    seat.begin()
-    said(seat, "say hello")
-    task, other = background(seat, "an old watcher"), background(seat, "another one")
-    seat.gateway.command("POST", f"/v1/sessions/{seat.session}/archive", {"running": "keep"})
-    seat.until(lambda: len(seat.gateway.get("/v1/tasks/stale")["tasks"]) == 2, "they are stale")
-    seat.open("/home")
-    panel = seat.page.get_by_label("Stale commands")
+    user.begin()
+    said(user, "say hello")
+    task, other = background(user, "an old watcher"), background(user, "another one")
+    user.gateway.command("POST", f"/v1/sessions/{user.session}/archive", {"running": "keep"})
+    user.until(lambda: len(user.gateway.get("/v1/tasks/stale")["tasks"]) == 2, "they are stale")
+    user.open("/home")
+    panel = user.page.get_by_label("Stale commands")
     expect(row(panel, "an old watcher")).to_contain_text("its session is archived")
-    seat.open(f"/tasks/{task}")
-    expect(seat.page.locator("[data-bar] [data-chip]", has_text="Stale")).to_be_visible()
-    expect(seat.page.get_by_label("About this task")).to_contain_text("its session is archived")
-    seat.open("/tasks")
-    expect(seat.page.get_by_text("2 commands run on though nobody waits for them.")).to_be_visible()
-    seat.page.get_by_role("link", name="Look at them").click()
+    user.open(f"/tasks/{task}")
+    expect(user.page.locator("[data-bar] [data-chip]", has_text="Stale")).to_be_visible()
+    expect(user.page.get_by_label("About this task")).to_contain_text("its session is archived")
+    user.open("/tasks")
+    expect(user.page.get_by_text("2 commands run on though nobody waits for them.")).to_be_visible()
+    user.page.get_by_role("link", name="Look at them").click()
     panel.get_by_role("button", name="Stop an old watcher").click()
     expect(row(panel, "an old watcher")).to_have_count(0)
-    seat.until(lambda: state_of(seat, task) == "stopped", "it is stopped")
-    assert state_of(seat, other) == "running"
-    third = background(seat, "a third")
-    seat.until(lambda: len(seat.gateway.get("/v1/tasks/stale")["tasks"]) == 2, "they are stale")
-    seat.page.reload()
+    user.until(lambda: state_of(user, task) == "stopped", "it is stopped")
+    assert state_of(user, other) == "running"
+    third = background(user, "a third")
+    user.until(lambda: len(user.gateway.get("/v1/tasks/stale")["tasks"]) == 2, "they are stale")
+    user.page.reload()
     panel.get_by_role("button", name="Stop all 2").click()
-    seat.page.get_by_role("dialog").get_by_role("button", name="Stop 2").click()
+    user.page.get_by_role("dialog").get_by_role("button", name="Stop 2").click()
     expect(panel).to_have_count(0)
-    seat.until(lambda: {state_of(seat, one) for one in (other, third)} == {"stopped"}, "all are")
+    user.until(lambda: {state_of(user, one) for one in (other, third)} == {"stopped"}, "all are")
 
 
-def test_compact_now(visitor: Seat) -> None:
+def test_compact_now(visitor: User) -> None:
     visitor.begin()
     for number in range(5):
         said(visitor, f"say answer {number}")

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, Route, expect
 
 from tests.e2e.gateway import GatewayProcess, wait_for
 from tests.web.checks import check_axe, check_keyboard, layout_faults
-from tests.web.seat import Seat
+from tests.web.user import User
 
 TABLE = "\n".join(
     ["say | a column with a long name | another one | and a third of them |", "say | --- | --- | --- |"]
@@ -19,16 +19,16 @@ TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAni
 """What was drawn is measured, and its place is corrected."""
 
 
-def entries(seat: Seat, kind: str = "") -> Locator:
+def entries(user: User, kind: str = "") -> Locator:
     """What stands in the conversation, by the kind of item."""
-    return seat.page.get_by_role("log").locator(f'article[data-kind="{kind}"]' if kind else "article[data-kind]")
+    return user.page.get_by_role("log").locator(f'article[data-kind="{kind}"]' if kind else "article[data-kind]")
 
 
-def list_of(seat: Seat) -> Locator:
-    return seat.page.get_by_role("complementary", name="Sessions")
+def list_of(user: User) -> Locator:
+    return user.page.get_by_role("complementary", name="Sessions")
 
 
-def test_the_list_by_keyboard_with_filters_unread_and_many_at_once(guest: Seat) -> None:
+def test_the_list_by_keyboard_with_filters_unread_and_many_at_once(guest: User) -> None:
     gateway, page = guest.gateway, guest.page
     for number in range(3):
         gateway.until_rest(gateway.create(f"say **number** {number}"))
@@ -76,7 +76,7 @@ def test_the_list_by_keyboard_with_filters_unread_and_many_at_once(guest: Seat) 
     guest.until(lambda: gateway.get("/v1/status")["archived"] >= 2, "two are archived")
 
 
-def test_what_is_stopped_says_so_and_begins_nothing_again(guest: Seat) -> None:
+def test_what_is_stopped_says_so_and_begins_nothing_again(guest: User) -> None:
     guest.begin()
     guest.send("slow 600 " + "one two " * 1000)
     guest.sees("one two")
@@ -86,7 +86,7 @@ def test_what_is_stopped_says_so_and_begins_nothing_again(guest: Seat) -> None:
     expect(guest.page.get_by_role("log")).not_to_contain_text(re.compile("starts over|begins again"))
 
 
-def test_an_open_question_is_answered_in_the_composer_and_read_as_markdown(guest: Seat) -> None:
+def test_an_open_question_is_answered_in_the_composer_and_read_as_markdown(guest: User) -> None:
     guest.begin()
     guest.send('call question {"text": "Use **both** cookies?\\n\\n- for `30` days\\n- or once", "choices": []}')
     card = guest.page.get_by_role("group", name="Question")
@@ -99,7 +99,7 @@ def test_an_open_question_is_answered_in_the_composer_and_read_as_markdown(guest
     assert len(guest.events("InputReceived")) == 1  # it became no message
 
 
-def test_an_approval_says_who_asks_where_and_text_asks_which(guest: Seat) -> None:
+def test_an_approval_says_who_asks_where_and_text_asks_which(guest: User) -> None:
     guest.begin("careful")
     guest.send("sh echo hello")
     card = guest.page.get_by_role("group", name="Approval")
@@ -115,7 +115,7 @@ def test_an_approval_says_who_asks_where_and_text_asks_which(guest: Seat) -> Non
     assert (answered["answer"], answered["note"]) == ("deny", "use printf instead")
 
 
-def test_markdown_has_tables_that_scroll_code_in_colours_and_its_own_direction(guest: Seat) -> None:
+def test_markdown_has_tables_that_scroll_code_in_colours_and_its_own_direction(guest: User) -> None:
     guest.begin()
     code = "say ```python\nsay def hello(name):  # greets\nsay     return name\nsay ```"
     diff = "say ```diff\nsay - old\nsay + new\nsay ```"
@@ -139,7 +139,7 @@ def test_markdown_has_tables_that_scroll_code_in_colours_and_its_own_direction(g
     expect(answer.get_by_role("heading", name="مرحبا")).to_have_css("direction", "rtl")
 
 
-def test_a_message_is_copied_edited_sent_again_and_forked(guest: Seat) -> None:
+def test_a_message_is_copied_edited_sent_again_and_forked(guest: User) -> None:
     guest.context.grant_permissions(["clipboard-read", "clipboard-write"])
     guest.begin()
     guest.send("say first words")
@@ -171,7 +171,7 @@ def test_a_message_is_copied_edited_sent_again_and_forked(guest: Seat) -> None:
     expect(guest.page.get_by_role("heading", level=1)).to_contain_text("(fork)")
 
 
-def test_a_running_command_shows_its_last_lines_its_exit_code_and_its_colours(guest: Seat) -> None:
+def test_a_running_command_shows_its_last_lines_its_exit_code_and_its_colours(guest: User) -> None:
     guest.begin()
     script = "printf '\\033[31mred\\033[0m\\n'; for i in $(seq 1 3000); do echo tick $i; sleep 0.2; done"
     guest.send(f"think 0.05 let me see\nsh {script}")
@@ -192,7 +192,7 @@ def test_a_running_command_shows_its_last_lines_its_exit_code_and_its_colours(gu
     expect(guest.page.get_by_role("group", name=re.compile("^Call of terminal")).last).to_contain_text("exit code 0")
 
 
-def test_what_was_sent_to_the_background_leaves_a_trace(guest: Seat) -> None:
+def test_what_was_sent_to_the_background_leaves_a_trace(guest: User) -> None:
     guest.begin()
     guest.send("say hello")
     guest.finished(1)
@@ -213,7 +213,7 @@ def test_what_was_sent_to_the_background_leaves_a_trace(guest: Seat) -> None:
     expect(trace).to_contain_text("Done")
 
 
-def test_a_new_session_is_asked_for_profile_model_and_directory(guest: Seat) -> None:
+def test_a_new_session_is_asked_for_profile_model_and_directory(guest: User) -> None:
     work = guest.gateway.home.parent / "work"
     work.mkdir(exist_ok=True)
     guest.open("/s")
@@ -240,7 +240,7 @@ def test_a_new_session_is_asked_for_profile_model_and_directory(guest: Seat) -> 
     expect(guest.page.get_by_label("Message", exact=True)).to_have_value("say hello")  # nothing is lost
 
 
-def test_the_agent_of_a_session_is_shown_and_changed(guest: Seat) -> None:
+def test_the_agent_of_a_session_is_shown_and_changed(guest: User) -> None:
     guest.begin("careful")
     page = guest.page
     page.get_by_role("button", name=re.compile("careful.*asks first")).click()
@@ -269,37 +269,37 @@ def test_the_agent_of_a_session_is_shown_and_changed(guest: Seat) -> None:
 
 
 def test_what_happened_while_away_stands_below_the_splice(browser: Browser, shared: GatewayProcess) -> None:
-    with Seat(browser, shared) as seat:
-        seat.begin()
-        seat.send("say hello")
-        seat.finished(1)
-        seat.sees("hello")
-        seen = len(seat.events())
+    with User(browser, shared) as user:
+        user.begin()
+        user.send("say hello")
+        user.finished(1)
+        user.sees("hello")
+        seen = len(user.events())
         cursors = "fetch('/v1/devices/me').then(a => a.json()).then(mine => mine.cursors)"
-        seat.until(lambda: seat.page.evaluate(cursors).get(seat.session) == seen, "it was read")
-        seat.open("/home")  # it is not looked at any more
-        shared.command("POST", "/v1/tasks", {"argv": ["false"], "name": "it breaks", "session": seat.session})
-        shared.until_event(seat.session, "NoteReceived")
-        shared.send(seat.session, "say while away")
-        seat.finished(2)
-        seat.open(f"/s/{seat.session}")
-        splice = entries(seat, "splice")
+        user.until(lambda: user.page.evaluate(cursors).get(user.session) == seen, "it was read")
+        user.open("/home")  # it is not looked at any more
+        shared.command("POST", "/v1/tasks", {"argv": ["false"], "name": "it breaks", "session": user.session})
+        shared.until_event(user.session, "NoteReceived")
+        shared.send(user.session, "say while away")
+        user.finished(2)
+        user.open(f"/s/{user.session}")
+        splice = entries(user, "splice")
         expect(splice).to_contain_text("Received while away")
         rows = "all => all.map((one) => [one.dataset.kind, one.textContent])"
 
         def below() -> str:
-            shown = entries(seat).evaluate_all(rows)
+            shown = entries(user).evaluate_all(rows)
             at = [kind for kind, _ in shown].index("splice")
             return "".join(text for _, text in shown[at + 1 : at + 2])
 
-        seat.until(lambda: "it breaks" in below(), "what was missed first stands first")
+        user.until(lambda: "it breaks" in below(), "what was missed first stands first")
         times = re.findall(r"\d\d:\d\d", splice.inner_text())
         assert len(times) in (1, 2) and times == sorted(times)  # one where both are the same minute
-        looked = seat.page.evaluate(f"fetch('/v1/sessions/{seat.session}/away?after=1').then(a => a.json())")
+        looked = user.page.evaluate(f"fetch('/v1/sessions/{user.session}/away?after=1').then(a => a.json())")
         assert looked["looked_at"] > 0
 
 
-def test_away_begins_with_the_last_look_at_this_session(guest: Seat) -> None:
+def test_away_begins_with_the_last_look_at_this_session(guest: User) -> None:
     """Not with the moment in which some other page of this browser was left."""
     guest.begin()
     guest.send("say hello")
@@ -327,20 +327,20 @@ def test_away_begins_with_the_last_look_at_this_session(guest: Seat) -> None:
 
 
 def test_the_chat_fits_every_width_and_the_keyboard_reaches_all_of_it(browser: Browser, shared: GatewayProcess) -> None:
-    with Seat(browser, shared) as seat:
-        seat.begin("careful")
-        seat.send(f"say # A title\n{TABLE}\nsay ```python\nsay print(1)\nsay ```\nsh echo waits")
-        expect(seat.page.get_by_role("group", name="Approval")).to_be_visible()
-        faults = layout_faults(seat, f"/s/{seat.session}", "[role=group][aria-label=Table]")  # Markdown is loaded apart
-        expect(seat.page.get_by_role("group", name="Approval")).to_be_visible()
-        faults += check_keyboard(seat.page) + check_axe(seat.page)
-        faults += layout_faults(seat, "/new", "main select")
-        seat.page.get_by_role("button", name="Skip to the content").focus()  # from the top
-        faults += check_keyboard(seat.page) + check_axe(seat.page)
+    with User(browser, shared) as user:
+        user.begin("careful")
+        user.send(f"say # A title\n{TABLE}\nsay ```python\nsay print(1)\nsay ```\nsh echo waits")
+        expect(user.page.get_by_role("group", name="Approval")).to_be_visible()
+        faults = layout_faults(user, f"/s/{user.session}", "[role=group][aria-label=Table]")  # Markdown is loaded apart
+        expect(user.page.get_by_role("group", name="Approval")).to_be_visible()
+        faults += check_keyboard(user.page) + check_axe(user.page)
+        faults += layout_faults(user, "/new", "main select")
+        user.page.get_by_role("button", name="Skip to the content").focus()  # from the top
+        faults += check_keyboard(user.page) + check_axe(user.page)
         assert faults == []
 
 
-def test_focus_stays_in_view_among_messages_of_any_height_and_is_not_lost(guest: Seat) -> None:
+def test_focus_stays_in_view_among_messages_of_any_height_and_is_not_lost(guest: User) -> None:
     guest.begin()
     page = guest.page
     for number in range(10):
@@ -366,7 +366,7 @@ def test_focus_stays_in_view_among_messages_of_any_height_and_is_not_lost(guest:
     expect(page.get_by_role("log")).to_be_focused()
 
 
-def test_the_mode_is_chosen_at_the_start_shown_in_the_chat_and_changed_there(guest: Seat) -> None:
+def test_the_mode_is_chosen_at_the_start_shown_in_the_chat_and_changed_there(guest: User) -> None:
     page = guest.page
     guest.open("/new")
     page.get_by_role("combobox", name=re.compile(r"^Mode\b")).select_option("read")

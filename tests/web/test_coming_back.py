@@ -7,17 +7,17 @@ import re
 from playwright.sync_api import expect
 
 from tests.e2e.gateway import wait_for
-from tests.web.seat import Seat
+from tests.web.user import User
 
 WORDS = "one two three four five six seven eight nine ten"
 
 
-def cursor(seat: Seat) -> int:
+def cursor(user: User) -> int:
     """How far this device has read, as the gateway knows it."""
-    return int(seat.page.evaluate("fetch('/v1/devices/me').then(a => a.json())")["cursors"].get(seat.session, 0))
+    return int(user.page.evaluate("fetch('/v1/devices/me').then(a => a.json())")["cursors"].get(user.session, 0))
 
 
-def test_close_the_tab_in_the_middle_of_a_turn_and_reopen(guest: Seat) -> None:
+def test_close_the_tab_in_the_middle_of_a_turn_and_reopen(guest: User) -> None:
     guest.begin()
     guest.send("slow 600 " + " ".join(f"n{number}" for number in range(1200)))
     guest.sees("n0 n1")
@@ -34,7 +34,7 @@ def test_close_the_tab_in_the_middle_of_a_turn_and_reopen(guest: Seat) -> None:
     )  # what was asked, and the answer once
 
 
-def test_what_was_finished_while_the_tab_was_closed_is_counted(guest: Seat) -> None:
+def test_what_was_finished_while_the_tab_was_closed_is_counted(guest: User) -> None:
     guest.begin()
     gate = guest.gateway.home.parent / "gate"
     guest.send(f"sh {wait_for(gate)}\nsay {WORDS}")
@@ -54,22 +54,22 @@ def test_what_was_finished_while_the_tab_was_closed_is_counted(guest: Seat) -> N
     assert guest.page.locator('[data-banner="away"]').count() == 0  # it was read
 
 
-def test_kill_the_gateway_in_the_middle_and_start_it_again(seat: Seat) -> None:
-    seat.begin()
-    seat.send(f"slow 10 {WORDS}")
-    seat.sees("one two")
-    port = seat.port
-    seat.gateway.kill9()
-    expect(seat.page.locator("[data-connection]")).not_to_have_text("Live")
-    seat.gateway.start(port)
-    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
-    seat.sees(WORDS)
-    seat.finished(1)
-    seat.sees("Turn 1 resumed after")
-    expect(seat.page.locator("article [data-text]", has_text=WORDS)).to_have_count(2)  # question and answer, once
+def test_kill_the_gateway_in_the_middle_and_start_it_again(user: User) -> None:
+    user.begin()
+    user.send(f"slow 10 {WORDS}")
+    user.sees("one two")
+    port = user.port
+    user.gateway.kill9()
+    expect(user.page.locator("[data-connection]")).not_to_have_text("Live")
+    user.gateway.start(port)
+    expect(user.page.locator("[data-connection]")).to_have_text("Live")
+    user.sees(WORDS)
+    user.finished(1)
+    user.sees("Turn 1 resumed after")
+    expect(user.page.locator("article [data-text]", has_text=WORDS)).to_have_count(2)  # question and answer, once
 
 
-def test_three_messages_arrive_while_the_line_is_cut(guest: Seat) -> None:
+def test_three_messages_arrive_while_the_line_is_cut(guest: User) -> None:
     guest.begin()
     guest.send("say hello")
     expect(guest.page.locator('article[data-kind="end"]')).to_be_visible()  # the page has heard of the end, too
@@ -89,7 +89,7 @@ def test_three_messages_arrive_while_the_line_is_cut(guest: Seat) -> None:
     expect(guest.page.locator("article[data-kind]", has_text="while away 2")).to_have_count(2)
 
 
-def test_what_was_read_after_a_cut_is_not_told_again(guest: Seat) -> None:
+def test_what_was_read_after_a_cut_is_not_told_again(guest: User) -> None:
     guest.begin()
     guest.cut_line()
     expect(guest.page.locator("[data-connection]")).not_to_have_text("Live")
@@ -108,30 +108,30 @@ def test_what_was_read_after_a_cut_is_not_told_again(guest: Seat) -> None:
     expect(guest.page.locator('[data-banner="away"], [data-kind="splice"]')).to_have_count(0)
 
 
-def test_a_backup_was_restored(seat: Seat) -> None:
-    gateway = seat.gateway
+def test_a_backup_was_restored(user: User) -> None:
+    gateway = user.gateway
     port = gateway.port
     gateway.command("POST", "/v1/cards", {"title": "Old enough", "triage": True})
     gateway.terminate()
     kept = {path: path.read_bytes() for path in gateway.home.glob("holdfast.db*")}
     gateway.start(port)
-    seat.open("/board/default")
-    expect(seat.page.get_by_text("Old enough")).to_be_visible()
+    user.open("/board/default")
+    expect(user.page.get_by_text("Old enough")).to_be_visible()
     for number in range(8):
         gateway.command("POST", "/v1/cards", {"title": f"Too new {number}", "triage": True})
-    expect(seat.page.get_by_text("Too new 7")).to_be_visible()
+    expect(user.page.get_by_text("Too new 7")).to_be_visible()
     gateway.terminate()
     for path in gateway.home.glob("holdfast.db*"):
         path.unlink()
     for path, content in kept.items():
         path.write_bytes(content)
     gateway.start(port)
-    expect(seat.page.get_by_text("Too new")).to_have_count(0)
-    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
-    expect(seat.page.get_by_text("Old enough")).to_be_visible()
+    expect(user.page.get_by_text("Too new")).to_have_count(0)
+    expect(user.page.locator("[data-connection]")).to_have_text("Live")
+    expect(user.page.get_by_text("Old enough")).to_be_visible()
 
 
-def test_the_line_is_dead_and_nobody_says_so(guest: Seat) -> None:
+def test_the_line_is_dead_and_nobody_says_so(guest: User) -> None:
     guest.begin()
     guest.context.set_offline(True)  # the sockets stay open and silent
     expect(guest.page.locator("[data-connection]")).not_to_have_text("Live")
@@ -141,7 +141,7 @@ def test_the_line_is_dead_and_nobody_says_so(guest: Seat) -> None:
     expect(guest.page.locator("[data-connection]")).to_have_text("Live")
 
 
-def test_outbox_offline_then_online_sent_once(guest: Seat) -> None:
+def test_outbox_offline_then_online_sent_once(guest: User) -> None:
     guest.begin()
     tried: list[str] = []
     guest.page.on("requestfailed", lambda request: tried.append(request.url))
@@ -155,7 +155,7 @@ def test_outbox_offline_then_online_sent_once(guest: Seat) -> None:
     assert [event["text"] for event in guest.events("InputReceived")] == ["say from the tunnel"]
 
 
-def test_two_tabs_do_not_fight(guest: Seat) -> None:
+def test_two_tabs_do_not_fight(guest: User) -> None:
     guest.begin()
     other = guest.tab()
     other.goto(f"{guest.gateway.url}/s/{guest.session}")
@@ -169,7 +169,7 @@ def test_two_tabs_do_not_fight(guest: Seat) -> None:
     assert len(guest.events("InputReceived")) == 2
 
 
-def test_a_session_that_was_deleted_elsewhere(guest: Seat) -> None:
+def test_a_session_that_was_deleted_elsewhere(guest: User) -> None:
     guest.begin()
     guest.gateway.client.request("DELETE", f"/v1/sessions/{guest.session}")
     expect(guest.page.get_by_text("This session no longer exists")).to_be_visible()

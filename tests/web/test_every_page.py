@@ -12,7 +12,7 @@ from tests.e2e.gateway import GatewayProcess
 from tests.web.board import label, new_board, new_card, over
 from tests.web.checks import AXE, check_axe, check_keyboard, check_layout, layout_faults, loaded, set_drawer
 from tests.web.conftest import settled
-from tests.web.seat import SECTIONS, Seat, new_context
+from tests.web.user import SECTIONS, User, new_context
 
 PHONE = {"width": 390, "height": 844}
 STATED = re.compile(
@@ -42,7 +42,7 @@ STANDS_ALONE = ("/settings/appearance", "/settings/notifications", "/new", "/no/
 """What these show does not come from the gateway, or does not change."""
 
 
-class House:
+class Filled:
     """A gateway where something of everything has happened."""
 
     def __init__(self, gateway: GatewayProcess) -> None:
@@ -82,15 +82,15 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[House]:
+def filled(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Filled]:
     with GatewayProcess(settled(tmp_path_factory.mktemp("every") / "home")) as process:
-        yield House(process.start())
+        yield Filled(process.start())
 
 
 @pytest.fixture
-def visitor(browser: Browser, house: House) -> Iterator[Seat]:
-    with Seat(browser, house.gateway, service_workers="block") as found:
-        over(found, house.card, "blocked")
+def visitor(browser: Browser, filled: Filled) -> Iterator[User]:
+    with User(browser, filled.gateway, service_workers="block") as found:
+        over(found, filled.card, "blocked")
         yield found
 
 
@@ -99,13 +99,13 @@ def go(page: Page, path: str) -> None:
     page.evaluate("path => history.pushState(null, '', path)", path)
 
 
-def test_pages_that_have_no_test_of_their_own_fit_and_are_reached(visitor: Seat, house: House) -> None:
-    card = f"/board/{house.board}/{label(house.gateway, house.card)}"
+def test_pages_that_have_no_test_of_their_own_fit_and_are_reached(visitor: User, filled: Filled) -> None:
+    card = f"/board/{filled.board}/{label(filled.gateway, filled.card)}"
     faults: list[str] = []
-    for path in ("/home", "/s", f"/tasks/{house.agent}", "/no/such/page"):
+    for path in ("/home", "/s", f"/tasks/{filled.agent}", "/no/such/page"):
         faults += layout_faults(visitor, path, "main h1:visible")
         faults += [f"{path}: {fault}" for fault in check_keyboard(visitor.page)]
-    for path in (card, f"/tasks/{house.agent}", "/no/such/page"):
+    for path in (card, f"/tasks/{filled.agent}", "/no/such/page"):
         visitor.open(path)
         loaded(visitor.page)
         faults += [f"{path}: {fault}" for fault in check_keyboard(visitor.page)]
@@ -114,31 +114,31 @@ def test_pages_that_have_no_test_of_their_own_fit_and_are_reached(visitor: Seat,
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_the_page_to_sign_in_is_whole(browser: Browser, house: House, width: int) -> None:
+def test_the_page_to_sign_in_is_whole(browser: Browser, filled: Filled, width: int) -> None:
     page = new_context(browser, viewport={"width": width, "height": 844}).new_page()
-    page.goto(house.gateway.url)
+    page.goto(filled.gateway.url)
     expect(page.get_by_role("heading", name="Sign in to Holdfast")).to_be_visible()
     assert check_layout(page) + check_keyboard(page) == []
     assert not AXE.exists() or check_axe(page) == []
     page.context.close()
 
 
-def test_pages_have_one_main_heading(visitor: Seat, house: House) -> None:
-    for path in house.pages:
+def test_pages_have_one_main_heading(visitor: User, filled: Filled) -> None:
+    for path in filled.pages:
         go(visitor.page, path)
         loaded(visitor.page)
         expect(visitor.page.get_by_role("heading", level=1)).to_have_count(1)
 
 
-def test_every_page_says_as_of_when_while_the_line_is_cut(visitor: Seat, house: House) -> None:
+def test_every_page_says_as_of_when_while_the_line_is_cut(visitor: User, filled: Filled) -> None:
     page = visitor.page
-    for path in house.pages:
+    for path in filled.pages:
         go(page, path)
         loaded(page)
     visitor.cut_line()
     visitor.context.set_offline(True)
     expect(page.locator("[data-connection]").first).to_have_text("Offline")
-    for path in house.pages:
+    for path in filled.pages:
         go(page, path)
         loaded(page)
         main = page.get_by_role("main")
@@ -159,7 +159,7 @@ def statements(page: Page) -> list[str]:
     return found
 
 
-def test_no_page_states_what_it_has_not_heard(visitor: Seat, house: House) -> None:
+def test_no_page_states_what_it_has_not_heard(visitor: User, filled: Filled) -> None:
     """Neither while it loads, nor when the gateway refuses to answer or does not answer, nor offline.
 
     What a page says before it was told anything is a part of what it says afterwards: numbers as they are, other words
@@ -183,8 +183,8 @@ def test_no_page_states_what_it_has_not_heard(visitor: Seat, house: House) -> No
 
     set_drawer(page, is_open=True)
     heard: dict[str, set[str]] = {}
-    ends = {f"/s/{house.session}": "exit code 3", f"/s/{house.waiting}": "echo waits"}  # a log comes in pieces
-    for path in house.pages:
+    ends = {f"/s/{filled.session}": "exit code 3", f"/s/{filled.waiting}": "echo waits"}  # a log comes in pieces
+    for path in filled.pages:
         go(page, path)
         loaded(page)
         expect(page.get_by_role("main")).to_contain_text(ends.get(path, ""))
@@ -200,11 +200,11 @@ def test_no_page_states_what_it_has_not_heard(visitor: Seat, house: House) -> No
             expect(page.locator("[data-connection]").first).to_have_text("Offline")
         for _ in range(len(held)):
             treat(held.pop(0))
-        for path in house.pages:
+        for path in filled.pages:
             go(page, path)
             if answer == "refused":
                 loaded(page)
-            if answer != "held" and path in ("/home", "/s", "/tasks", f"/board/{house.board}"):
+            if answer != "held" and path in ("/home", "/s", "/tasks", f"/board/{filled.board}"):
                 expect(page.get_by_role("main")).to_contain_text(re.compile("not known|cannot", re.I))
             for said in statements(page):
                 known = any(said == one or (said in one and not re.search(r"\d", said)) for one in heard[path])
@@ -227,7 +227,7 @@ def act(page: Page, control: Locator, gone: Locator) -> None:
     focus_is_somewhere(page)
 
 
-def test_focus_is_not_lost_with_what_had_it(guest: Seat) -> None:
+def test_focus_is_not_lost_with_what_had_it(guest: User) -> None:
     gateway, page = guest.gateway, guest.page
     # what needs somebody
     gateway.until_rest(gateway.create("fail"))
@@ -271,9 +271,9 @@ def test_focus_is_not_lost_with_what_had_it(guest: Seat) -> None:
     act(page, toast.get_by_role("button", name="Close"), toast)
 
 
-def test_one_escape_closes_one_thing(visitor: Seat, house: House) -> None:
+def test_one_escape_closes_one_thing(visitor: User, filled: Filled) -> None:
     page = visitor.page
-    visitor.open(f"/board/{house.board}/{label(house.gateway, house.card)}")
+    visitor.open(f"/board/{filled.board}/{label(filled.gateway, filled.card)}")
     card = page.get_by_role("complementary", name=re.compile("^Card HF-"))
     drawer = page.get_by_role("complementary", name="Background tasks")
     menu, why = page.get_by_role("menu"), page.get_by_role("dialog", name="Why")
@@ -315,8 +315,8 @@ INSIDE = """popup => {
 
 
 @pytest.mark.parametrize("width", [390, 1024, 1440])
-def test_why_and_menus_float_above_everything_and_move_nothing(visitor: Seat, house: House, width: int) -> None:
-    gateway, page = house.gateway, visitor.page
+def test_why_and_menus_float_above_everything_and_move_nothing(visitor: User, filled: Filled, width: int) -> None:
+    gateway, page = filled.gateway, visitor.page
     board = new_board(gateway, f"float-{width}", paused=True)
     for number in range(12):
         new_card(gateway, board, f"Card number {number}")
@@ -350,15 +350,15 @@ def test_why_and_menus_float_above_everything_and_move_nothing(visitor: Seat, ho
     assert cards.evaluate_all(places) == before
 
 
-def test_toasts_cover_neither_the_composer_nor_answers_on_a_phone(browser: Browser, house: House) -> None:
-    with Seat(browser, house.gateway, viewport=PHONE, has_touch=True, service_workers="block") as seat:
-        page = seat.page
-        seat.begin("careful")
-        seat.send("sh echo asks first")
+def test_toasts_cover_neither_the_composer_nor_answers_on_a_phone(browser: Browser, filled: Filled) -> None:
+    with User(browser, filled.gateway, viewport=PHONE, has_touch=True, service_workers="block") as user:
+        page = user.page
+        user.begin("careful")
+        user.send("sh echo asks first")
         answers = page.get_by_role("group", name="Approval").get_by_role("button", name="Allow once")
         expect(answers).to_be_visible()
         for number in range(3):
-            house.gateway.command("POST", "/v1/tasks", {"shell": "exit 3", "name": f"failure {number}"})
+            filled.gateway.command("POST", "/v1/tasks", {"shell": "exit 3", "name": f"failure {number}"})
         toasts = page.locator("[data-toast]")
         expect(toasts).to_have_count(3)
         covered = """() => {
@@ -370,24 +370,24 @@ def test_toasts_cover_neither_the_composer_nor_answers_on_a_phone(browser: Brows
                 && Math.max(at.top, box.top) < Math.min(at.bottom, box.bottom));
             }).map((one) => one.textContent || one.ariaLabel);
         }"""
-        seat.until(lambda: page.evaluate(covered) == [], "nothing that is pressed is covered")
+        user.until(lambda: page.evaluate(covered) == [], "nothing that is pressed is covered")
         answers.click()
-        seat.finished(1)
-        seat.open("/settings/devices")
+        user.finished(1)
+        user.open("/settings/devices")
         page.get_by_role("button", name="Add a device…").click()
         sheet = page.get_by_role("dialog", name="Add a device")
         expect(sheet).to_be_visible()
-        house.gateway.command("POST", "/v1/tasks", {"shell": "exit 3", "name": "another failure"})
+        filled.gateway.command("POST", "/v1/tasks", {"shell": "exit 3", "name": "another failure"})
         expect(toasts).to_have_count(1)
         over = "([sheet, toast]) => toast.getBoundingClientRect().bottom > sheet.getBoundingClientRect().top"
-        seat.until(
+        user.until(
             lambda: not page.evaluate(over, [sheet.element_handle(), toasts.element_handle()]),
             "it stands above the sheet",
         )
 
 
-def test_the_drawer_of_a_card_does_not_hide_the_card(visitor: Seat, house: House) -> None:
-    gateway, page = house.gateway, visitor.page
+def test_the_drawer_of_a_card_does_not_hide_the_card(visitor: User, filled: Filled) -> None:
+    gateway, page = filled.gateway, visitor.page
     board = new_board(gateway, "beside", paused=True)
     for column in ("triage", "ready", "blocked", "review", "done"):
         id = new_card(gateway, board, f"In {column}", triage=column == "triage")

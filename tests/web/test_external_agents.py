@@ -14,24 +14,24 @@ from tests.e2e.agents import end_agents
 from tests.e2e.gateway import GatewayProcess
 from tests.web.checks import check_axe, check_layout
 from tests.web.conftest import settled
-from tests.web.seat import Seat
+from tests.web.user import User
 
 AGENT = Path(__file__).parents[1] / "agents" / "scripted_agent.py"
 
 
 @pytest.fixture
-def outsider(browser: Browser, tmp_path: Path) -> Iterator[Seat]:
+def outsider(browser: Browser, tmp_path: Path) -> Iterator[User]:
     """Somebody in front of a gateway whose profile `outsider` is an agent that forgets when its process ends."""
     home = settled(tmp_path / "home")
     argv = [sys.executable, "-I", "-S", str(AGENT), f"memory={tmp_path}", "amnesia"]
     with (home / "config.toml").open("a") as config:
         config.write(f"\n[profiles.outsider]\nargv = {argv!r}\nenv = []\n".replace("'", '"'))
-    with GatewayProcess(home) as gateway, Seat(browser, gateway.start(), service_workers="block") as seat:
-        yield seat
+    with GatewayProcess(home) as gateway, User(browser, gateway.start(), service_workers="block") as user:
+        yield user
         end_agents(gateway)
 
 
-def test_an_external_agent_plans_asks_and_may_forget(outsider: Seat, tmp_path: Path) -> None:
+def test_an_external_agent_plans_asks_and_may_forget(outsider: User, tmp_path: Path) -> None:
     page = outsider.page
     outsider.begin("outsider")
     outsider.send("Do it.\n!plan Read it;Write it\n!ask c1 make all\n!say Done with it.")

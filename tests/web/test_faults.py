@@ -9,7 +9,7 @@ from contextlib import closing
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.seat import WAIT_MS, Seat, new_context
+from tests.web.user import WAIT_MS, User, new_context
 
 TURN, SAID = "\u202e", "\u2039U+202E\u203a"
 """A mark that turns text around, and how the page says that it is there."""
@@ -17,7 +17,7 @@ FORBIDDEN = """for (const name of ['localStorage', 'sessionStorage', 'indexedDB'
     Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError') } })"""
 
 
-def test_a_task_with_a_hostile_name_and_output(guest: Seat) -> None:
+def test_a_task_with_a_hostile_name_and_output(guest: User) -> None:
     """Script tags, a link, OSC 52, a title for the window, text that turns around, and a line of 10 MB."""
     name = f"<img src=x onerror=window.pwned=1> {TURN}gnp.exe"
     shell = (
@@ -44,7 +44,7 @@ def test_a_task_with_a_hostile_name_and_output(guest: Seat) -> None:
     assert guest.page.evaluate("navigator.clipboard.readText().catch(() => '')") != "hacked"
 
 
-def test_what_an_approval_is_asked_for_is_what_is_shown(guest: Seat) -> None:
+def test_what_an_approval_is_asked_for_is_what_is_shown(guest: User) -> None:
     guest.begin("careful")
     guest.send(f"sh echo {TURN}txt.exe")
     expect(guest.page.get_by_role("group", name="Approval")).to_contain_text(f"{SAID}txt.exe")
@@ -53,7 +53,7 @@ def test_what_an_approval_is_asked_for_is_what_is_shown(guest: Seat) -> None:
     expect(guest.page.get_by_label("Needs you")).to_contain_text(SAID)
 
 
-def test_a_very_long_answer_is_not_waited_for(guest: Seat) -> None:
+def test_a_very_long_answer_is_not_waited_for(guest: User) -> None:
     guest.begin()
     guest.gateway.client.post(f"/v1/sessions/{guest.session}/messages", json={"text": "say " + "*word* " * 60_000})
     guest.finished(1)
@@ -78,55 +78,55 @@ def test_an_expired_code(browser: Browser, gateway: GatewayProcess) -> None:
     page.context.close()
 
 
-def test_a_revoked_device_is_told_and_can_come_back(seat: Seat) -> None:
-    seat.begin()
-    (device,) = seat.gateway.get("/v1/devices")["devices"]
-    seat.gateway.command("DELETE", f"/v1/devices/{device['id']}")
-    expect(seat.page.get_by_role("alert")).to_contain_text(
+def test_a_revoked_device_is_told_and_can_come_back(user: User) -> None:
+    user.begin()
+    (device,) = user.gateway.get("/v1/devices")["devices"]
+    user.gateway.command("DELETE", f"/v1/devices/{device['id']}")
+    expect(user.page.get_by_role("alert")).to_contain_text(
         "This browser was signed out. Agents and commands keep running."
     )
-    seat.page.get_by_label("One-time code").fill(seat.gateway.command("POST", "/v1/codes")["code"])
-    seat.page.get_by_role("button", name="Sign in").click()
-    expect(seat.page.get_by_label("Message", exact=True)).to_be_visible()
-    seat.send("say back again")
-    seat.sees("back again")
+    user.page.get_by_label("One-time code").fill(user.gateway.command("POST", "/v1/codes")["code"])
+    user.page.get_by_role("button", name="Sign in").click()
+    expect(user.page.get_by_label("Message", exact=True)).to_be_visible()
+    user.send("say back again")
+    user.sees("back again")
 
 
 def test_the_conversation_stands_when_its_markdown_cannot_be_loaded(browser: Browser, gateway: GatewayProcess) -> None:
     """The gateway goes away in the very moment in which the page asks for the rest of itself."""
-    with Seat(browser, gateway, service_workers="block") as seat:
-        seat.context.route("**/assets/Markdown*", lambda route: route.abort())
-        seat.open("/home")
-        seat.begin()
-        seat.send("say it is **plain** then")
-        seat.finished(1)
-        seat.sees("it is **plain** then")
+    with User(browser, gateway, service_workers="block") as user:
+        user.context.route("**/assets/Markdown*", lambda route: route.abort())
+        user.open("/home")
+        user.begin()
+        user.send("say it is **plain** then")
+        user.finished(1)
+        user.sees("it is **plain** then")
         gateway.kill9()
-        expect(seat.page.locator('[data-banner="offline"]')).to_contain_text("commands go on", timeout=WAIT_MS)
-        seat.sees("it is **plain** then")
+        expect(user.page.locator('[data-banner="offline"]')).to_contain_text("commands go on", timeout=WAIT_MS)
+        user.sees("it is **plain** then")
 
 
 def test_the_gateway_is_gone_for_an_hour(browser: Browser, gateway: GatewayProcess) -> None:
-    with Seat(browser, gateway) as seat:
-        seat.page.clock.install()
-        seat.open("/home")
-        seat.begin()
-        seat.send("say before")
-        seat.finished(1)
-        seat.sees("before")
-        port = seat.port
+    with User(browser, gateway) as user:
+        user.page.clock.install()
+        user.open("/home")
+        user.begin()
+        user.send("say before")
+        user.finished(1)
+        user.sees("before")
+        port = user.port
         gateway.kill9()
-        expect(seat.page.locator("[data-connection]")).not_to_have_text("Live", timeout=WAIT_MS)
-        seat.page.clock.fast_forward("01:00:00")
-        expect(seat.page.locator('[data-banner="offline"]')).to_contain_text("commands go on", timeout=WAIT_MS)
-        seat.send("say written while it was gone")
-        expect(seat.page.get_by_text("Waits in this browser")).to_be_visible()
+        expect(user.page.locator("[data-connection]")).not_to_have_text("Live", timeout=WAIT_MS)
+        user.page.clock.fast_forward("01:00:00")
+        expect(user.page.locator('[data-banner="offline"]')).to_contain_text("commands go on", timeout=WAIT_MS)
+        user.send("say written while it was gone")
+        expect(user.page.get_by_text("Waits in this browser")).to_be_visible()
         gateway.start(port)
-        expect(seat.page.locator("[data-connection]")).to_have_text("Live", timeout=WAIT_MS)
-        seat.finished(2)
-        seat.sees("written while it was gone")
-        expect(seat.page.locator('[data-banner="offline"]')).to_have_count(0)
-        assert [event["text"] for event in seat.events("InputReceived")] == [
+        expect(user.page.locator("[data-connection]")).to_have_text("Live", timeout=WAIT_MS)
+        user.finished(2)
+        user.sees("written while it was gone")
+        expect(user.page.locator('[data-banner="offline"]')).to_have_count(0)
+        assert [event["text"] for event in user.events("InputReceived")] == [
             "say before",
             "say written while it was gone",
         ]
@@ -155,25 +155,25 @@ def test_ages_go_by_the_gateways_clock(browser: Browser, gateway: GatewayProcess
 
 
 def test_a_browser_that_keeps_nothing(browser: Browser, shared: GatewayProcess) -> None:
-    with Seat(browser, shared) as seat:
-        seat.context.add_init_script(FORBIDDEN)
-        seat.open("/home")
-        seat.begin()
-        seat.send("say kept in memory")
-        seat.sees("kept in memory")
-        seat.context.set_offline(True)
-        seat.send("say from the tunnel")
-        expect(seat.page.get_by_text("Waits in this browser")).to_be_visible()
-        seat.context.set_offline(False)
-        expect(seat.page.get_by_text("Waits in this browser")).to_have_count(0)
-        seat.finished(2)
+    with User(browser, shared) as user:
+        user.context.add_init_script(FORBIDDEN)
+        user.open("/home")
+        user.begin()
+        user.send("say kept in memory")
+        user.sees("kept in memory")
+        user.context.set_offline(True)
+        user.send("say from the tunnel")
+        expect(user.page.get_by_text("Waits in this browser")).to_be_visible()
+        user.context.set_offline(False)
+        expect(user.page.get_by_text("Waits in this browser")).to_have_count(0)
+        user.finished(2)
         for path in ("/home", "/tasks", "/settings/notifications"):
-            seat.open(path)
-            expect(seat.page.locator("[data-connection]")).to_have_text("Live")
-        expect(seat.page.get_by_text("This browser stores nothing")).to_be_visible()
+            user.open(path)
+            expect(user.page.locator("[data-connection]")).to_have_text("Live")
+        expect(user.page.get_by_text("This browser stores nothing")).to_be_visible()
 
 
-def test_what_waited_for_a_session_that_was_deleted_is_not_lost(guest: Seat) -> None:
+def test_what_waited_for_a_session_that_was_deleted_is_not_lost(guest: User) -> None:
     guest.begin()
     expect(guest.page.locator("[data-connection]")).to_have_text("Live")
     guest.context.set_offline(True)
@@ -188,7 +188,7 @@ def test_what_waited_for_a_session_that_was_deleted_is_not_lost(guest: Seat) -> 
     expect(guest.page.locator('[data-kind="outbox"]')).to_have_count(0)
 
 
-def test_two_tabs_write_while_the_line_is_cut_and_both_are_sent_once(guest: Seat) -> None:
+def test_two_tabs_write_while_the_line_is_cut_and_both_are_sent_once(guest: User) -> None:
     guest.begin()
     other = guest.tab()
     other.goto(f"{guest.gateway.url}/s/{guest.session}")

@@ -7,24 +7,24 @@ from playwright.sync_api import Browser
 
 from tests.e2e.gateway import GatewayProcess
 from tests.web.checks import AXE, check_axe, loaded, set_drawer
-from tests.web.seat import SECTIONS, Seat
+from tests.web.user import SECTIONS, User
 
 
 def test_axe_finds_nothing(browser: Browser, shared: GatewayProcess) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is missing: make web")
-    with Seat(browser, shared, service_workers="block") as seat:
-        seat.begin("careful")
-        seat.send("say # A title\nsay some `code`\nsh echo waits")
-        seat.page.get_by_role("group", name="Approval").wait_for()
+    with User(browser, shared, service_workers="block") as user:
+        user.begin("careful")
+        user.send("say # A title\nsay some `code`\nsh echo waits")
+        user.page.get_by_role("group", name="Approval").wait_for()
         found: list[str] = []
-        paths = ["/home", f"/s/{seat.session}", "/s"]
+        paths = ["/home", f"/s/{user.session}", "/s"]
         paths += [f"/settings/{section}" for section in SECTIONS]
         for path in paths:
-            seat.page.evaluate("path => history.pushState(null, '', path)", path)
-            loaded(seat.page)
+            user.page.evaluate("path => history.pushState(null, '', path)", path)
+            loaded(user.page)
             if path == "/home":
-                set_drawer(seat.page, is_open=True)  # from here on
-                loaded(seat.page)
-            found += [f"{path}: {violation}" for violation in check_axe(seat.page)]
+                set_drawer(user.page, is_open=True)  # from here on
+                loaded(user.page)
+            found += [f"{path}: {violation}" for violation in check_axe(user.page)]
         assert not found, "\n".join(found)

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.gateway import GatewayProcess, until
 from tests.web.conftest import Driver, why_not
-from tests.web.seat import CHROMIUM, OTHERS, new_context
+from tests.web.user import CHROMIUM, OTHERS, new_context
 
 BOX, ELSEWHERE = "https://box.tailnet.ts.net", "http://elsewhere.example"
 

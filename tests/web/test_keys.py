@@ -5,10 +5,10 @@ from __future__ import annotations
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.gateway import GatewayProcess
-from tests.web.seat import Seat
+from tests.web.user import User
 
 
-def test_arrow_up_in_an_empty_field_edits_the_last_queued(guest: Seat) -> None:
+def test_arrow_up_in_an_empty_field_edits_the_last_queued(guest: User) -> None:
     guest.begin()
     guest.send("slow 600 a long one that takes its time" + " and more" * 500)
     guest.sees("a long")
@@ -35,7 +35,7 @@ def test_arrow_up_in_an_empty_field_edits_the_last_queued(guest: Seat) -> None:
     guest.gateway.command("POST", f"/v1/sessions/{guest.session}/stop")
 
 
-def test_y_says_why_of_what_has_the_focus(guest: Seat) -> None:
+def test_y_says_why_of_what_has_the_focus(guest: User) -> None:
     task = guest.gateway.command("POST", "/v1/tasks", {"shell": "exit 7", "name": "it fails"})["task"]
     guest.gateway.until_ended(task)
     guest.open("/tasks")
@@ -60,7 +60,7 @@ def test_y_says_why_of_what_has_the_focus(guest: Seat) -> None:
     guest.gateway.command("POST", f"/v1/sessions/{guest.session}/stop")
 
 
-def test_a_menu_by_keyboard_begins_at_its_first_item(guest: Seat) -> None:
+def test_a_menu_by_keyboard_begins_at_its_first_item(guest: User) -> None:
     guest.begin()
     page = guest.page
     button = page.get_by_role("region", name="Conversation").get_by_role("button", name="Session menu")
@@ -87,7 +87,7 @@ def test_a_menu_by_keyboard_begins_at_its_first_item(guest: Seat) -> None:
     expect(page.get_by_role("dialog", name="Rename the session")).to_be_visible()
 
 
-def test_a_hit_in_the_open_session_is_gone_to(guest: Seat) -> None:
+def test_a_hit_in_the_open_session_is_gone_to(guest: User) -> None:
     guest.begin()
     for number in range(3):
         guest.send(f"say the zebra number {number}\n" + "say more\n" * 40)
@@ -101,7 +101,7 @@ def test_a_hit_in_the_open_session_is_gone_to(guest: Seat) -> None:
         expect(guest.page.locator("article[data-kind]", has_text="zebra number 0").first).to_be_in_viewport()
 
 
-def test_ctrl_f_searches_all_of_the_conversation(guest: Seat) -> None:
+def test_ctrl_f_searches_all_of_the_conversation(guest: User) -> None:
     guest.begin()
     client = guest.gateway.client
     for number in range(24):
@@ -133,7 +133,7 @@ def test_ctrl_f_searches_all_of_the_conversation(guest: Seat) -> None:
     guest.until(lambda: not guest.page.evaluate("CSS.highlights.has('found')"), "nothing is marked any more")
 
 
-def test_the_sheet_of_keys_and_letters_turned_off(guest: Seat) -> None:
+def test_the_sheet_of_keys_and_letters_turned_off(guest: User) -> None:
     guest.open("/home")
     expect(guest.page.get_by_role("heading", name="Home")).to_be_visible()
     guest.page.keyboard.press("?")
@@ -149,7 +149,7 @@ def test_the_sheet_of_keys_and_letters_turned_off(guest: Seat) -> None:
     assert guest.page.get_by_role("complementary", name="Background tasks").count() == 0
 
 
-def test_letters_in_an_output_are_the_outputs_own(guest: Seat) -> None:
+def test_letters_in_an_output_are_the_outputs_own(guest: User) -> None:
     task = guest.gateway.command("POST", "/v1/tasks", {"shell": "seq 1 300"})["task"]
     guest.gateway.until_ended(task)
     guest.open(f"/tasks/{task}")
@@ -180,18 +180,18 @@ def stroke(page: Page, start: tuple[int, int], end: tuple[int, int]) -> None:
 
 
 def test_a_swipe_opens_and_closes_the_drawer(browser: Browser, shared: GatewayProcess) -> None:
-    with Seat(browser, shared, viewport={"width": 390, "height": 844}, has_touch=True) as seat:
-        seat.open("/home")
-        expect(seat.page.get_by_role("heading", name="Home")).to_be_visible()
-        drawer = seat.page.get_by_role("complementary", name="Background tasks")
-        stroke(seat.page, (200, 500), (60, 500))
-        seat.page.wait_for_timeout(100)
+    with User(browser, shared, viewport={"width": 390, "height": 844}, has_touch=True) as user:
+        user.open("/home")
+        expect(user.page.get_by_role("heading", name="Home")).to_be_visible()
+        drawer = user.page.get_by_role("complementary", name="Background tasks")
+        stroke(user.page, (200, 500), (60, 500))
+        user.page.wait_for_timeout(100)
         assert drawer.count() == 0  # in the middle it means nothing
-        stroke(seat.page, (384, 500), (200, 505))
+        stroke(user.page, (384, 500), (200, 505))
         expect(drawer).to_be_visible()
-        stroke(seat.page, (60, 500), (300, 505))
+        stroke(user.page, (60, 500), (300, 505))
         expect(drawer).to_have_count(0)
-        stroke(seat.page, (200, 20), (60, 22))
+        stroke(user.page, (200, 20), (60, 22))
         expect(drawer).to_be_visible()
-        stroke(seat.page, (200, 20), (205, 300))
+        stroke(user.page, (200, 20), (205, 300))
         expect(drawer).to_have_count(0)

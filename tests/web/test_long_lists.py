@@ -21,7 +21,7 @@ from holdfast.store.sqlite.store import SqliteStore
 from tests.actors import person
 from tests.e2e.gateway import GatewayProcess
 from tests.web.conftest import settled
-from tests.web.seat import Seat
+from tests.web.user import User
 
 SESSIONS, TASKS, AT_ONCE = 5_000, 600, 100
 FEW = 150
@@ -78,28 +78,28 @@ def years(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
         yield process.start()
 
 
-def scroll_until(seat: Seat, box: str, text: str, rows: str, how: str = TO_THE_END) -> int:
+def scroll_until(user: User, box: str, text: str, rows: str, how: str = TO_THE_END) -> int:
     """Scroll to the end again and again, until something is there; how many rows were rendered at most."""
     most = 0
 
     def reached() -> bool:
         nonlocal most
-        most = max(most, seat.page.locator(rows).count())
-        if seat.page.get_by_text(text, exact=True).count():
+        most = max(most, user.page.locator(rows).count())
+        if user.page.get_by_text(text, exact=True).count():
             return True
-        seat.page.locator(box).evaluate(how)
+        user.page.locator(box).evaluate(how)
         return False
 
-    seat.until(reached, f"{text} is reached")
+    user.until(reached, f"{text} is reached")
     return most
 
 
 def test_every_session_is_reached_and_found(browser: Browser, years: GatewayProcess) -> None:
-    with Seat(browser, years) as seat:
-        page = seat.page
-        seat.open("/s")
+    with User(browser, years) as user:
+        page = user.page
+        user.open("/s")
         expect(page.get_by_text("Session 4999", exact=True)).to_be_visible()
-        assert scroll_until(seat, LIST, "Session 0", ROW) < FEW
+        assert scroll_until(user, LIST, "Session 0", ROW) < FEW
         new = years.command("POST", "/v1/sessions", {"title": "Made meanwhile"})["session"]
         expect(page.get_by_text("Session 0", exact=True)).to_be_visible()  # what is read does not move
         page.locator(LIST).evaluate("box => box.scrollTop = 0")
@@ -118,11 +118,11 @@ def test_every_session_is_reached_and_found(browser: Browser, years: GatewayProc
 
 
 def test_a_session_far_down_that_is_renamed_or_pinned(browser: Browser, years: GatewayProcess) -> None:
-    with Seat(browser, years) as seat:
-        page = seat.page
-        seat.open("/s")
+    with User(browser, years) as user:
+        page = user.page
+        user.open("/s")
         expect(page.get_by_text("Session 4998", exact=True)).to_be_visible()
-        scroll_until(seat, LIST, "Session 4600", ROW, BY_A_SCREEN)
+        scroll_until(user, LIST, "Session 4600", ROW, BY_A_SCREEN)
         years.command("PATCH", f"/v1/sessions/{id_of(4600)}", {"title": "Another title"})
         expect(page.get_by_text("Another title")).to_be_visible()
         years.command("POST", f"/v1/sessions/{id_of(4600)}/pin", {"pinned": True})
@@ -134,12 +134,12 @@ def test_a_session_far_down_that_is_renamed_or_pinned(browser: Browser, years: G
 
 
 def test_every_task_is_reached_and_found(browser: Browser, years: GatewayProcess) -> None:
-    with Seat(browser, years) as seat:
-        page = seat.page
-        seat.open("/tasks")
+    with User(browser, years) as user:
+        page = user.page
+        user.open("/tasks")
         expect(page.get_by_text("make part-599", exact=True)).to_be_visible()
         expect(page.get_by_text(f"{TASKS} tasks")).to_be_visible()
-        assert scroll_until(seat, "[aria-label=Tasks][role=region]", "make part-0", "tbody tr") < FEW
+        assert scroll_until(user, "[aria-label=Tasks][role=region]", "make part-0", "tbody tr") < FEW
         page.get_by_role("button", name="Failed 1").click()
         expect(page.locator("td [data-row-link]")).to_have_text(["make part-7"])
         page.get_by_role("button", name="All", exact=True).click()

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, expect
 from tests.e2e.labelled_nodes import Nodes, answered, labelled_nodes, new_session
 from tests.web.board import card, label, new_board, new_card
 from tests.web.checks import WIDTHS, check_layout, loaded, set_drawer
-from tests.web.seat import Seat
+from tests.web.user import User
 
 ONE = "a-machine-with-a-long-name.building-7.eu-central-1.example.com"
 TWO = "another-machine-with-a-long-name.building-9.us-west-2.example.com"[:63]
@@ -41,22 +41,22 @@ def nodes(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
 
 
 @pytest.fixture
-def visitor(browser: Browser, nodes: Nodes) -> Iterator[Seat]:
-    with Seat(browser, nodes.a, service_workers="block") as found:
+def visitor(browser: Browser, nodes: Nodes) -> Iterator[User]:
+    with User(browser, nodes.a, service_workers="block") as found:
         yield found
 
 
-def move(seat: Seat, menu: Locator, to: str) -> Locator:
+def move(user: User, menu: Locator, to: str) -> Locator:
     """Ask for another node; return the dialog."""
     menu.press("Enter")
-    seat.choose("Run on another node…")
-    dialog = seat.page.get_by_role("dialog", name=re.compile("^Where "))
+    user.choose("Run on another node…")
+    dialog = user.page.get_by_role("dialog", name=re.compile("^Where "))
     dialog.get_by_label(NODE).select_option(to)
     dialog.get_by_role("button", name="Move").click()
     return dialog
 
 
-def test_a_new_session_runs_on_the_node_that_was_chosen_and_moves_to_another(visitor: Seat, nodes: Nodes) -> None:
+def test_a_new_session_runs_on_the_node_that_was_chosen_and_moves_to_another(visitor: User, nodes: Nodes) -> None:
     page = visitor.page
     visitor.open("/new")
     page.get_by_label("Directory").fill(str(nodes.directory / "shared"))
@@ -83,7 +83,7 @@ def test_a_new_session_runs_on_the_node_that_was_chosen_and_moves_to_another(vis
     expect(page.get_by_title("Change the agent")).to_contain_text(ONE)
 
 
-def test_a_session_that_cannot_move_says_why(visitor: Seat, nodes: Nodes) -> None:
+def test_a_session_that_cannot_move_says_why(visitor: User, nodes: Nodes) -> None:
     private = nodes.directory / "private"
     private.mkdir()
     session = new_session(nodes.a, private, title="It stays")
@@ -96,7 +96,7 @@ def test_a_session_that_cannot_move_says_why(visitor: Seat, nodes: Nodes) -> Non
     expect(dialog.get_by_role("alert")).to_have_count(0)
 
 
-def test_a_new_card_runs_on_the_node_that_was_chosen_and_can_be_moved(visitor: Seat, nodes: Nodes) -> None:
+def test_a_new_card_runs_on_the_node_that_was_chosen_and_can_be_moved(visitor: User, nodes: Nodes) -> None:
     gateway, page = nodes.a, visitor.page
     board = new_board(gateway, "placed")
     waits = new_card(gateway, board, "It waits", triage=True, profile="demo")
@@ -117,7 +117,7 @@ def test_a_new_card_runs_on_the_node_that_was_chosen_and_can_be_moved(visitor: S
     assert nodes.done(gateway, ids["It goes there"])["node"] == TWO
 
 
-def test_names_of_nodes_cut_nothing_and_cover_nothing(visitor: Seat, nodes: Nodes) -> None:
+def test_names_of_nodes_cut_nothing_and_cover_nothing(visitor: User, nodes: Nodes) -> None:
     gateway, page = nodes.a, visitor.page
     shared = nodes.directory / "shared"
     title = "A title that is as long as titles of sessions usually are"
@@ -145,7 +145,7 @@ def test_names_of_nodes_cut_nothing_and_cover_nothing(visitor: Seat, nodes: Node
     assert faults == []
 
 
-def test_one_node_is_no_choice(guest: Seat) -> None:
+def test_one_node_is_no_choice(guest: User) -> None:
     page = guest.page
     with page.expect_response("**/v1/nodes"):
         guest.open("/new")

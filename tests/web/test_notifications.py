@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from tests.e2e.tasks import home_with_commands
 from tests.web.board import label
 from tests.web.conftest import SETTINGS, settled
-from tests.web.seat import DESKTOP, Seat
+from tests.web.user import DESKTOP, User
 
 BROWSER = DESKTOP
 """The headless shell shows no notifications."""
@@ -39,63 +39,63 @@ LISTED = """navigator.serviceWorker.ready.then(worker => worker.getNotifications
     .then(found => found.map(one => [one.title, one.data.to]))"""
 
 
-def opted_in(seat: Seat) -> None:
+def opted_in(user: User) -> None:
     """Ask for them in the settings, as a person does; from then on it is recorded what is shown."""
-    seat.context.grant_permissions(["notifications"], origin=seat.gateway.url)
-    seat.open("/settings/notifications")
-    box = seat.page.get_by_role("checkbox")
+    user.context.grant_permissions(["notifications"], origin=user.gateway.url)
+    user.open("/settings/notifications")
+    box = user.page.get_by_role("checkbox")
     box.click()
     expect(box).to_be_checked()  # when the browser has said yes
-    seat.page.evaluate("navigator.serviceWorker.ready")
-    seat.until(lambda: len(seat.context.service_workers) == 1, "the service worker is there")
-    (worker,) = seat.context.service_workers
+    user.page.evaluate("navigator.serviceWorker.ready")
+    user.until(lambda: len(user.context.service_workers) == 1, "the service worker is there")
+    (worker,) = user.context.service_workers
     worker.evaluate(RECORDED)
 
 
-def shown(seat: Seat) -> list[list[str]]:
-    (worker,) = seat.context.service_workers
+def shown(user: User) -> list[list[str]]:
+    (worker,) = user.context.service_workers
     found: list[list[str]] = worker.evaluate("self.shown")
     return found
 
 
-def question(seat: Seat) -> str:
+def question(user: User) -> str:
     """Something that somebody should hear about; the session that waits."""
     body = {"text": "sh echo waits", "profile": "careful"}
-    return str(seat.gateway.client.post("/v1/sessions", json=body).json()["session"])
+    return str(user.gateway.client.post("/v1/sessions", json=body).json()["session"])
 
 
 @pytest.fixture
-def hidden(seat: Seat) -> Seat:
-    seat.context.add_init_script(HIDDEN)
-    return seat
+def hidden(user: User) -> User:
+    user.context.add_init_script(HIDDEN)
+    return user
 
 
 @pytest.fixture
-def listening(tmp_path: Path, browser: Browser) -> Iterator[Seat]:
+def listening(tmp_path: Path, browser: Browser) -> Iterator[User]:
     """Somebody who asked for them and looks elsewhere, while the clocks of the gateway run fast."""
     with home_with_commands(settled(tmp_path / "home"), timings=QUICK) as process:
-        with Seat(browser, process.start()) as seat:
-            seat.context.add_init_script(HIDDEN)
-            opted_in(seat)
-            seat.open("/home")
-            expect(seat.page.locator("[data-connection]")).to_have_text("Live")
-            yield seat
+        with User(browser, process.start()) as user:
+            user.context.add_init_script(HIDDEN)
+            opted_in(user)
+            user.open("/home")
+            expect(user.page.locator("[data-connection]")).to_have_text("Live")
+            yield user
 
 
-def all_told(seat: Seat, first: str) -> list[list[str]]:
+def all_told(user: User, first: str) -> list[list[str]]:
     """What is shown, when what leads there and everything before a last question was heard."""
-    seat.until(lambda: any(to == first for _, to in shown(seat)), f"{first} is shown")
-    asked = f"/s/{question(seat)}"
-    seat.until(lambda: any(to == asked for _, to in shown(seat)), "the question is shown")
-    seat.page.wait_for_timeout(700)  # a title may have to be asked for
-    return [one for one in shown(seat) if one[1] != asked]
+    user.until(lambda: any(to == first for _, to in shown(user)), f"{first} is shown")
+    asked = f"/s/{question(user)}"
+    user.until(lambda: any(to == asked for _, to in shown(user)), "the question is shown")
+    user.page.wait_for_timeout(700)  # a title may have to be asked for
+    return [one for one in shown(user) if one[1] != asked]
 
 
-def rules_told(seat: Seat, first: str) -> list[list[str]]:
-    return [one for one in all_told(seat, first) if one[0] != "A turn ended"]
+def rules_told(user: User, first: str) -> list[list[str]]:
+    return [one for one in all_told(user, first) if one[0] != "A turn ended"]
 
 
-def test_nobody_is_told_who_did_not_ask(hidden: Seat) -> None:
+def test_nobody_is_told_who_did_not_ask(hidden: User) -> None:
     hidden.context.grant_permissions(["notifications"], origin=hidden.gateway.url)
     hidden.open("/home")
     expect(hidden.page.locator("[data-connection]")).to_have_text("Live")
@@ -105,7 +105,7 @@ def test_nobody_is_told_who_did_not_ask(hidden: Seat) -> None:
     assert hidden.page.evaluate(LISTED) == []
 
 
-def test_two_hidden_tabs_tell_once(hidden: Seat) -> None:
+def test_two_hidden_tabs_tell_once(hidden: User) -> None:
     opted_in(hidden)
     hidden.open("/home")
     other = hidden.tab()
@@ -123,7 +123,7 @@ def test_two_hidden_tabs_tell_once(hidden: Seat) -> None:
     assert sorted(hidden.page.evaluate(LISTED)) == sorted(told)
 
 
-def test_who_looks_at_any_tab_is_not_told(hidden: Seat) -> None:
+def test_who_looks_at_any_tab_is_not_told(hidden: User) -> None:
     opted_in(hidden)
     hidden.open("/home")
     other = hidden.tab()
@@ -137,15 +137,15 @@ def test_who_looks_at_any_tab_is_not_told(hidden: Seat) -> None:
     assert shown(hidden) == []
 
 
-def at_rest(seat: Seat) -> str:
+def at_rest(user: User) -> str:
     """A session in which something was said."""
     body = {"text": "say hello", "profile": "demo"}
-    id = str(seat.gateway.client.post("/v1/sessions", json=body).json()["session"])
-    seat.gateway.until_rest(id)
+    id = str(user.gateway.client.post("/v1/sessions", json=body).json()["session"])
+    user.gateway.until_rest(id)
     return id
 
 
-def test_a_reset_by_a_rule_is_told_unless_that_is_not_wanted(listening: Seat) -> None:
+def test_a_reset_by_a_rule_is_told_unless_that_is_not_wanted(listening: User) -> None:
     gateway, told, quiet = listening.gateway, at_rest(listening), at_rest(listening)
     by_hand = at_rest(listening)
     gateway.command("POST", f"/v1/sessions/{by_hand}/reset", {})
@@ -159,7 +159,7 @@ def test_a_reset_by_a_rule_is_told_unless_that_is_not_wanted(listening: Seat) ->
     )
 
 
-def test_stale_commands_are_told_once_a_day(listening: Seat) -> None:
+def test_stale_commands_are_told_once_a_day(listening: User) -> None:
     gateway, id = listening.gateway, at_rest(listening)
     for name in ("an old watcher", "another one"):
         body = {"shell": "sleep 300", "name": name, "session": id, "lifetime": "session"}
@@ -176,7 +176,7 @@ def test_stale_commands_are_told_once_a_day(listening: Seat) -> None:
     [("complete all of it", "done", "is done"), ("leave", "blocked", "needs you")],
     ids=["done", "failed for good"],
 )
-def test_a_card_tells_once(listening: Seat, body: str, stands: str, said: str) -> None:
+def test_a_card_tells_once(listening: User, body: str, stands: str, said: str) -> None:
     """Not its run, nor the turn of its worker."""
     gateway = listening.gateway
     given = {"title": "Once", "body": body, "profile": "demo", "max_attempts": 1}
@@ -187,24 +187,24 @@ def test_a_card_tells_once(listening: Seat, body: str, stands: str, said: str) -
     assert all_told(listening, to) == [[f"Once {said}", to]]
 
 
-def test_an_agent_in_the_background_tells_once(listening: Seat) -> None:
+def test_an_agent_in_the_background_tells_once(listening: User) -> None:
     body = {"prompt": "slow 2 one two three", "profile": "demo"}
     task = listening.gateway.command("POST", "/v1/tasks/agents", body)["task"]
     listening.until(lambda: listening.gateway.get(f"/v1/tasks/{task}")["state"] == "done", "it is done")
     assert [to for _, to in all_told(listening, f"/tasks/{task}")] == [f"/tasks/{task}"]
 
 
-def test_an_older_build_asks_to_be_loaded_anew(seat: Seat) -> None:
-    seat.open("/home")
-    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
-    assert seat.page.get_by_text("This page is from an older build.").count() == 0
-    seat.page.route("**/v1/build", lambda route: route.fulfill(json={"version": "9.9.9", "build": "another"}))
-    seat.cut_line()
-    expect(seat.page.locator("[data-connection]")).not_to_have_text("Live")
-    seat.mend_line()
-    expect(seat.page.get_by_text("This page is from an older build.")).to_be_visible()
-    seat.page.unroute("**/v1/build")
-    with seat.page.expect_navigation():
-        seat.page.get_by_role("button", name="Reload").click()
-    expect(seat.page.locator("[data-connection]")).to_have_text("Live")
-    assert seat.page.get_by_text("This page is from an older build.").count() == 0
+def test_an_older_build_asks_to_be_loaded_anew(user: User) -> None:
+    user.open("/home")
+    expect(user.page.locator("[data-connection]")).to_have_text("Live")
+    assert user.page.get_by_text("This page is from an older build.").count() == 0
+    user.page.route("**/v1/build", lambda route: route.fulfill(json={"version": "9.9.9", "build": "another"}))
+    user.cut_line()
+    expect(user.page.locator("[data-connection]")).not_to_have_text("Live")
+    user.mend_line()
+    expect(user.page.get_by_text("This page is from an older build.")).to_be_visible()
+    user.page.unroute("**/v1/build")
+    with user.page.expect_navigation():
+        user.page.get_by_role("button", name="Reload").click()
+    expect(user.page.locator("[data-connection]")).to_have_text("Live")
+    assert user.page.get_by_text("This page is from an older build.").count() == 0

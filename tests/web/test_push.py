@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, CDPSession, Page, Worker, expect
 from tests.e2e.gateway import GatewayProcess
 from tests.notify.push_service import PushService, push_service
 from tests.web.conftest import SETTINGS, settled
-from tests.web.seat import DESKTOP, Seat
+from tests.web.user import DESKTOP, User
 
 BROWSER = DESKTOP
 """The headless shell shows no notifications."""
@@ -69,20 +69,20 @@ OPENS = "() => { self.opened = []; clients.openWindow = async (to) => { self.ope
 class Phone:
     """A browser profile that takes pushes."""
 
-    def __init__(self, seat: Seat, service: PushService) -> None:
-        self.seat, self.service = seat, service
+    def __init__(self, user: User, service: PushService) -> None:
+        self.user, self.service = user, service
         self.subscription = service.subscribe()
         self._delivered = 0
-        seat.context.grant_permissions(["notifications"], origin=seat.gateway.url)
-        seat.context.add_init_script(f"({SUBSCRIBES})({json.dumps(self.subscription.json)})")
+        user.context.grant_permissions(["notifications"], origin=user.gateway.url)
+        user.context.add_init_script(f"({SUBSCRIBES})({json.dumps(self.subscription.json)})")
 
     @property
     def page(self) -> Page:
-        return self.seat.page
+        return self.user.page
 
     def turn_on(self, *rules: str) -> None:
         """In the settings, as a person does; `rules` are changed there. It need not wait until nobody looks."""
-        self.seat.open("/settings/notifications")
+        self.user.open("/settings/notifications")
         box = self.page.get_by_role("checkbox", name="Notify me on this device")
         box.click()
         expect(box).to_be_checked()
@@ -96,31 +96,31 @@ class Phone:
     def leave(self) -> Worker:
         """Close every page of the gateway; a blank one is the browser."""
         self.page.evaluate("navigator.serviceWorker.ready")
-        session = self.seat.context.new_cdp_session(self.page)
+        session = self.user.context.new_cdp_session(self.page)
         found: list[dict[str, Any]] = []
         session.on("ServiceWorker.workerRegistrationUpdated", lambda event: found.extend(event["registrations"]))
         session.send("ServiceWorker.enable")
-        self.seat.until(lambda: bool(found), "the registration of the worker")
+        self.user.until(lambda: bool(found), "the registration of the worker")
         self._registration = found[-1]["registrationId"]
-        blank = self.seat.context.new_page()
+        blank = self.user.context.new_page()
         blank.goto("about:blank")
         self.page.close()
-        self.seat.page = blank
-        self._browser: CDPSession = self.seat.context.new_cdp_session(blank)
+        self.user.page = blank
+        self._browser: CDPSession = self.user.context.new_cdp_session(blank)
         self._browser.send("ServiceWorker.enable")
         self.record()
         return self.worker
 
     @property
     def worker(self) -> Worker:
-        return next(one for one in self.seat.context.service_workers if one.url.endswith("/sw.js"))
+        return next(one for one in self.user.context.service_workers if one.url.endswith("/sw.js"))
 
     def record(self) -> None:
         """From now on it is noted what is shown."""
         self.worker.evaluate(RECORDED)
 
     def until_pushed(self, count: int) -> None:
-        self.seat.until(lambda: len(self.service.pushed) >= count, f"{count} pushes")
+        self.user.until(lambda: len(self.service.pushed) >= count, f"{count} pushes")
 
     def deliver(self, message: Any = None) -> None:
         """Hand the browser what was pushed since the last time, or something else."""
@@ -130,7 +130,7 @@ class Phone:
             self._delivered += len(messages)  # the next one may be there already
         for one in messages:
             data = one if isinstance(one, str) else json.dumps(one)
-            given = {"origin": self.seat.gateway.url, "registrationId": self._registration, "data": data}
+            given = {"origin": self.user.gateway.url, "registrationId": self._registration, "data": data}
             self._browser.send("ServiceWorker.deliverPushMessage", given)
 
     def shown(self) -> list[dict[str, Any]]:
@@ -144,7 +144,7 @@ class Phone:
             found = self.shown()
             return len(found) == 1 and found[0] == found[0] | expected
 
-        self.seat.until(fits, f"{expected} is shown")
+        self.user.until(fits, f"{expected} is shown")
         return self.shown()[0]
 
     def press(self, tag: str, button: str = "") -> None:
@@ -168,19 +168,19 @@ def gateway(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:
 
 
 @pytest.fixture
-def phone(seat: Seat, service: PushService) -> Phone:
-    return Phone(seat, service)
+def phone(user: User, service: PushService) -> Phone:
+    return Phone(user, service)
 
 
 def ask(phone: Phone, text: str = "sh echo waits") -> str:
     body = {"text": text, "profile": "careful"}
-    return str(phone.seat.gateway.command("POST", "/v1/sessions", body)["session"])
+    return str(phone.user.gateway.command("POST", "/v1/sessions", body)["session"])
 
 
 def answers(phone: Phone, session: str) -> list[str]:
     return [
         record["event"]["answer"]
-        for record in phone.seat.gateway.events(session)
+        for record in phone.user.gateway.events(session)
         if record["event"]["kind"] == "WaitAnswered"
     ]
 
@@ -195,11 +195,11 @@ def test_a_button_answers_an_approval_while_every_tab_is_closed(phone: Phone) ->
     assert "echo waits" in shown["body"]
     phone.press(shown["tag"], "0")
     assert answers(phone, session) == ["allow"]
-    phone.seat.gateway.until_event(session, "TurnFinished")
+    phone.user.gateway.until_event(session, "TurnFinished")
     phone.until_pushed(2)
     phone.deliver()
     phone.deliver(phone.service.messages[0])  # once more, after a crash of the gateway
-    phone.seat.until(lambda: len(phone.service.messages) >= 3, "that it is done is told")
+    phone.user.until(lambda: len(phone.service.messages) >= 3, "that it is done is told")
     phone.deliver()
     phone.until_shown(tag=f"turn/{session}")
 
@@ -213,7 +213,7 @@ def test_what_was_answered_elsewhere_says_so(phone: Phone) -> None:
     tag = f"wait/{session}"
     phone.until_shown(tag=tag)
     wait = phone.service.messages[0]["wait"]
-    phone.seat.gateway.command("POST", "/v1/answers", {"wait": wait, "answer": "deny"})
+    phone.user.gateway.command("POST", "/v1/answers", {"wait": wait, "answer": "deny"})
     phone.press(tag, "0")
     shown = phone.until_shown(tag=tag, buttons=[])
     assert "answered" in shown["body"]
@@ -243,7 +243,7 @@ def test_a_click_brings_the_page_that_is_open_to_the_place(phone: Phone) -> None
     phone.until_pushed(1)
     phone.deliver()
     phone.until_shown(tag=f"wait/{session}")
-    phone.seat.reopen("/tasks")
+    phone.user.reopen("/tasks")
     expect(phone.page.locator("[data-connection]")).to_have_text("Live")
     worker = phone.worker
     assert worker.evaluate(PRESSED, [f"wait/{session}", ""]) == "done"
@@ -254,9 +254,9 @@ def test_bad_pushes_show_something_and_break_nothing(phone: Phone) -> None:
     phone.turn_on()
     phone.leave()
     phone.deliver("no json at all")
-    phone.seat.until(lambda: [one["title"] for one in phone.shown()] == ["Holdfast"], "something is shown")
+    phone.user.until(lambda: [one["title"] for one in phone.shown()] == ["Holdfast"], "something is shown")
     phone.deliver({"title": "Elsewhere", "text": "x", "matter": "m", "id": "1", "link": "https://evil.example/"})
-    phone.seat.until(lambda: len(phone.shown()) == 2, "it is shown")
+    phone.user.until(lambda: len(phone.shown()) == 2, "it is shown")
     phone.worker.evaluate(OPENS)
     phone.press("m")
     assert phone.worker.evaluate("self.opened") == ["/"], "only places of ours are opened"
@@ -291,22 +291,22 @@ def test_this_device_is_told_by_pushes_and_not_by_its_pages_as_well(phone: Phone
     box = page.get_by_role("checkbox", name="A turn, a task or a card is done")
     box.click()
     expect(box).not_to_be_checked()
-    (listed,) = phone.seat.gateway.get("/v1/notify")["destinations"]
+    (listed,) = phone.user.gateway.get("/v1/notify")["destinations"]
     assert "done" not in listed["on"]
-    phone.seat.context.add_init_script(
+    phone.user.context.add_init_script(
         "Object.defineProperty(Document.prototype, 'visibilityState', { get: () => 'hidden' })"
     )
-    phone.seat.open("/home")
+    phone.user.open("/home")
     expect(page.locator("[data-connection]")).to_have_text("Live")
     phone.record()
     ask(phone)
     expect(page.locator("[data-toast]")).to_contain_text("A session waits for you")
     page.wait_for_timeout(700)  # longer than the worker waits for other tabs
     assert phone.shown() == [], "the push tells it"
-    phone.seat.open("/settings/notifications")
+    phone.user.open("/settings/notifications")
     page.get_by_role("checkbox", name="Notify me on this device").click()
     expect(page.get_by_role("button", name="Send a test", exact=True)).to_have_count(0)
-    phone.seat.until(lambda: phone.seat.gateway.get("/v1/notify")["destinations"] == [], "it gets no pushes any more")
+    phone.user.until(lambda: phone.user.gateway.get("/v1/notify")["destinations"] == [], "it gets no pushes any more")
 
 
 def test_a_subscription_that_has_ended_is_renewed_by_the_next_page(phone: Phone) -> None:
@@ -314,22 +314,22 @@ def test_a_subscription_that_has_ended_is_renewed_by_the_next_page(phone: Phone)
     phone.service.answer = (410, {})
     phone.page.get_by_role("button", name="Send a test", exact=True).click()
     expect(phone.page.locator("[data-toast]")).to_contain_text("The test did not reach this device")
-    (listed,) = phone.seat.gateway.get("/v1/notify")["destinations"]
+    (listed,) = phone.user.gateway.get("/v1/notify")["destinations"]
     assert listed["ended"]
     phone.service.answer = (201, {})
-    phone.seat.open("/home")
-    phone.seat.until(lambda: not phone.seat.gateway.get("/v1/notify")["destinations"][0]["ended"], "it is renewed")
+    phone.user.open("/home")
+    phone.user.until(lambda: not phone.user.gateway.get("/v1/notify")["destinations"][0]["ended"], "it is renewed")
 
 
-def test_without_a_push_service_the_pages_tell_and_the_settings_say_why(seat: Seat) -> None:
-    seat.context.grant_permissions(["notifications"], origin=seat.gateway.url)
-    seat.open("/settings/notifications")
-    seat.page.get_by_role("checkbox").click()
-    expect(seat.page.get_by_role("region", name="This device")).to_contain_text(
+def test_without_a_push_service_the_pages_tell_and_the_settings_say_why(user: User) -> None:
+    user.context.grant_permissions(["notifications"], origin=user.gateway.url)
+    user.open("/settings/notifications")
+    user.page.get_by_role("checkbox").click()
+    expect(user.page.get_by_role("region", name="This device")).to_contain_text(
         "Only while a page of Holdfast is open."
     )
-    expect(seat.page.get_by_role("region", name="This device")).to_contain_text("Registration failed")
-    assert seat.gateway.get("/v1/notify")["destinations"] == []
+    expect(user.page.get_by_role("region", name="This device")).to_contain_text("Registration failed")
+    assert user.gateway.get("/v1/notify")["destinations"] == []
 
 
 @pytest.mark.parametrize(
@@ -345,29 +345,29 @@ def test_without_a_push_service_the_pages_tell_and_the_settings_say_why(seat: Se
         ("Object.defineProperty(Notification, 'permission', { value: 'denied' })", "blocked", "Allow them"),
     ],
 )
-def test_where_it_cannot_be_turned_on_it_says_what_to_do(seat: Seat, script: str, state: str, said: str) -> None:
-    seat.context.add_init_script(script)
-    seat.open("/settings/notifications")
-    expect(seat.page.locator(f"[data-ability={state}]")).to_contain_text(said)
-    assert seat.page.get_by_role("checkbox").count() == 0
+def test_where_it_cannot_be_turned_on_it_says_what_to_do(user: User, script: str, state: str, said: str) -> None:
+    user.context.add_init_script(script)
+    user.open("/settings/notifications")
+    expect(user.page.locator(f"[data-ability={state}]")).to_contain_text(said)
+    assert user.page.get_by_role("checkbox").count() == 0
 
 
-def test_other_destinations_show_their_state_and_what_was_given_up(seat: Seat) -> None:
-    config = seat.gateway.home / "config.toml"
+def test_other_destinations_show_their_state_and_what_was_given_up(user: User) -> None:
+    config = user.gateway.home / "config.toml"
     config.write_text(SETTINGS + '[notify.webhooks.mine]\nurl = "http://127.0.0.1:9/x"\nallow_private = true\n')
-    seat.open("/settings/notifications")
-    expect(seat.page.locator("[data-destination]")).to_contain_text("Nothing sent yet")
-    seat.page.get_by_role("button", name="Send a test to webhooks.mine").click()
-    expect(seat.page.locator("[data-toast]")).to_contain_text("The test did not reach webhooks.mine")
+    user.open("/settings/notifications")
+    expect(user.page.locator("[data-destination]")).to_contain_text("Nothing sent yet")
+    user.page.get_by_role("button", name="Send a test to webhooks.mine").click()
+    expect(user.page.locator("[data-toast]")).to_contain_text("The test did not reach webhooks.mine")
 
 
 def test_the_app_can_be_installed_and_its_badge_counts(phone: Phone) -> None:
-    phone.seat.context.add_init_script("navigator.setAppBadge = async (count) => { window.badge = count }")
-    phone.seat.open("/home")
-    phone.seat.until(lambda: phone.page.evaluate("window.badge") == 0, "nothing waits")
+    phone.user.context.add_init_script("navigator.setAppBadge = async (count) => { window.badge = count }")
+    phone.user.open("/home")
+    phone.user.until(lambda: phone.page.evaluate("window.badge") == 0, "nothing waits")
     ask(phone)
-    phone.seat.until(lambda: phone.page.evaluate("window.badge") == 1, "one waits")
-    session = phone.seat.context.new_cdp_session(phone.page)
+    phone.user.until(lambda: phone.page.evaluate("window.badge") == 1, "one waits")
+    session = phone.user.context.new_cdp_session(phone.page)
     manifest = session.send("Page.getAppManifest")
     assert manifest["errors"] == []
     assert json.loads(manifest["data"])["display"] == "standalone"

@@ -15,8 +15,8 @@ from tests.e2e.gateway import GatewayProcess
 from tests.web.board import label
 from tests.web.chromium_push import ChromiumPush, chromium_push
 from tests.web.conftest import SETTINGS, Driver, settled
-from tests.web.seat import DESKTOP, Seat
 from tests.web.test_push import OPENS, PRESSED, PUSH, RECORDED
+from tests.web.user import DESKTOP, User
 
 BROWSER = DESKTOP
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 2}
@@ -37,19 +37,19 @@ def gateway(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:
 
 
 @pytest.fixture
-def phone(tmp_path: Path, driver: Driver, gateway: GatewayProcess, service: ChromiumPush) -> Iterator[Seat]:
+def phone(tmp_path: Path, driver: Driver, gateway: GatewayProcess, service: ChromiumPush) -> Iterator[User]:
     """A second browser, with a profile of its own on disk: one of a test is a private window, which gets no pushes."""
     with driver.profile(DESKTOP, tmp_path / "phone", flags=service.flags, **PHONE) as context:
         context.grant_permissions(["notifications"], origin=gateway.url)
         context.add_init_script(service.page_script)
-        with Seat(context, gateway) as found:
+        with User(context, gateway) as found:
             yield found
 
 
 def test_show_a_blocked_card_reaches_a_phone_whose_tab_is_closed_and_the_answer_goes_on(
-    seat: Seat, phone: Seat, service: ChromiumPush
+    user: User, phone: User, service: ChromiumPush
 ) -> None:
-    gateway = seat.gateway
+    gateway = user.gateway
     phone.open("/settings/notifications")
     box = phone.page.get_by_role("checkbox", name="Notify me on this device")
     box.click()
@@ -62,7 +62,7 @@ def test_show_a_blocked_card_reaches_a_phone_whose_tab_is_closed_and_the_answer_
     phone.close_tab()
     phone.page = blank
     card = gateway.command("POST", "/v1/cards", {"title": "Ship it", "body": "block which one?", "profile": "demo"})
-    seat.close_tab()
+    user.close_tab()
     phone.until(lambda: bool(worker.evaluate("self.shown")), "it is shown")
     (shown,) = worker.evaluate("self.shown")
     to = f"/board/default/{label(gateway, card['card'])}"

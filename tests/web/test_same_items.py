@@ -22,7 +22,7 @@ from tests.chat.test_same_items import NAME, check, words
 from tests.domain.test_transcript import load
 from tests.e2e.gateway import GatewayProcess
 from tests.web.conftest import settled
-from tests.web.seat import Seat
+from tests.web.user import User
 
 RECORDS = [msgspec.convert(piece, Record) for piece in load(NAME)["input"] if "event" in piece]
 SCREENS = """async (log) => {
@@ -82,9 +82,9 @@ def gateway(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:
         yield process.start()
 
 
-def test_the_dashboard_shows_every_item(seat: Seat) -> None:
-    seat.open("/" + RECORDS[0].stream.replace("session/", "s/"))
-    log = seat.page.get_by_role("log")
+def test_the_dashboard_shows_every_item(user: User) -> None:
+    user.open("/" + RECORDS[0].stream.replace("session/", "s/"))
+    log = user.page.get_by_role("log")
     expect(log).to_contain_text("Restored by you")
     shown = log.evaluate(SCREENS)
     check("\n".join(shown).replace(" by you", " by api"), words=words_of_page)  # the person who reads it wrote it

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Route, expect
 from tests.e2e.gateway import GatewayProcess
 from tests.web.board import new_board, new_card, status
 from tests.web.checks import check_axe, check_keyboard, check_layout, layout_faults, set_drawer
-from tests.web.seat import SECTIONS, Seat
+from tests.web.user import SECTIONS, User
 
 STATED = re.compile(r"\b0 running|Nothing is running|Nothing needs you|\b0 tasks|Nothing has ended")
 """What a page may say only if it heard so."""
@@ -29,7 +29,7 @@ FAULTY = """
 """
 
 
-def test_checkers_see_overlap_cut_text_and_invisible_focus(guest: Seat) -> None:
+def test_checkers_see_overlap_cut_text_and_invisible_focus(guest: User) -> None:
     page = guest.context.new_page()
     page.set_content(FAULTY)
     faults = "\n".join(check_layout(page))
@@ -40,22 +40,22 @@ def test_checkers_see_overlap_cut_text_and_invisible_focus(guest: Seat) -> None:
 
 
 def test_first_minute_says_who_answers_and_offers_three_things(browser: Browser, gateway: GatewayProcess) -> None:
-    with Seat(browser, gateway) as seat:
-        steps = seat.page.get_by_role("region", name="First steps")
+    with User(browser, gateway) as user:
+        steps = user.page.get_by_role("region", name="First steps")
         expect(steps).to_contain_text("A script answers, no AI.")
         expect(steps).to_contain_text("ANTHROPIC_API_KEY")
         expect(steps.get_by_role("listitem").get_by_role("button")).to_have_count(3)
-        faults = layout_faults(seat, "/home") + check_keyboard(seat.page)
+        faults = layout_faults(user, "/home") + check_keyboard(user.page)
         steps.get_by_role("button", name="Be asked").click()
-        seat.page.wait_for_url("**/s/*")
-        expect(seat.page.get_by_role("button", name="blue", exact=True)).to_be_visible()
-        seat.open("/home")
-        expect(seat.page.get_by_role("region", name="Needs you")).to_contain_text("Which colour do you like?")
+        user.page.wait_for_url("**/s/*")
+        expect(user.page.get_by_role("button", name="blue", exact=True)).to_be_visible()
+        user.open("/home")
+        expect(user.page.get_by_role("region", name="Needs you")).to_contain_text("Which colour do you like?")
         expect(steps).to_have_count(0)  # there is a session now
         assert faults == []
 
 
-def test_unknown_is_not_zero(guest: Seat) -> None:
+def test_unknown_is_not_zero(guest: User) -> None:
     """Nothing is stated while the gateway does not answer the questions of the page."""
 
     def refuse(route: Route) -> None:
@@ -74,54 +74,54 @@ def test_unknown_is_not_zero(guest: Seat) -> None:
     assert STATED.findall(guest.page.locator("main").inner_text()) == []
 
 
-def test_reload_without_gateway_shows_what_was_known_and_the_outbox(seat: Seat) -> None:
+def test_reload_without_gateway_shows_what_was_known_and_the_outbox(user: User) -> None:
     """A dead gateway stops turns: the page says so, and shows what it knew, also after a reload."""
-    page = seat.page
+    page = user.page
     known = "() => caches.match('/snapshot.json').then(found => found?.text() ?? '')"
-    seat.until(lambda: "at-work" in page.evaluate(known), "what Home shows is kept")
-    seat.begin()
-    seat.send("say the first answer")
-    seat.sees("the first answer")
-    seat.finished(1)
+    user.until(lambda: "at-work" in page.evaluate(known), "what Home shows is kept")
+    user.begin()
+    user.send("say the first answer")
+    user.sees("the first answer")
+    user.finished(1)
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
     kept = "() => caches.match('/files.txt').then(found => found !== undefined)"
-    seat.until(lambda: bool(page.evaluate(kept)), "the files are kept")
-    seen = f"""() => caches.match('/snapshot/session/{seat.session}').then(found => found?.text() ?? '')"""
-    seat.until(lambda: "the first answer" in page.evaluate(seen), "the session is kept")
-    port = seat.port
-    seat.gateway.kill9()
+    user.until(lambda: bool(page.evaluate(kept)), "the files are kept")
+    seen = f"""() => caches.match('/snapshot/session/{user.session}').then(found => found?.text() ?? '')"""
+    user.until(lambda: "the first answer" in page.evaluate(seen), "the session is kept")
+    port = user.port
+    user.gateway.kill9()
     page.goto(f"http://127.0.0.1:{port}/home")
     banner = page.get_by_role("alert")
     expect(banner).to_contain_text("The gateway is not running since")
     expect(banner).to_contain_text("commands go on. Start it with holdfast serve")
     expect(page.get_by_role("region", name="Running now")).to_contain_text(re.compile(r"as of \d\d:\d\d, offline"))
     expect(page.get_by_role("region", name="Health").get_by_text("All well")).to_have_count(0)
-    page.goto(f"http://127.0.0.1:{port}/s/{seat.session}")
-    seat.sees("the first answer")
-    seat.send("say written without a gateway")
+    page.goto(f"http://127.0.0.1:{port}/s/{user.session}")
+    user.sees("the first answer")
+    user.send("say written without a gateway")
     expect(page.get_by_text("Waits in this browser")).to_be_visible()
     page.reload()
     expect(page.get_by_text("say written without a gateway").first).to_be_visible()
-    seat.gateway.start(port)
-    seat.sees("written without a gateway")
+    user.gateway.start(port)
+    user.sees("written without a gateway")
     expect(page.get_by_role("alert")).to_have_count(0)
-    seat.finished(2)
-    assert len(seat.events("InputReceived")) == 2
+    user.finished(2)
+    assert len(user.events("InputReceived")) == 2
 
 
 @pytest.fixture
-def publicly(gateway: GatewayProcess, browser: Browser) -> Iterator[Seat]:
+def publicly(gateway: GatewayProcess, browser: Browser) -> Iterator[User]:
     """Somebody at a gateway that other devices can reach."""
     config = gateway.home / "config.toml"
     config.write_text('[gateway]\npublic_urls = ["https://box.example"]\n' + config.read_text())
     port = gateway.port
     gateway.terminate()
     gateway.start(port)
-    with Seat(browser, gateway) as seat:
-        yield seat
+    with User(browser, gateway) as user:
+        yield user
 
 
-def test_device_is_named_and_added_by_an_address_that_it_can_reach(publicly: Seat) -> None:
+def test_device_is_named_and_added_by_an_address_that_it_can_reach(publicly: User) -> None:
     page = publicly.page
     publicly.open("/settings/devices")
     page.get_by_role("button", name="Add a device…").click()
@@ -138,7 +138,7 @@ def test_device_is_named_and_added_by_an_address_that_it_can_reach(publicly: Sea
     expect(page.get_by_role("region", name="Devices")).to_contain_text("The desk")
 
 
-def test_device_is_not_sent_to_loopback(guest: Seat) -> None:
+def test_device_is_not_sent_to_loopback(guest: User) -> None:
     guest.open("/settings/devices")
     guest.page.get_by_role("button", name="Add a device…").click()
     dialog = guest.page.get_by_role("dialog", name="Add a device")
@@ -147,34 +147,34 @@ def test_device_is_not_sent_to_loopback(guest: Seat) -> None:
     expect(dialog).not_to_contain_text("127.0.0.1")
 
 
-def test_settings_are_changed_here_and_every_section_holds_at_every_width(seat: Seat) -> None:
-    page = seat.page
-    seat.open("/settings/reset")
+def test_settings_are_changed_here_and_every_section_holds_at_every_width(user: User) -> None:
+    page = user.page
+    user.open("/settings/reset")
     page.get_by_label("Sessions are reset").select_option("idle")
     expect(page.get_by_text("Saved")).to_be_visible()
     minutes = page.get_by_label("Minutes without activity")
     minutes.fill("90")
     minutes.press("Enter")
-    seat.until(lambda: "idle_minutes = 90" in (seat.gateway.home / "config.toml").read_text(), "it is written")
-    seat.open("/settings/profiles")
+    user.until(lambda: "idle_minutes = 90" in (user.gateway.home / "config.toml").read_text(), "it is written")
+    user.open("/settings/profiles")
     careful = page.get_by_role("radio", name=re.compile("^careful"))
     careful.click()
     expect(careful).to_be_checked()  # once the gateway has written it
     expect(page.get_by_text("Saved")).to_be_visible()
-    assert seat.gateway.get("/v1/settings")["default_profile"] == "careful"
-    seat.open("/settings/appearance")
+    assert user.gateway.get("/v1/settings")["default_profile"] == "careful"
+    user.open("/settings/appearance")
     page.get_by_label("Dark").check()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.get_by_label("As the system").check()
     expect(page.locator("html:not([data-theme])")).to_have_count(1)
     faults: list[str] = []
     for section in SECTIONS:
-        faults += layout_faults(seat, f"/settings/{section}", "main section")
+        faults += layout_faults(user, f"/settings/{section}", "main section")
         faults += [f"{section}: {fault}" for fault in check_keyboard(page)]
     assert faults == []
 
 
-def test_unknown_pages_and_the_palette(guest: Seat) -> None:
+def test_unknown_pages_and_the_palette(guest: User) -> None:
     """`/chats` is the chats, an unknown address says so, and a session and its task are two rows of the palette."""
     page = guest.page
     guest.open("/chats")
@@ -215,28 +215,28 @@ def test_axe_finds_nothing_on_home_with_all_that_can_need_somebody(
     gateway.command("POST", "/v1/sessions", {"text": 'call question {"text": "Both?", "choices": ["yes", "no"]}'})
     gateway.command("POST", "/v1/sessions", {"text": "sh echo waits", "profile": "careful"})
     gateway.until_rest(gateway.create("fail"))
-    with Seat(browser, gateway, color_scheme=theme) as seat:
+    with User(browser, gateway, color_scheme=theme) as user:
         for kind in ("question", "approval", "failed_turn", "card_not_startable"):
             needs_you = f'"kind":"{kind}"'
-            seat.until(lambda: needs_you in gateway.request("GET", "/v1/inbox").text, kind)  # noqa: B023
-        seat.until(lambda: status(gateway, blocked) != "ready", "it was started")
-        seat.open("/home")
-        needs = seat.page.get_by_role("region", name="Needs you")
+            user.until(lambda: needs_you in gateway.request("GET", "/v1/inbox").text, kind)  # noqa: B023
+        user.until(lambda: status(gateway, blocked) != "ready", "it was started")
+        user.open("/home")
+        needs = user.page.get_by_role("region", name="Needs you")
         expect(needs).to_contain_text("nobody can start it")
         expect(needs.get_by_role("button", name="Allow once")).to_be_visible()
-        expect(seat.page.get_by_role("region", name="Health")).to_contain_text(re.compile(r"\w"))
-        set_drawer(seat.page, is_open=True)
-        faults = check_axe(seat.page)
-        set_drawer(seat.page, is_open=False)
-        assert faults + check_axe(seat.page) == []
+        expect(user.page.get_by_role("region", name="Health")).to_contain_text(re.compile(r"\w"))
+        set_drawer(user.page, is_open=True)
+        faults = check_axe(user.page)
+        set_drawer(user.page, is_open=False)
+        assert faults + check_axe(user.page) == []
 
 
-def test_profiles_are_added_changed_and_deleted_and_keys_are_not_shown(seat: Seat) -> None:
-    page, gateway = seat.page, seat.gateway
+def test_profiles_are_added_changed_and_deleted_and_keys_are_not_shown(user: User) -> None:
+    page, gateway = user.page, user.gateway
     config = gateway.home / "config.toml"
     work = gateway.home.parent / "work"
     work.mkdir()
-    seat.open("/settings/profiles")
+    user.open("/settings/profiles")
     panel = page.get_by_role("region", name="Profiles")
     expect(panel).to_contain_text("It asks before: terminal.")
     page.get_by_role("button", name="Add a profile…").click()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.seat import STATIC
+from tests.web.user import STATIC
 
 WEB = Path(__file__).parents[2] / "web"
 FIRST_LOAD = 160 * 1024

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.e2e.gateway import GatewayProcess, until
 from tests.web.checks import check_axe, check_keyboard, check_layout, layout_faults
-from tests.web.seat import Seat
+from tests.web.user import User
 
 LONG_NAME = "git bisect run bench/checkout.sh --profile release --case 4711"
 
@@ -31,40 +31,40 @@ def test_pages_fit_every_screen_and_the_keyboard_reaches_all_of_them(
 ) -> None:
     running = start(shared, "echo begun; sleep 600", "a server that is looked at for long")
     ended = run(shared, r"printf '\033[38;5;196mred\033[0m\n'; seq 1 200; exit 3", LONG_NAME)
-    with Seat(browser, shared) as seat:
+    with User(browser, shared) as user:
         for path, ready in (
             ("/tasks", "td [data-row-link]"),
             (f"/tasks/{ended}", "mark, [data-index]"),
             (f"/tasks/{running}", "[data-index]"),
         ):
-            assert layout_faults(seat, path, ready) == [], path
-            assert check_keyboard(seat.page) == [], path
-            assert check_axe(seat.page) == [], path
-        seat.page.set_viewport_size({"width": 1024, "height": 768})
-        seat.open("/tasks")
-        name = seat.page.get_by_role("link", name=LONG_NAME)
-        seat.until(lambda: (name.bounding_box() or {"width": 0})["width"] > 180, "the name has the most room")
+            assert layout_faults(user, path, ready) == [], path
+            assert check_keyboard(user.page) == [], path
+            assert check_axe(user.page) == [], path
+        user.page.set_viewport_size({"width": 1024, "height": 768})
+        user.open("/tasks")
+        name = user.page.get_by_role("link", name=LONG_NAME)
+        user.until(lambda: (name.bounding_box() or {"width": 0})["width"] > 180, "the name has the most room")
         shared.command("POST", f"/v1/tasks/{running}/stop", {"force": True})
         shared.until_ended(running)
 
 
 def test_nothing_is_counted_that_was_not_heard(browser: Browser, gateway: GatewayProcess) -> None:
     only = run(gateway, "echo something", "the only one")
-    with Seat(browser, gateway) as seat:
-        page = seat.page
+    with User(browser, gateway) as user:
+        page = user.page
         page.route(re.compile(r"/v1/(tasks|overview)"), lambda route: route.abort())
-        seat.open("/tasks")
+        user.open("/tasks")
         expect(page.get_by_text("The gateway does not answer").first).to_be_visible()
         for claim in ("0 tasks", "No task yet", "Nothing fits", "Failed 0", "Running 0"):
             expect(page.get_by_text(claim)).to_have_count(0)
         page.unroute(re.compile(r"/v1/(tasks|overview)"))
         page.route("**/output?*", lambda route: route.abort())
-        seat.open(f"/tasks/{only}")
+        user.open(f"/tasks/{only}")
         expect(page.get_by_text("It is tried again")).to_be_visible()
         expect(page.get_by_text("It wrote nothing")).to_have_count(0)
         page.unroute("**/output?*")
         expect(page.get_by_role("region", name="Output of")).to_contain_text("something")
-        seat.open("/tasks")
+        user.open("/tasks")
         expect(page.get_by_role("link", name="the only one")).to_be_visible()
         expect(page.get_by_text("1 task,")).to_be_visible()
         gateway.terminate()
@@ -73,7 +73,7 @@ def test_nothing_is_counted_that_was_not_heard(browser: Browser, gateway: Gatewa
         expect(page.get_by_text(re.compile(r"as of \d\d:\d\d, offline"))).to_be_visible()
 
 
-def test_all_of_an_output_is_found_by_the_gateway(guest: Seat) -> None:
+def test_all_of_an_output_is_found_by_the_gateway(guest: User) -> None:
     script = (
         "echo the first NEEDLE; yes 'a line that has nothing' | head -c 9M; echo;"
         "head -c 30000 /dev/zero | tr '\\0' x; echo ' a needle far to the right';"
@@ -121,9 +121,9 @@ def test_all_of_an_output_is_found_by_the_gateway(guest: Seat) -> None:
 def test_selection_offers_only_what_can_be_done(browser: Browser, gateway: GatewayProcess) -> None:
     running = start(gateway, "sleep 600", "a running one")
     run(gateway, "echo again >> /dev/null", "an ended one")
-    with Seat(browser, gateway) as seat:
-        page = seat.page
-        seat.open("/tasks")
+    with User(browser, gateway) as user:
+        page = user.page
+        user.open("/tasks")
         chosen = page.get_by_role("region", name="Chosen tasks")
         page.get_by_label("Choose an ended one").check()
         expect(chosen.get_by_role("button")).to_have_text(["Run 1 again", "Pin 1", ""])
@@ -153,7 +153,7 @@ def test_selection_offers_only_what_can_be_done(browser: Browser, gateway: Gatew
         page.keyboard.press("Escape")
         expect(menu).to_be_focused()
         expect(page.locator("tbody tr", has_text="an ended one").locator("td").nth(4)).to_have_text("you")
-        seat.open(f"/tasks/{running}")
+        user.open(f"/tasks/{running}")
         expect(page.get_by_label("About this task")).to_contain_text("stopped by you")
         page.get_by_role("button", name="Background tasks").click()
         drawer = page.get_by_role("complementary", name="Background tasks")
@@ -163,11 +163,11 @@ def test_selection_offers_only_what_can_be_done(browser: Browser, gateway: Gatew
         expect(page).not_to_have_url(re.compile(running))
         page.get_by_role("button", name="Stop", exact=True).click()
         expect(page.get_by_role("button", name="Run again")).to_be_visible()
-        seat.open("/tasks/ffffffffffffffff")
+        user.open("/tasks/ffffffffffffffff")
         expect(page.get_by_text("There is no such task")).to_be_visible()
 
 
-def test_an_agents_page_has_one_bar_and_a_way_to_its_chat(guest: Seat) -> None:
+def test_an_agents_page_has_one_bar_and_a_way_to_its_chat(guest: User) -> None:
     started = guest.gateway.command("POST", "/v1/tasks/agents", {"prompt": "say from the background"})
     guest.gateway.until_rest(started["session"])
     page = guest.page
@@ -179,7 +179,7 @@ def test_an_agents_page_has_one_bar_and_a_way_to_its_chat(guest: Seat) -> None:
     page.wait_for_url(f"**/s/{started['session']}")
 
 
-def test_what_a_task_changed_is_shown_line_by_line(guest: Seat, tmp_path: Path) -> None:
+def test_what_a_task_changed_is_shown_line_by_line(guest: User, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     commit = "git init -q . && git add . && git -c user.name=x -c user.email=x commit -qm one"
     run(guest.gateway, commit, cwd=str(tmp_path))

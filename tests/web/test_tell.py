@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.gateway import GatewayProcess, until
 from tests.web.board import card, label, new_board, new_card
-from tests.web.seat import Seat
+from tests.web.user import User
 
 
 def choose(page: Page, place: Page | Locator, menu: str, word: str) -> None:
@@ -20,7 +20,7 @@ def is_told(gateway: GatewayProcess, task: str, tell: str) -> bool | None:
     return gateway.get(f"/v1/tasks/{task}")["tell"] == tell or None
 
 
-def test_a_task_is_always_told_then_never_then_by_the_rules(guest: Seat) -> None:
+def test_a_task_is_always_told_then_never_then_by_the_rules(guest: User) -> None:
     gateway, page = guest.gateway, guest.page
     id = str(gateway.command("POST", "/v1/tasks", {"shell": "sleep 600", "name": "a long build"})["task"])
     guest.open(f"/tasks/{id}")
@@ -39,7 +39,7 @@ def test_a_task_is_always_told_then_never_then_by_the_rules(guest: Seat) -> None
     gateway.until_ended(id)
 
 
-def test_a_card_and_a_session_are_told_or_not(guest: Seat) -> None:
+def test_a_card_and_a_session_are_told_or_not(guest: User) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "telling")
     id = new_card(gateway, board, "Quiet work", triage=True)
     guest.open(f"/board/{board}/{id}")

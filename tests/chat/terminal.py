@@ -19,7 +19,7 @@ PROMPT = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 CTRL_C, CTRL_D, ALT_ENTER, UP = "\x03", "\x04", "\x1b\r", "\x1b[A"
 
 
-class Seat:
+class Terminal:
     """Types, and looks at the screen."""
 
     def __init__(self, child: Child, terminal: int, columns: int, rows: int) -> None:
@@ -97,13 +97,13 @@ class Seat:
 
 
 @contextlib.contextmanager
-def sit_down(
+def on_terminal(
     cli: CommandLine, *arguments: str, cwd: Path | None = None, columns: int = 80, rows: int = 40, **env: str
-) -> Iterator[Seat]:
+) -> Iterator[Terminal]:
     """Start the chat on a terminal of its own."""
     child, terminal = cli.show(*arguments, cwd=cwd, columns=columns, rows=rows, echo=False, env=env)
-    seat = Seat(child, terminal, columns, rows)
+    chat = Terminal(child, terminal, columns, rows)
     try:
-        yield seat
+        yield chat
     finally:
-        seat.close()
+        chat.close()

@@ -40,7 +40,7 @@ def new_context(browser: Browser, **options: Any) -> BrowserContext:
     return context
 
 
-class Seat:
+class User:
     """One device. Its tabs come and go."""
 
     def __init__(self, browser: Browser | BrowserContext, gateway: GatewayProcess, **options: Any) -> None:

@@ -37,7 +37,7 @@ class RuledProfiles(Profiles):
         return self.rules
 
 
-class House(Rig):
+class LifecycleRig(Rig):
     """See above. `sleep` is the closed lid; `wait` is time that passes awake."""
 
     profiles: RuledProfiles

@@ -31,7 +31,7 @@ def fresh() -> str:
     return secrets.token_hex(8)
 
 
-class House:
+class ProcessRig:
     """A directory of commands and whoever supervises it now."""
 
     def __init__(
