@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.chat.emulator import Emulator
 from tests.cli.commandline import CommandLine
-from tests.e2e.nursery import Child
+from tests.e2e.fork_server import Child
 from tests.eventually import PATIENCE
 
 PROMPT = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import holdfast
+from tests.e2e.fork_server import Child, cli_fork_server
 from tests.e2e.gateway import until
-from tests.e2e.nursery import Child, cli_nursery
 from tests.eventually import PATIENCE
 
 PROGRAM = [sys.executable, "-m", "holdfast"]
@@ -47,7 +47,7 @@ class CommandLine:
         words = [one for one in arguments if isinstance(one, str)]
         if env is None and len(words) == len(arguments):
             script = [str(SCRIPT), *words]
-            code, stdout, stderr = cli_nursery().run(script, stdin=stdin, env=self.environment(), timeout=PATIENCE)
+            code, stdout, stderr = cli_fork_server().run(script, stdin=stdin, env=self.environment(), timeout=PATIENCE)
         else:
             code, stdout, stderr = self._run_anew(arguments, stdin, env or {})
         out, err = stdout.decode(), stderr.decode()
@@ -105,8 +105,8 @@ class CommandLine:
             termios.tcsetattr(theirs, termios.TCSANOW, mode)
         command = [*PROGRAM[1:], *arguments] if env else [str(SCRIPT), *arguments]
         environment = self.environment(**env)
-        nursery, terminal = cli_nursery(), os.ttyname(theirs)
-        child = nursery.show(command, terminal=terminal, env=environment, cwd=cwd, anew=bool(env))
+        server, terminal = cli_fork_server(), os.ttyname(theirs)
+        child = server.show(command, terminal=terminal, env=environment, cwd=cwd, anew=bool(env))
         os.close(theirs)
         return child, ours
 

@@ -1,4 +1,4 @@
-"""The lives that a zygote's children lead. They speak to the test in lines; see `zygote.py`."""
+"""The lives that the children of `forked_lives.py` lead. They speak to the test in lines."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from holdfast.domain.command import InputMode
 from holdfast.domain.errors import Unavailable
 from holdfast.domain.events.session import ModelRequested
 from tests.eventually import eventually
+from tests.forked_lives import tell
 from tests.rig import QUICK_DISK
 from tests.runtime.rig import STREAM, Rig, call, seen
-from tests.zygote import tell
 
 
 def script(session: str, number: int) -> tuple[str, InputMode]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.domain.history import check_ended
+from tests.forked_lives import ForkedLives
 from tests.runtime.rig import Rig
 from tests.store.rebuilt import check_integrity, check_projections
-from tests.zygote import Zygote
 
 
 async def test_promise_1_a_full_disk_refuses_serves_reads_and_recovers_by_itself(tmp_path: Path) -> None:
-    with Zygote("tests.crash.lives") as zygote:
-        life = zygote.live("fill_up", home=str(tmp_path))
+    with ForkedLives("tests.crash.lives") as forked:
+        life = forked.live("fill_up", home=str(tmp_path))
     assert life.status == 0
     assert life.lines == [
         *[["refused", "5"]] * 3,

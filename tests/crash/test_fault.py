@@ -16,37 +16,37 @@ import pytest
 from tests.crash.harness import check_posted
 from tests.crash.lives import KILL, MESSAGES, ONCE, SESSION, STAY, script
 from tests.domain.history import check_ended
+from tests.forked_lives import ForkedLives, Life
 from tests.runtime.rig import Rig
 from tests.store.rebuilt import check_integrity, check_projections
-from tests.zygote import Life, Zygote
 
 SOURCE = Path(__file__).with_name("fault.c")
 AT_ONCE = 4
 
 
 @pytest.fixture(scope="module")
-def zygotes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleQueue[Zygote]]:
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleQueue[ForkedLives]]:
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler (cc) to build the fault shim with")
     shim = tmp_path_factory.mktemp("shim") / "fault.so"
     flags = ["-shared", "-fPIC", "-O2", "-Wall", "-Werror"]
     subprocess.run([compiler, *flags, "-o", str(shim), str(SOURCE), "-ldl"], check=True)
-    free: SimpleQueue[Zygote] = SimpleQueue()
+    free: SimpleQueue[ForkedLives] = SimpleQueue()
     with ExitStack() as all_:
         for _ in range(AT_ONCE):
-            free.put(all_.enter_context(Zygote("tests.crash.lives", preload=shim)))
+            free.put(all_.enter_context(ForkedLives("tests.crash.lives", preload=shim)))
         yield free
 
 
-def endure(zygotes: SimpleQueue[Zygote], home: Path, *, how: int, at: int, opened: bool) -> Life:
+def endure(pool: SimpleQueue[ForkedLives], home: Path, *, how: int, at: int, opened: bool) -> Life:
     """One life with a fault in it, then one without."""
     home.mkdir()
-    zygote = zygotes.get()
+    forked = pool.get()
     try:
-        life = zygote.live("endure", home=str(home), how=how, at=at, opened=opened)
+        life = forked.live("endure", home=str(home), how=how, at=at, opened=opened)
     finally:
-        zygotes.put(zygote)
+        pool.put(forked)
     acked = [int(number) for (number,) in life.said("ack")]
     assert acked == list(range(len(acked)))
     if how == KILL:
@@ -76,18 +76,18 @@ async def aftermath(home: Path, acked: int) -> None:
     check_projections(home / "holdfast.db")
 
 
-def faults(zygotes: SimpleQueue[Zygote], homes: Path, how: int, points: range, *, opened: bool) -> None:
+def faults(pool: SimpleQueue[ForkedLives], homes: Path, how: int, points: range, *, opened: bool) -> None:
     """A life for each point; every one of them must be reached."""
 
     def one(at: int) -> Life:
         try:
-            return endure(zygotes, homes / str(at), how=how, at=at, opened=opened)
+            return endure(pool, homes / str(at), how=how, at=at, opened=opened)
         except BaseException as error:
             error.add_note(f"fault {how} at call {at}, {opened=}")
             raise
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        lives = list(pool.map(one, points))
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        lives = list(threads.map(one, points))
     acks, refused = (sum(len(life.said(word)) for life in lives) for word in ("ack", "refused"))
     print(f"\n{len(lives)} faults, {acks} acks, {refused} refusals: 0 lost, 0 doubled, 0 corrupt")
 
@@ -98,19 +98,19 @@ OPENING, WORKING = 60, 250
 
 
 @every_how
-def test_promise_1_a_fault_at_the_nth_call_loses_nothing(zygotes: SimpleQueue[Zygote], homes: Path, how: int) -> None:
-    faults(zygotes, homes, how, range(1, WORKING, 11), opened=True)
+def test_promise_1_a_fault_at_the_nth_call_loses_nothing(pool: SimpleQueue[ForkedLives], homes: Path, how: int) -> None:
+    faults(pool, homes, how, range(1, WORKING, 11), opened=True)
 
 
 @every_how
-def test_a_fault_while_a_home_is_made_leaves_it_usable(zygotes: SimpleQueue[Zygote], homes: Path, how: int) -> None:
-    faults(zygotes, homes, how, range(1, OPENING, 6), opened=False)
+def test_a_fault_while_a_home_is_made_leaves_it_usable(pool: SimpleQueue[ForkedLives], homes: Path, how: int) -> None:
+    faults(pool, homes, how, range(1, OPENING, 6), opened=False)
 
 
 @pytest.mark.proof
 @every_how
-def test_promise_1_a_fault_at_any_call_loses_nothing(zygotes: SimpleQueue[Zygote], homes: Path, how: int) -> None:
+def test_promise_1_a_fault_at_any_call_loses_nothing(pool: SimpleQueue[ForkedLives], homes: Path, how: int) -> None:
     (homes / "opening").mkdir()
     (homes / "working").mkdir()
-    faults(zygotes, homes / "opening", how, range(1, OPENING), opened=False)
-    faults(zygotes, homes / "working", how, range(1, WORKING), opened=True)
+    faults(pool, homes / "opening", how, range(1, OPENING), opened=False)
+    faults(pool, homes / "working", how, range(1, WORKING), opened=True)

@@ -12,9 +12,9 @@ import pytest
 from holdfast.domain.events import Record
 from tests.crash.harness import check_posted
 from tests.domain.history import check_ended
+from tests.forked_lives import ForkedLives, Since
 from tests.runtime.rig import Rig
 from tests.store.rebuilt import check_integrity, check_projections
-from tests.zygote import Since, Zygote
 
 SESSIONS = [letter * 16 for letter in "abcd"]
 SEED = int(os.environ.get("HOLDFAST_SEED", random.randrange(10**6)))
@@ -25,10 +25,10 @@ def kill_loop(home: Path, kills: int) -> None:
     dice = random.Random(SEED)
     acked = dict.fromkeys(SESSIONS, 0)
     killed = silent = 0
-    with Zygote("tests.crash.lives") as zygote:
+    with ForkedLives("tests.crash.lives") as forked:
         while killed < kills:
             after, since = (dice.uniform(0, 0.1), SINCE[dice.random() < 0.7])
-            life = zygote.live("feed", kill_after=after, since=since, home=str(home), start=acked, last=10**9)
+            life = forked.live("feed", kill_after=after, since=since, home=str(home), start=acked, last=10**9)
             assert life.killed, f"it ended by itself with {life.status}"
             for session, number in life.said("ack"):
                 assert int(number) == acked[session]
@@ -36,7 +36,7 @@ def kill_loop(home: Path, kills: int) -> None:
             killed += 1
             silent += not life.said("ack")
         last = max(acked.values()) + 1
-        assert zygote.live("feed", home=str(home), start=acked, last=last).status == 0
+        assert forked.live("feed", home=str(home), start=acked, last=last).status == 0
     found = asyncio.run(everything(home))
     resumes = cuts = 0
     for session, records in found.items():

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from tests.e2e.nursery import Child, nursery
+from tests.e2e.fork_server import Child, fork_server
 from tests.eventually import LONGEST_PAUSE, PATIENCE
 
 SERVE = Path(__file__).with_name("serve.py")
@@ -72,7 +72,7 @@ class GatewayProcess:
         options: Json = {"timings": self.timings, "open_files": self.open_files, "default_port": self.default_port}
         options |= {"clock_seconds": self.clock_seconds}
         arguments = [str(self.script), str(self.home), "" if port is None else str(port), json.dumps(options)]
-        return nursery(with_models=self._with_models).spawn([*arguments, *self.arguments], stderr=self.stderr_file)
+        return fork_server(with_models=self._with_models).spawn([*arguments, *self.arguments], stderr=self.stderr_file)
 
     def start(self, port: int | None = 0) -> Self:
         """Start it and wait until it has written its address."""

@@ -1,4 +1,4 @@
-"""The lives of supervisors that are to be killed; see `zygote.py`. What they tell is the test's log."""
+"""The lives of supervisors that are to be killed. What they tell is the test's log."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from holdfast.processes.identity import process
 from holdfast.processes.launch import KeeperLauncher
 from holdfast.processes.spool import Spool
 from holdfast.processes.supervisor import Supervisor
+from tests.forked_lives import HUNG, tell
 from tests.processes.rig import ENV, fresh, with_server
-from tests.zygote import HUNG, tell
 
 SCRIPT = "echo ran >> {id}.ran; sleep {pause}; head -c {size} /dev/urandom | tee {id}.copy; exit {code}"
 

@@ -19,9 +19,9 @@ from holdfast.processes.command import NeverStarted, Running
 from holdfast.processes.identity import alive, process, send
 from holdfast.processes.launch import KEEPER, KeeperLauncher
 from tests.eventually import eventually
+from tests.forked_lives import ForkedLives
 from tests.processes.late_keeper import stopped_process
 from tests.processes.rig import ENV, PYTHON, DirectLauncher, ProcessRig, code, fresh, with_server
-from tests.zygote import Zygote
 
 WAITED_FOR = sum(1 << number - 1 for number in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGIO))
 """A keeper blocks all signals; those that it waits for at the moment are not shown as blocked."""
@@ -276,8 +276,8 @@ async def test_bytecode_of_another_version_of_the_keeper_is_not_run(
 async def test_promise_3_a_killed_gateway_leaves_no_server_and_no_lock(rig: ProcessRig) -> None:
     """Its command and the keepers live on, and hold nothing that belongs to it."""
     id = fresh()
-    with Zygote("tests.processes.lives") as zygote:
-        life = zygote.live("lock", root=str(rig.root), cwd=str(rig.cwd), id=id, kill_on="locked")
+    with ForkedLives("tests.processes.lives") as forked:
+        life = forked.live("lock", root=str(rig.root), cwd=str(rig.cwd), id=id, kill_on="locked")
     assert life.killed
     server = int(life.said("server")[0][0])
     await ended(server)

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
+from tests.forked_lives import ForkedLives
 from tests.processes.rig import ProcessRig
-from tests.zygote import Zygote
 
 SEED = int(os.environ.get("HOLDFAST_SEED", random.randrange(10**6)))
 
@@ -29,11 +29,11 @@ async def kill_loop(rig: ProcessRig, kills: int) -> None:
             elif word == "outcome":
                 assert told.setdefault(id, rest) == rest, f"{id} was {told[id]} and then {rest}"
 
-    with Zygote("tests.processes.lives") as zygote:
+    with ForkedLives("tests.processes.lives") as forked:
         for number in range(kills):
             open_ = [id for id in intended if id not in told]
             warm = bool(number % 2)
-            life = zygote.live(
+            life = forked.live(
                 "work",
                 kill_after=dice.uniform(0, 0.15),
                 since="first word" if warm else "birth",
@@ -46,7 +46,7 @@ async def kill_loop(rig: ProcessRig, kills: int) -> None:
             )
             assert life.status == -9, f"it ended by itself with {life.status}"
             listen(life.lines)
-        life = zygote.live(
+        life = forked.live(
             "work", open_=[id for id in intended if id not in told], seed=0, more=False, root=root, cwd=cwd
         )
         assert life.status == 0

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.domain.errors import Conflict, NotFound, Rejected
 from tests.eventually import PATIENCE, eventually
+from tests.forked_lives import ForkedLives
 from tests.processes.rig import ProcessRig, code, fresh
-from tests.zygote import Zygote
 
 
 async def test_write_and_close(rig: ProcessRig) -> None:
@@ -37,8 +37,8 @@ async def test_the_death_of_a_keeper_is_not_its_end(rig: ProcessRig, victims: tu
 
 async def test_promise_3_the_death_of_the_supervisor_is_not_its_end(rig: ProcessRig) -> None:
     id = fresh()
-    with Zygote("tests.processes.lives") as zygote:
-        life = zygote.live("feed", kill_on="fed", root=str(rig.root), cwd=str(rig.cwd), id=id)
+    with ForkedLives("tests.processes.lives") as forked:
+        life = forked.live("feed", kill_on="fed", root=str(rig.root), cwd=str(rig.cwd), id=id)
         assert life.status == -signal.SIGKILL
     await rig.supervisor.attach(id)
     await rig.supervisor.write(id, b"second life\n")

@@ -1,4 +1,4 @@
-"""The life of a gateway whose agent is a process: it says which write it has made, to be killed there (`zygote.py`)."""
+"""The life of a gateway whose agent is a process: it says which write it has made, to be killed (`forked_lives.py`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from holdfast.store.contract import Append, Appended
 from holdfast.store.sqlite.store import SqliteStore
+from tests.forked_lives import tell
 from tests.runtime.script_driver import DriverLife
-from tests.zygote import tell
 
 
 class TellingStore(SqliteStore):

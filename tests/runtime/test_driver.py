@@ -15,10 +15,10 @@ from holdfast.domain.events import Record
 from holdfast.domain.events.external_agent import DriverOutputRead
 from holdfast.domain.events.session import ModelResponded, ToolCallFinished, TurnFinished, WaitOpened
 from holdfast.store.sqlite.store import SqliteStore
+from tests.forked_lives import ForkedLives
 from tests.runtime.mortal import Fault, Killed, mortal_store
 from tests.runtime.rig import ID
 from tests.runtime.script_driver import DriverLife, agent_task
-from tests.zygote import Zygote
 
 LINES = ["call a", "call b", "result b second", "result a first", "ask c", "result c allow", "answer that is all"]
 COMMITS = 13
@@ -165,11 +165,11 @@ async def test_a_message_that_cannot_join_waits_for_the_next_turn(tmp_path: Path
 
 
 def test_promise_1_kill_9_neither_loses_nor_repeats_a_line(tmp_path: Path) -> None:
-    with Zygote("tests.runtime.driver_lives") as zygote:
+    with ForkedLives("tests.runtime.driver_lives") as forked:
         for write in (2, 3, 5, 11):
             home = str(tmp_path / str(write))
-            assert zygote.live("drive", kill_on=f"write-{write}", directory=home).killed
-            assert zygote.live("drive", directory=home).status == 0
+            assert forked.live("drive", kill_on=f"write-{write}", directory=home).killed
+            assert forked.live("drive", directory=home).status == 0
     for directory in tmp_path.iterdir():
         check(directory, asyncio.run(read(directory)))
 

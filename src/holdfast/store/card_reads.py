@@ -7,10 +7,10 @@ from dataclasses import asdict
 from holdfast.domain.card import Board
 from holdfast.domain.card_number import card_label, parse_card_number
 from holdfast.domain.errors import Conflict, NotFound
-from holdfast.store.reads import SHORTEST_PREFIX, CardFilter, Fetch, Noun, StartQuery, id_range
+from holdfast.store.reads import SHORTEST_PREFIX, CardFilter, Fetch, RowKind, StartQuery, id_range
 from holdfast.store.rows import AssignedCard, CardRow, OpenRun, RunRow, RunWithCost, StartableCard
 
-_CARD = Noun("card", CardRow, "get_card", "find_cards", "`holdfast card list` lists them.")
+_CARD = RowKind("card", CardRow, "get_card", "find_cards", "`holdfast card list` lists them.")
 
 
 class CardReads:

@@ -97,7 +97,7 @@ class Fetch(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Noun(Generic[R]):
+class RowKind(Generic[R]):
     """What can be looked up by a prefix of its id."""
 
     name: str
@@ -131,9 +131,9 @@ def id_range(prefix: str) -> dict[str, str]:
     return {"prefix": prefix, "beyond": prefix + "g"}
 
 
-_SESSION = Noun("session", SessionRow, "get_session", "find_sessions", "`holdfast sessions` lists them.")
-_TASK = Noun("task", TaskRow, "get_task", "find_tasks", "`holdfast tasks history` lists them.")
-_WAIT = Noun("question or approval", TitledWait, "get_wait", "find_waits", "`holdfast inbox` lists what waits.")
+_SESSION = RowKind("session", SessionRow, "get_session", "find_sessions", "`holdfast sessions` lists them.")
+_TASK = RowKind("task", TaskRow, "get_task", "find_tasks", "`holdfast tasks history` lists them.")
+_WAIT = RowKind("question or approval", TitledWait, "get_wait", "find_waits", "`holdfast inbox` lists what waits.")
 
 
 class ProjectionReads:

@@ -1,9 +1,10 @@
-"""Programs are slow to start because of what they import. A nursery has imported it all and forks them.
+"""Programs are slow to start because of what they import. A fork server has imported it all and forks them.
 
 There is one for the command line and two for gateways: the model library takes seconds more, so only gateways that
 will need it come from the one that has it. All processes that run tests share them, since each takes seconds to start.
-Run as a program a nursery reads one request a line from each of them and answers it: `spawn` forks a child that runs a
-script, `reap` tells how a dead child ended. A child is a process like any other: it may be killed and leaves nothing.
+Run as a program a fork server reads one request a line from each of them and answers it: `spawn` forks a child that
+runs a script, `reap` tells how a dead child ended. A child is a process like any other: it may be killed and leaves
+nothing.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ MODELS = (
 
 
 class Child:
-    """A process of the nursery; what tests use of `subprocess.Popen`."""
+    """A process of a fork server; what tests use of `subprocess.Popen`."""
 
-    def __init__(self, nursery: Nursery, pid: int) -> None:
-        self._nursery = nursery
+    def __init__(self, server: ForkServer, pid: int) -> None:
+        self._server = server
         self._pidfd = os.pidfd_open(pid)
         self.pid = pid
         self.returncode: int | None = None
@@ -71,11 +72,11 @@ class Child:
     def _ended(self, seconds: float) -> bool:
         if self.returncode is None and select.select([self._pidfd], [], [], seconds)[0]:
             os.close(self._pidfd)
-            self.returncode = self._nursery.ask({"reap": self.pid})["code"]
+            self.returncode = self._server.ask({"reap": self.pid})["code"]
         return self.returncode is not None
 
 
-class Nursery:
+class ForkServer:
     """Our connection to one that this or another process has started; it ends with the last connection."""
 
     def __init__(self, name: str, *imports: str) -> None:
@@ -149,14 +150,14 @@ def _connect(address: str, imports: tuple[str, ...]) -> socket.socket:
 
 
 @functools.cache
-def nursery(*, with_models: bool = False) -> Nursery:
-    return Nursery("models", "holdfast.app", *MODELS) if with_models else Nursery("gateway", "holdfast.app")
+def fork_server(*, with_models: bool = False) -> ForkServer:
+    return ForkServer("models", "holdfast.app", *MODELS) if with_models else ForkServer("gateway", "holdfast.app")
 
 
 @functools.cache
-def cli_nursery() -> Nursery:
+def cli_fork_server() -> ForkServer:
     verbs = pkgutil.walk_packages(holdfast.cli.__path__, "holdfast.cli.")
-    return Nursery("cli", *(module.name for module in verbs))
+    return ForkServer("cli", *(module.name for module in verbs))
 
 
 # --- the program ------------------------------------------------------------------------------------

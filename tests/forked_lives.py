@@ -1,6 +1,6 @@
 """A process that has imported everything and forks a child for each life: a start costs 5 ms, not 200.
 
-It runs as `python -m tests.zygote LIVES`, with the module of their lives, takes requests as JSON lines on
+It runs as `python -m tests.forked_lives LIVES`, with the module of their lives, takes requests as JSON lines on
 stdin, and shares its stdout with its children. A child that is killed cannot take back what it wrote there:
 this pipe is the memory of the test, outside of the process under test.
 """
@@ -55,12 +55,12 @@ class Life:
         return [line[1:] for line in self.lines if line[0] == word]
 
 
-class Zygote:
+class ForkedLives:
     """Runs lives, one at a time."""
 
     def __init__(self, lives: str, *, preload: Path | None = None) -> None:
         environment = os.environ | ({"LD_PRELOAD": str(preload)} if preload is not None else {})
-        command = [sys.executable, "-m", "tests.zygote", lives]
+        command = [sys.executable, "-m", "tests.forked_lives", lives]
         self._process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -110,7 +110,7 @@ class Zygote:
                 return TOO_LATE
             if self._selector.select(timeout):
                 data = os.read(self._answers.fileno(), 65_536)
-                assert data, "the zygote died"
+                assert data, "the process that forks them died"
                 self._unread += data
         line, _, self._unread = self._unread.partition(b"\n")
         return line.decode().split(" ")
