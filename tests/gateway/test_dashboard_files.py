@@ -167,8 +167,9 @@ def test_files_that_come_after_the_first_look_are_found(root: Path) -> None:
 
 def test_without_a_build_the_page_says_how_to_make_one(tmp_path: Path) -> None:
     files = DashboardFiles(tmp_path / "nothing")
-    answer = ask(files, "/s/x")
-    assert answer.status_code == 200 and b"make web" in bytes(answer.body)
+    for path, status in (("/s/x", 200), ("/nothing-here", 404)):
+        answer = ask(files, path, accept="text/html")
+        assert answer.status_code == status and b"make web" in bytes(answer.body)
     assert files.build == ""
     assert ask(files, "/assets/app.js").status_code == 404
 

@@ -106,7 +106,7 @@ class DashboardFiles:
         if file is not None:
             return _sent(file, request, found=known)
         if is_page(path):
-            return Response(NOT_BUILT, media_type="text/html", headers={"cache-control": "no-store"})
+            return Response(NOT_BUILT, 200 if known else 404, {"cache-control": "no-store"}, "text/html")
         return _missing("There is no such file in this build of the dashboard.")
 
 
