@@ -158,7 +158,7 @@ async def test_auto_goes_fresh_with_reason_hand_over_and_warning_when_the_sessio
         if isinstance(one.event, NoteReceived)
     ]
     assert f"You start in a new session: session {hand.session} of run 1 was deleted." in note
-    assert "Notes from the previous worker:\nRun 1 ended as blocked: blocked (needs input): which colour?" in note
+    assert "Notes from the previous worker:\nRun 1 ended as blocked (needs input): which colour?" in note
 
 
 async def test_auto_goes_fresh_when_the_profile_is_another(home: Path, rig: BoardRig) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from holdfast.domain.card import Card, Comment, Run, block_words
-from holdfast.domain.events.card import BlockKind, ResumePolicy
+from holdfast.domain.events.card import BlockKind, ResumePolicy, RunFinished
 from holdfast.domain.events.problem import HANDLING, Failure, Problem
 from holdfast.domain.text import duration
 
@@ -197,7 +197,11 @@ def first_input(card: Card, choice: SessionChoice, *, found: str, hand_over: str
 def earlier_runs(card: Card) -> str:
     """Return how the earlier runs ended, for a worker with a new session."""
     ends = [(run.number, run.finished) for run in card.runs[-RUNS_LISTED:] if run.finished is not None]
-    return "\n".join(f"Run {number} ended as {end.outcome}: {end.reason}" for number, end in ends)
+    return "\n".join(f"Run {number} ended as {_how_it_ended(end)}" for number, end in ends)
+
+
+def _how_it_ended(end: RunFinished) -> str:
+    return end.reason if end.reason.startswith(end.outcome) else f"{end.outcome}: {end.reason}"
 
 
 def unread_comments(card: Card, last: Run) -> list[Comment]:
