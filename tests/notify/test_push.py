@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from msgspec.structs import replace
 
 from holdfast.domain.errors import Rejected, Unavailable
@@ -308,8 +310,11 @@ def test_half_a_key_that_a_crash_left_is_made_again(tmp_path: Path) -> None:
     assert PushKey(tmp_path / "push.pem").public()
 
 
+OTHER_CURVE = ec.generate_private_key(ec.SECP384R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
 @pytest.mark.parametrize(
-    "content", [b"", b"nonsense", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"]
+    "content", [b"", b"nonsense", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", OTHER_CURVE]
 )
 async def test_a_key_that_cannot_be_read_is_not_replaced_in_silence(
     phone: Phone, tmp_path: Path, content: bytes
