@@ -59,6 +59,14 @@ def test_a_message_is_answered_in_its_session(client: Client) -> None:
     assert [turn.state for turn in client.sessions.get(session[:6]).turns] == ["done", "done"]
 
 
+def test_a_message_that_is_withdrawn_is_of_no_turn(client: Client) -> None:
+    session = client.sessions.create('call question {"text": "Which colour?"}', profile=DEMO).session
+    accepted = client.sessions.send(session, "say two")
+    client.command("DELETE", f"/v1/sessions/{session}/queue/{accepted.input}")
+    result = client.wait_for_turn(accepted)
+    assert (result.outcome, result.turn, "withdrew the message" in result.reason) == ("stopped", 0, True)
+
+
 def test_who_did_it_is_the_api_and_not_the_command_line(client: Client) -> None:
     session = client.sessions.create("say x", profile=DEMO).session
     said = next(record.event for record in client.events(session) if isinstance(record.event, InputReceived))

@@ -94,6 +94,15 @@ async def test_there_is_no_such_database() -> None:
     assert "createdb --encoding UTF8 nothing" in problem.hint
 
 
+async def test_a_database_in_another_encoding_is_refused() -> None:
+    shared_server().sql("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1'")
+    problem = await refusal(lambda: Database(shared_server().url("latin")))
+    assert isinstance(problem, Rejected)
+    assert "encoded in LATIN1" in problem.message
+    assert "--encoding UTF8" in problem.hint
+    shared_server().sql("DROP DATABASE latin WITH (FORCE)")
+
+
 async def test_there_is_no_such_user() -> None:
     problem = await refusal(lambda: Database(shared_server().url(user="stranger")))
     assert isinstance(problem, Rejected)
