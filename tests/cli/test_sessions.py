@@ -133,6 +133,23 @@ def test_show_lists_turns_and_the_queue(shared: GatewayProcess, cli: CommandLine
     shared.until_rest(session)
 
 
+def test_queued_messages_are_withdrawn_by_number_or_from_the_end(shared: GatewayProcess, cli: CommandLine) -> None:
+    session = cli.json("run", "slow 300 a b", "--detach")["session"]
+    shared.until_event(session, "TurnStarted")
+    for text in ("say one", "say two", "say three"):
+        cli.ok("send", session, text)
+    none_such = cli("sessions", "withdraw", session, "4")
+    assert (none_such.returncode, "3 messages wait in the queue" in none_such.stderr) == (4, True)
+    assert cli.ok("sessions", "withdraw", session, "1") == f"{session}: withdrew the message: say one\n"
+    assert "say three" in cli.ok("sessions", "withdraw", session)
+    assert [message["text"] for message in cli.json("sessions", "show", session)["queue"]] == ["say two"]
+    cli.ok("sessions", "withdraw", session)
+    nothing = cli("sessions", "withdraw", session)
+    assert (nothing.returncode, "No message waits in the queue" in nothing.stderr) == (4, True)
+    cli.ok("stop", session)
+    shared.until_rest(session)
+
+
 def test_rename_archive_restore(cli: CommandLine) -> None:
     session = cli.json("run", "say x")["session"]
     assert cli.ok("sessions", "rename", session, "A {new} title") == f"{session}: renamed to “A {{new}} title”\n"

@@ -84,6 +84,10 @@ class SessionApi:
         """Send a message. While a turn is running it waits (`queue`), joins it (`steer`) or stops it (`interrupt`)."""
         return self._client.post(Accepted, f"{_path(session)}/messages", id=id, text=text, mode=mode)
 
+    def withdraw(self, session: str, input: str) -> Accepted:
+        """Take a message back that no turn has taken; `get(session).queue` has them."""
+        return self._client.post(Accepted, f"{_path(session)}/queue/{quote(input)}", method="DELETE")
+
     def stop(self, session: str, *, turn: int | None = None) -> Accepted:
         """Stop the running turn, or only the given one; queued messages stay."""
         return self._client.post(Accepted, f"{_path(session)}/stop", turn=turn)

@@ -52,6 +52,7 @@ COMMANDS = (
     SlashCommand("steer", "TEXT", "add a message to the running turn, after the current tool calls"),
     SlashCommand("interrupt", "TEXT", "stop the turn and send a message"),
     SlashCommand("stop", "", "stop the turn (Ctrl-C); queued messages stay"),
+    SlashCommand("withdraw", "[N]", "withdraw the last queued message, or message N", "sessions withdraw SESSION"),
     SlashCommand("undo", "", "hide the last turn from the model", "sessions undo SESSION", changes=True),
     SlashCommand(
         "repeat",

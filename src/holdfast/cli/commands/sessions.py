@@ -12,10 +12,11 @@ import click
 
 from holdfast.cli.commands.still_running import ask_running_policy, running_option
 from holdfast.cli.context import Cli
+from holdfast.cli.errors import NOT_FOUND, CliError
 from holdfast.cli.groups import NounGroup, TextCommand
 from holdfast.cli.hints import program
 from holdfast.cli.render import sessions as render
-from holdfast.cli.screen import SHORT_ID, clean, escaped_json, one_line, plural
+from holdfast.cli.screen import SHORT_ID, clean, escaped_json, one_line, plural, shorten
 from holdfast.cli.values import SESSION, TEXT, before_option, limit_option, patience_option
 from holdfast.client.client import Client
 from holdfast.client.events import RecordItem, follow_records, stored_records
@@ -273,6 +274,23 @@ def repeat(cli: Cli, session: str, text: str | None, turn: int | None) -> None:
     accepted = cli.client.sessions.repeat(session, text, turn=turn)
     cli.accepted(accepted, "sent again; the model does not see what it answered before")
     cli.hint(f"the answer: holdfast sessions log {accepted.session} --follow")
+
+
+@sessions.verb("Change")
+@session_argument
+@click.argument("number", type=click.IntRange(1), required=False)
+def withdraw(cli: Cli, session: str, number: int | None) -> None:
+    """Take back a queued message of SESSION: the last one, or message NUMBER.
+
+    `holdfast sessions show SESSION` numbers them. A message that a turn has taken stays.
+    """
+    queue = cli.client.sessions.get(session).queue
+    if (number or 1) > len(queue):
+        waiting = f"{plural(len(queue), 'message')} wait{'s' * (len(queue) == 1)}" if queue else "No message waits"
+        raise CliError(f"{waiting} in the queue of this session.", code=NOT_FOUND)
+    message = queue[(number or len(queue)) - 1]
+    accepted = cli.client.sessions.withdraw(session, message.input)
+    cli.accepted(accepted, f"withdrew the message: {shorten(one_line(message.text), 60)}", input=message.input)
 
 
 @sessions.verb("Change")

@@ -47,7 +47,7 @@ TURNS = (
     Column("TOKENS", right=True),
     Column("REASON", flexible=True),
 )
-QUEUE = (Column("MODE"), Column("AT"), Column("BY"), TEXT)
+QUEUE = (Column("#", right=True), Column("MODE"), Column("AT"), Column("BY"), TEXT)
 HITS = (Column("SESSION"), Column("VERSION", right=True), Column("WHO"), Column("WHEN"), TEXT)
 CONTEXT = (Column("TURN", right=True), Column("ROLE"), Column("CHARS", right=True), TEXT)
 RUNNING = (
@@ -96,7 +96,11 @@ def session_text(detail: SessionDetail, reset: ResetOutlook) -> str:
     else:
         parts.append(f'No turns yet. Try: {program()} send {session.id} "say hello"')
     if detail.queue:
-        parts += ["", dim("waiting in the queue"), table(QUEUE, [_queue_cells(message) for message in detail.queue])]
+        parts += [
+            "",
+            dim("waiting in the queue"),
+            table(QUEUE, [_queue_cells(*one) for one in enumerate(detail.queue, 1)]),
+        ]
     return "\n".join(parts)
 
 
@@ -136,8 +140,8 @@ def _turn_cells(turn: TurnView) -> list[str]:
     ]
 
 
-def _queue_cells(message: QueuedMessage) -> list[str]:
-    return [message.mode, format_time(message.at), message.by, message.text]
+def _queue_cells(number: int, message: QueuedMessage) -> list[str]:
+    return [str(number), message.mode, format_time(message.at), message.by, message.text]
 
 
 def search_table(found: SearchPage) -> str:
