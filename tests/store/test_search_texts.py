@@ -6,7 +6,7 @@ from pathlib import Path
 
 from holdfast.domain.events import Record, task_stream
 from holdfast.domain.events.task import CommandExited, TaskFinished
-from holdfast.store.search_texts import OUTPUT_BYTES, command_output, printed_output
+from holdfast.store.search_texts import AROUND, OUTPUT_BYTES, command_output, printed_output, snippet
 
 TASK = "0123456789abcdef"
 
@@ -20,3 +20,10 @@ def test_of_a_long_output_the_beginning_and_the_end_are_found(tmp_path: Path) ->
     assert found is not None
     assert found.text.startswith("first x") and found.text.endswith(" last")
     assert len(found.text) == 2 * OUTPUT_BYTES
+
+
+def test_a_snippet_has_as_much_of_the_text_before_as_behind_what_was_found() -> None:
+    far = "." * AROUND
+    assert snippet(f"x{far}two\n  Words{far}y", "TWO\n  words") == f"…{far}two Words{far}…"
+    assert snippet(f"{far}two words{far}", "two words") == f"{far}two words{far}"
+    assert snippet("other words", "nothing") == "other words"
