@@ -90,14 +90,17 @@ def test_follow_begins_after_a_version(client: Client) -> None:
 
 
 def test_a_question_is_answered_from_the_inbox(client: Client) -> None:
-    accepted = client.sessions.create('call question {"text": "Which colour?"}', profile=DEMO)
+    asked = '{"text": "Which colour?"}'
+    accepted = client.sessions.create(f"call question {asked}", profile=DEMO)
     waits = (item.event for item in client.follow(accepted.session) if isinstance(item, EventReceived))
     wait = next(event.wait for event in waits if isinstance(event, WaitOpened))
     assert wait in [entry.id for entry in client.inbox().entries]
-    assert client.wait(wait).wait.session == accepted.session
+    found = client.wait(wait)
+    assert (found.wait.session, found.arguments) == (accepted.session, asked)
     client.answer(wait, "blue")
     assert client.wait_for_turn(accepted).outcome == "done"
     assert wait not in [entry.id for entry in client.inbox().entries]
+    assert client.wait(wait).arguments == "", "nothing waits with them any more"
 
 
 def test_sessions_are_listed_changed_and_deleted(client: Client) -> None:
