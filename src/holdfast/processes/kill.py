@@ -19,7 +19,9 @@ from holdfast.processes.identity import Identity, Process, descendants, marked, 
 from holdfast.processes.spool import Claim, Spool
 
 LOOK_SECONDS = 0.02
-FORCE_SECONDS = 10.0
+FREEZE_SECONDS = 10.0
+"""So long nothing is killed before all of it is stopped, so that none can start another one."""
+FORCE_SECONDS = 20.0
 EMPTY_ROUNDS = 2
 
 
@@ -67,16 +69,16 @@ async def members(spool: Spool, claim: Claim) -> tuple[Member, ...]:
 async def _force(spool: Spool, claim: Claim) -> int:
     loop = asyncio.get_running_loop()
     stopped, killed = set[Identity](), set[Identity]()
-    deadline = loop.time() + FORCE_SECONDS
-    empty = 0
-    while empty < EMPTY_ROUNDS and loop.time() < deadline:
+    began, empty, time_is_left = loop.time(), 0, True
+    while empty < EMPTY_ROUNDS and time_is_left:
         found = await asyncio.to_thread(find_members, spool, claim)
         empty = 0 if found else empty + 1
         new = [one.identity for one in found if one.identity not in stopped]
         for identity in new:
             send(identity, signal.SIGSTOP)
         stopped.update(new)
-        if new:
+        time_is_left = loop.time() < began + FORCE_SECONDS
+        if new and loop.time() < began + FREEZE_SECONDS:
             continue
         for one in found:
             if send(one.identity, signal.SIGKILL):
