@@ -19,7 +19,7 @@ from holdfast.client.errors import ApiError, GatewayNotRunning, StartFailed, Sto
 from holdfast.client.http import Address, HttpClient, alive
 from holdfast.config import ConfigError, Home, in_task, sendable_environment
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.02
 LOG_TAIL = 4_000
@@ -130,7 +130,10 @@ def restart(client: HttpClient) -> Restarted:
         if client.started_at() not in (0, before) and (new := client.healthy()) is not None:
             return Restarted(old, new)
         time.sleep(POLL_SECONDS)
-    raise _failed(client.home, log_from, f"pid {old.pid} does not answer again")
+    raise StartFailed(
+        f"The gateway (pid {old.pid}) is still restarting after {STOP_SECONDS + START_SECONDS:.0f} s.",
+        hint="`holdfast logs` shows the progress.",
+    )
 
 
 def _prepare(home: Home) -> int:
