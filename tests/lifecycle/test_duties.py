@@ -6,6 +6,7 @@ with what it was about to write: each of these tests lets it, and finds nothing 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -182,6 +183,22 @@ async def test_promise_2_a_frozen_node_tells_nobody(pair: Pair) -> None:
     assert await other.store.outbox.history(limit=10) == [row]
     assert await other.store.outbox.begin() < 99
     await outbox.add(delivery(4))  # not part of the duty: the answer to a command, which every node may give
+
+
+async def test_a_node_that_has_lost_the_duty_to_tell_hears_no_chats_any_more(pair: Pair) -> None:
+    """Two nodes that ask Telegram for messages at once would each get an error."""
+
+    async def hears() -> bool:
+        return any(task.get_name() == "Telegram" for task in asyncio.all_tasks())
+
+    async def is_over() -> bool:
+        return not await hears()
+
+    await pair.frozen.notify.start()
+    assert await hears()
+    await stop_renewing(pair.frozen.node_store)
+    await eventually(is_over)
+    await pair.frozen.notify.stop()
 
 
 async def test_a_duty_that_was_lost_and_taken_again_may_write(pair: Pair) -> None:
