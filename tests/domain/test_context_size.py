@@ -200,6 +200,15 @@ def test_a_result_that_does_not_fit_is_cut_and_a_message_that_does_not_fit_fails
     assert "Send long texts in pieces" in end.problem.hint and len(book.requests) == asked, "nobody was asked in vain"
 
 
+def test_results_that_do_not_fit_together_are_cut_to_the_same_length_and_fill_what_there_is() -> None:
+    book = Turns()
+    assert book.run("read", [["x" * 60_000, "y" * 2_000, "z" * 30_000]]).outcome == "done"
+    first, whole, last = [one for one in book.requests[-1] if isinstance(one, ToolResult)]
+    assert first.output.count("x") == last.output.count("z") > 10_000
+    assert whole.output == "y" * 2_000
+    assert 7_500 <= book.sizes[-1] <= 8_000
+
+
 def test_a_refusal_is_learned_from_and_after_the_last_way_out_the_turn_fails() -> None:
     book = Turns(window=3_000)
     assert book.run("read", [["x" * 3_000]] * 20).outcome == "done"
