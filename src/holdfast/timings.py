@@ -46,6 +46,10 @@ class ProcessTimings:
     """The least time that a classification covers, unless the command is younger."""
     recent: float = 5.0
     """A command that reads our input and did nothing for this long waits for it; a younger one is not called idle."""
+    freeze: float = 10.0
+    """So long no process of a command is killed before all of them are stopped, so that none can start another one."""
+    force: float = 20.0
+    """So long what has not ended by itself is looked for, to be killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

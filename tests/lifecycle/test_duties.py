@@ -194,9 +194,12 @@ async def test_a_node_that_has_lost_the_duty_to_tell_hears_no_chats_any_more(pai
     async def is_over() -> bool:
         return not await hears()
 
+    duty, lost = pair.frozen.notify._duty, asyncio.Event()
+    duty.wait_until_lost = lost.wait  # type: ignore[method-assign,assignment]
+    duty.wait_until_ours = asyncio.Event().wait  # type: ignore[method-assign,assignment]
     await pair.frozen.notify.start()
     assert await hears()
-    await stop_renewing(pair.frozen.node_store)
+    lost.set()
     await eventually(is_over)
     await pair.frozen.notify.stop()
 

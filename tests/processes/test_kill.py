@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from holdfast.processes.command import Ended
 from holdfast.processes.identity import Process, process, table
+from holdfast.timings import USUAL
 from tests.eventually import PATIENCE, eventually
 from tests.processes.rig import PYTHON, ProcessRig
 
@@ -165,12 +167,9 @@ async def test_a_fork_storm(rig: ProcessRig) -> None:
     assert named(mark) == []
 
 
-async def test_what_could_not_be_stopped_in_time_is_killed_all_the_same(
-    rig: ProcessRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_could_not_be_stopped_in_time_is_killed_all_the_same(rig: ProcessRig) -> None:
     """On a busy machine a look at all processes may take a second, and some have been stopped by then."""
-    monkeypatch.setattr("holdfast.processes.kill.FREEZE_SECONDS", 0.0)
-    monkeypatch.setattr("holdfast.processes.kill.FORCE_SECONDS", 0.0)
+    await rig.restart(replace(USUAL.processes, freeze=0.0, force=0.0))
     running = await rig.start("sleep 1000 & sleep 1000")
     report = await rig.supervisor.kill(running.id, grace=0)
     assert report.forced >= 2

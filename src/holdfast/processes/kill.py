@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from holdfast.processes.command import TASK_VARIABLE
 from holdfast.processes.identity import Identity, Process, descendants, marked, send, table, tree
 from holdfast.processes.spool import Claim, Spool
+from holdfast.timings import ProcessTimings
 
 LOOK_SECONDS = 0.02
-FREEZE_SECONDS = 10.0
-"""So long nothing is killed before all of it is stopped, so that none can start another one."""
-FORCE_SECONDS = 20.0
 EMPTY_ROUNDS = 2
 
 
@@ -47,7 +45,7 @@ class KillReport:
     """Processes that still run."""
 
 
-async def kill_tree(spool: Spool, claim: Claim, *, grace: float) -> KillReport:
+async def kill_tree(spool: Spool, claim: Claim, *, grace: float, timings: ProcessTimings) -> KillReport:
     """Send SIGTERM to all, unless there is no grace, then SIGKILL until none is found twice in a row."""
     loop = asyncio.get_running_loop()
     found = await asyncio.to_thread(find_members, spool, claim)
@@ -56,7 +54,7 @@ async def kill_tree(spool: Spool, claim: Claim, *, grace: float) -> KillReport:
     while found and loop.time() < patience:
         await asyncio.sleep(LOOK_SECONDS)
         found = await asyncio.to_thread(find_members, spool, claim)
-    forced = await _force(spool, claim)
+    forced = await _force(spool, claim, timings)
     return KillReport(asked, forced, await members(spool, claim))
 
 
@@ -66,7 +64,7 @@ async def members(spool: Spool, claim: Claim) -> tuple[Member, ...]:
     return tuple(Member(one.pid, one.name, one.state) for one in found)
 
 
-async def _force(spool: Spool, claim: Claim) -> int:
+async def _force(spool: Spool, claim: Claim, timings: ProcessTimings) -> int:
     loop = asyncio.get_running_loop()
     stopped, killed = set[Identity](), set[Identity]()
     began, empty, time_is_left = loop.time(), 0, True
@@ -77,8 +75,8 @@ async def _force(spool: Spool, claim: Claim) -> int:
         for identity in new:
             send(identity, signal.SIGSTOP)
         stopped.update(new)
-        time_is_left = loop.time() < began + FORCE_SECONDS
-        if new and loop.time() < began + FREEZE_SECONDS:
+        time_is_left = loop.time() < began + timings.force
+        if new and loop.time() < began + timings.freeze:
             continue
         for one in found:
             if send(one.identity, signal.SIGKILL):

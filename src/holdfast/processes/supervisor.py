@@ -291,7 +291,7 @@ class Supervisor:
         claim = spool.readable_claim()
         if claim is None or claim.boot != boot_id():
             return KillReport(0, 0, ())
-        return await kill_tree(spool, claim, grace=grace)
+        return await kill_tree(spool, claim, grace=grace, timings=self._timings)
 
     async def members(self, id: str) -> tuple[Member, ...]:
         """Return the processes of a command; of an ended one, those that it left behind."""
