@@ -51,7 +51,7 @@ def test_looking_at_tasks_and_ending_them(gateway: GatewayProcess, cli: CommandL
         chat.enter("/tasks history --state failed")
         chat.until("No task matches")
         chat.enter("/tasks prune")
-        chat.until("No task would be deleted (ended more than 7 days ago).")
+        chat.until("There is no task to delete (ended more than 7 days ago).")
         chat.enter("/tasks")
         chat.until("Nothing is running in the background.")
         chat.enter("/tasks hsitory")

@@ -134,7 +134,7 @@ def test_empty_states_name_the_next_step(cli: CommandLine) -> None:
     assert "No tasks yet. Try: holdfast start" in cli.ok("tasks", "history")
     assert "holdfast tasks search TEXT" in cli.ok("tasks", "history", "--state", "lost")
     assert "try a shorter one" in cli.ok("tasks", "search", "nothing like it")
-    assert "No task would be deleted (ended more than 7 days ago)." in cli.ok("tasks", "prune")
+    assert "There is no task to delete (ended more than 7 days ago)." in cli.ok("tasks", "prune")
 
 
 def test_history_is_filtered(cli: CommandLine) -> None:

@@ -40,6 +40,12 @@ class _Value(click.ParamType[T]):
             self.fail(str(error), param, ctx)
 
 
+class Number(click.IntRange):
+    """A whole number in a range."""
+
+    name = "number"
+
+
 class _Id(click.types.StringParamType):
     """An id or a unique prefix of it, of a card also its number; the gateway knows which. Completed from the list."""
 
@@ -193,9 +199,7 @@ SIZE = _Value("size", _size)
 kind_option = click.option(
     "--kind", type=click.Choice(["process", "agent", "card"]), help="Only commands, agents, or runs of cards."
 )
-limit_option = click.option(
-    "--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many to show."
-)
+limit_option = click.option("--limit", type=Number(1, 500), default=50, show_default=True, help="How many to show.")
 before_option = click.option(
     "--before", metavar="CURSOR", help="Show the next page, from the cursor that the last page printed."
 )

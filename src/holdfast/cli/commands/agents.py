@@ -17,6 +17,7 @@ from holdfast.cli.errors import FAILED, NOT_FOUND, CliError
 from holdfast.cli.groups import NounGroup
 from holdfast.cli.hints import program
 from holdfast.cli.screen import Column, ago, clean, details_short, one_line, plural, table, unique_length
+from holdfast.cli.values import Number
 from holdfast.client.errors import ClientError, GatewayNotRunning
 from holdfast.client.http import Json
 from holdfast.client.lenient import convert
@@ -151,7 +152,7 @@ def _write_profile(cli: Cli, name: str, values: dict[str, str]) -> str:
 @click.argument("session", required=False)
 @click.option("--profile", metavar="P", help="The profile of the new session; by default that of the agent.")
 @click.option("--anyway", is_flag=True, help="Adopt it even if it is open elsewhere or was adopted before.")
-@click.option("--limit", type=click.IntRange(1, 200), default=20, metavar="N", help="List the last N sessions.")
+@click.option("--limit", type=Number(1, 200), default=20, metavar="N", help="List the last N sessions.")
 def adopt(cli: Cli, name: str, session: str | None, profile: str | None, anyway: bool, limit: int) -> None:
     """Continue a SESSION that was begun in the own terminal of the agent NAME.
 

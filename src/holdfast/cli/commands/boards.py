@@ -142,14 +142,14 @@ def create(cli: Cli, name: str, title: str | None) -> None:
 @click.argument("name", type=BOARD, metavar="[BOARD]", default="default")
 def pause(cli: Cli, name: str) -> None:
     """Start no cards of BOARD until it is resumed. Running cards continue."""
-    cli.accepted(cli.client.boards.pause(name), "paused: no cards are started; running cards continue")
+    cli.accepted(cli.client.boards.pause(name), "paused; no cards are started, running cards continue")
 
 
 @board.verb("Change")
 @click.argument("name", type=BOARD, metavar="[BOARD]", default="default")
 def resume(cli: Cli, name: str) -> None:
     """Start the cards of BOARD again. Also restores an archived board."""
-    cli.accepted(cli.client.boards.resume(name), "resumed: cards are started again")
+    cli.accepted(cli.client.boards.resume(name), "resumed; cards are started again")
 
 
 @board.verb("Change")

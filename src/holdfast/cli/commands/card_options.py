@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from holdfast.cli.render.cards import RESUME
-from holdfast.cli.values import BODY, SOME_TIME, TEXT, WORKSPACE, tell_option
+from holdfast.cli.values import BODY, SOME_TIME, TEXT, WORKSPACE, Number, tell_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 PRIORITY = 1000
@@ -31,7 +31,7 @@ def card_options(function: F) -> F:
         node_option,
         click.option(
             "--priority",
-            type=click.IntRange(-PRIORITY, PRIORITY),
+            type=Number(-PRIORITY, PRIORITY),
             metavar="N",
             help="Cards with a higher priority start first; 0 by default.",
         ),
@@ -45,7 +45,7 @@ def card_options(function: F) -> F:
         ),
         click.option(
             "--max-attempts",
-            type=click.IntRange(1, 100),
+            type=Number(1, 100),
             metavar="N",
             help="How often it is tried before it is blocked.",
         ),

@@ -26,7 +26,7 @@ from holdfast.cli.render.cards import (
 )
 from holdfast.cli.render.why import render_why
 from holdfast.cli.screen import clean, format_datetime
-from holdfast.cli.values import BOARD, CARD, SESSION, START, TEXT, UNTIL, patience_option
+from holdfast.cli.values import BOARD, CARD, SESSION, START, TEXT, UNTIL, Number, patience_option
 from holdfast.client.http import Json, quote
 from holdfast.client.lenient import convert
 from holdfast.schemas.cards import CardAccepted, CardContext, CardDetail, CardPage
@@ -95,7 +95,7 @@ def runs(cli: Cli, id: str) -> None:
 
 @card.verb("Show")
 @card_argument
-@click.option("--run", "number", type=click.IntRange(min=1), metavar="N", help="Only this run.")
+@click.option("--run", "number", type=Number(min=1), metavar="N", help="Only this run.")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing until the card is done; Ctrl-C stops watching.")
 @patience_option
 def log(cli: Cli, id: str, number: int | None, follow: bool, patience: float) -> None:

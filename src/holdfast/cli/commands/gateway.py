@@ -34,7 +34,7 @@ from holdfast.cli.screen import (
     terminal_width,
     wrap,
 )
-from holdfast.cli.values import SESSION, TEXT
+from holdfast.cli.values import SESSION, TEXT, Number
 from holdfast.client.errors import GatewayNotRunning
 from holdfast.client.http import Address, quote
 from holdfast.config import ConfigError
@@ -58,7 +58,7 @@ INSTALL = {
 @click.command()
 @click.option(
     "--port",
-    type=click.IntRange(0, 65_535),
+    type=Number(0, 65_535),
     metavar="N",
     help="The port on 127.0.0.1; 0 takes any free port. By default as set in config.toml.",
 )
@@ -196,7 +196,7 @@ def doctor(cli: Cli, rebuild: bool) -> int:
 
 @verb()
 @click.option("--follow", "-f", is_flag=True, help="Keep printing new lines; Ctrl-C stops watching.")
-@click.option("--lines", "-n", type=click.IntRange(min=0), default=50, show_default=True, help="How many lines.")
+@click.option("--lines", "-n", type=Number(min=0), default=50, show_default=True, help="How many lines.")
 def logs(cli: Cli, follow: bool, lines: int) -> None:
     """Show the end of the gateway's log; works without a gateway. With --json: one object per line."""
     path = cli.home.log

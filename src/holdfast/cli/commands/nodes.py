@@ -19,7 +19,7 @@ NODES = (
     Column("STATE"),
     Column("VERSION"),
     Column("SINCE"),
-    Column("HEARD"),
+    Column("LAST SEEN"),
     Column("WORKS ON", flexible=True),
 )
 
@@ -31,7 +31,7 @@ def nodes() -> None:
 
 @nodes.verb("Show", "list")
 def list_nodes(cli: Cli) -> None:
-    """List the nodes: their state, when each started and was last heard, and what it works on."""
+    """List the nodes: their state, when each started and was last seen, and what it works on."""
     cli.show(cli.client.get("/v1/nodes"), NodeList, lambda found: table(NODES, [_cells(node) for node in found.nodes]))
 
 

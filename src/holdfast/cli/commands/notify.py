@@ -12,7 +12,7 @@ from holdfast.cli.groups import NounGroup
 from holdfast.cli.hints import program
 from holdfast.cli.resolve import resolve_id
 from holdfast.cli.screen import Column, ago, clean, one_line, table
-from holdfast.cli.values import SESSION, TEXT
+from holdfast.cli.values import SESSION, TEXT, Number
 from holdfast.schemas.notify import DeliveryList, DeliveryView, DestinationList, DestinationView, TestResult
 from holdfast.schemas.telegram import TelegramStatus
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from holdfast.domain.events.parts import Tell
 
 NONE_YET = """\
-No destination is set up. In a browser or on a phone, open Settings, Notifications in the dashboard. For a webhook, add
-to config.toml:
+Notifications are off. To turn them on in a browser or on a phone, open Settings, Notifications in the dashboard there.
+For a webhook, add to config.toml:
 
   [notify.webhooks.mine]
   url = "https://example.com/hook"
@@ -29,7 +29,7 @@ to config.toml:
 then try it: {program} notify test mine"""
 DESTINATIONS = (
     Column("NAME"),
-    Column("TELLS OF", flexible=True),
+    Column("NOTIFIES OF", flexible=True),
     Column("WHEN"),
     Column("PENDING", right=True),
     Column("LAST SENT"),
@@ -72,7 +72,7 @@ def _destination_cells(one: DestinationView) -> list[str]:
 
 
 @notify.verb("Show")
-@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many at most.")
+@click.option("-n", "--limit", type=Number(1, 1000), default=20, show_default=True, help="How many at most.")
 @click.option("--to", "destination", type=TEXT, metavar="NAME", help="Only what is for this destination.")
 def log(cli: Cli, limit: int, destination: str | None) -> None:
     """List notifications, newest first: sent, waiting, and not sent with the reason."""
@@ -176,7 +176,7 @@ def pair(cli: Cli, code: str, approve: bool) -> None:
 
 
 @telegram.verb("Change")
-@click.argument("person", type=click.IntRange(min=1))
+@click.argument("person", type=Number(min=1))
 def remove(cli: Cli, person: int) -> None:
     """Remove PERSON (a number of the list): the bot no longer answers them."""
     cli.client.post(TelegramStatus, "/v1/telegram/remove", person=person)

@@ -17,7 +17,7 @@ from holdfast.cli.groups import NounGroup, TextCommand
 from holdfast.cli.hints import program
 from holdfast.cli.render import sessions as render
 from holdfast.cli.screen import SHORT_ID, clean, escaped_json, one_line, plural, shorten
-from holdfast.cli.values import SESSION, TEXT, before_option, limit_option, patience_option
+from holdfast.cli.values import SESSION, TEXT, Number, before_option, limit_option, patience_option
 from holdfast.client.client import Client
 from holdfast.client.events import RecordItem, follow_records, stored_records
 from holdfast.client.http import quote
@@ -83,7 +83,7 @@ def show(cli: Cli, session: str) -> None:
 @sessions.verb("Show")
 @session_argument
 @click.option("--follow", "-f", "stay", is_flag=True, help="Keep printing new entries; Ctrl-C stops watching.")
-@click.option("--after", type=click.IntRange(min=0), default=0, metavar="N", help="Only entries after version N.")
+@click.option("--after", type=Number(min=0), default=0, metavar="N", help="Only entries after version N.")
 @patience_option
 def log(cli: Cli, session: str, stay: bool, after: int, patience: float) -> None:
     """Print the conversation of SESSION. Each entry has its version in the log and its time.
@@ -172,10 +172,8 @@ def context(cli: Cli, session: str) -> None:
 @sessions.verb("Show")
 @session_argument
 @click.option("--mode", type=click.Choice(["none", "idle", "daily", "both"]), help="Which rule resets it; none: never.")
-@click.option(
-    "--idle-minutes", type=click.IntRange(1), metavar="N", help="For idle: after N minutes without user activity."
-)
-@click.option("--at-hour", type=click.IntRange(0, 23), metavar="N", help="For daily: at this hour.")
+@click.option("--idle-minutes", type=Number(1), metavar="N", help="For idle: after N minutes without user activity.")
+@click.option("--at-hour", type=Number(0, 23), metavar="N", help="For daily: at this hour.")
 @click.option(
     "--timezone", metavar="TZ", help='Of that hour, such as Europe/Berlin; "" is the time zone of this machine.'
 )
@@ -242,7 +240,7 @@ def export(cli: Cli, session: str, form: str, output: Path | None) -> None:
 
 @sessions.verb("Change")
 @session_argument
-@click.option("--at", "version", type=click.IntRange(1), help="Copy only up to this version; by default everything.")
+@click.option("--at", "version", type=Number(1), help="Copy only up to this version; by default everything.")
 @click.option("--title", type=TEXT, help="Title of the new session.")
 def fork(cli: Cli, session: str, version: int | None, title: str | None) -> None:
     """Start a new session with a copy of SESSION. Later messages in one do not affect the other."""
@@ -265,7 +263,7 @@ def undo(cli: Cli, session: str) -> None:
 @sessions.verb("Change", cls=TextCommand)
 @session_argument
 @click.argument("text", type=TEXT, required=False)
-@click.option("--turn", type=click.IntRange(1), metavar="N", help="Turn N and all later ones; by default the last.")
+@click.option("--turn", type=Number(1), metavar="N", help="Turn N and all later ones; by default the last.")
 def repeat(cli: Cli, session: str, text: str | None, turn: int | None) -> None:
     """Undo the last turn of SESSION and send its message again, or TEXT instead.
 
@@ -278,7 +276,7 @@ def repeat(cli: Cli, session: str, text: str | None, turn: int | None) -> None:
 
 @sessions.verb("Change")
 @session_argument
-@click.argument("number", type=click.IntRange(1), required=False)
+@click.argument("number", type=Number(1), required=False)
 def withdraw(cli: Cli, session: str, number: int | None) -> None:
     """Take back a queued message of SESSION: the last one, or message NUMBER.
 

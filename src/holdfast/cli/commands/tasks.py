@@ -25,6 +25,7 @@ from holdfast.cli.values import (
     TEXT,
     TYPED_LINE,
     UNTIL,
+    Number,
     before_option,
     kind_option,
     limit_option,
@@ -116,8 +117,8 @@ def show(cli: Cli, task: str) -> None:
 @tasks.verb("Show")
 @click.argument("task", type=TASK)
 @click.option("--follow", "-f", "stay", is_flag=True, help="Keep printing until it has ended; Ctrl-C stops watching.")
-@click.option("--tail", "-n", type=click.IntRange(1, 100_000), metavar="N", help="Only the last N lines.")
-@click.option("--since", type=click.IntRange(min=0), metavar="OFFSET", help="Only output after the first OFFSET bytes.")
+@click.option("--tail", "-n", type=Number(1, 100_000), metavar="N", help="Only the last N lines.")
+@click.option("--since", type=Number(min=0), metavar="OFFSET", help="Only output after the first OFFSET bytes.")
 @click.option("--raw", is_flag=True, help="Print the bytes unchanged, with escape sequences.")
 @click.option("--grep", "text", type=TEXT, metavar="TEXT", help="Only lines with TEXT, in upper or lower case.")
 @patience_option
@@ -333,7 +334,7 @@ def unpin(cli: Cli, task: str) -> None:
 
 @tasks.verb("Change")
 @click.option("--older-than", "older_than_ms", type=SPAN, metavar="TIME", help="Only if it ended over TIME ago: 7d.")
-@click.option("--keep-last", type=click.IntRange(min=0), metavar="N", help="Keep the N tasks that ended last.")
+@click.option("--keep-last", type=Number(min=0), metavar="N", help="Keep the N tasks that ended last.")
 @click.option("--state", type=click.Choice(ENDED), help="Only tasks that ended in this state.")
 @click.option("--larger-than", type=SIZE, metavar="SIZE", help="Only tasks with more output than SIZE: 500k, 20M, 1G.")
 @click.option("--yes", is_flag=True, help="Delete them for good.")

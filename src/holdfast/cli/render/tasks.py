@@ -92,7 +92,7 @@ def hits_table(found: OutputHits) -> str:
 def prune_result(result: PruneResult, *, rule: str) -> str:
     """What was deleted or would be, and how much that frees; `rule` says what was asked for."""
     if not result.count:
-        return f"There was no task to delete{rule}." if result.pruned else f"No task would be deleted{rule}."
+        return f"There is no task to delete{rule}."
     lines = [ended_table(result.tasks[:PRUNED_ROWS])]
     if result.count > PRUNED_ROWS:
         lines.append(f"… and {plural(result.count - PRUNED_ROWS, 'more task')}")
