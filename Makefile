@@ -13,8 +13,8 @@ WORKERS ?= $(shell $(PY) -c 'import os; print((os.cpu_count() or 1) + 8)')
 .PHONY: run test check proof mutants bench profile agents setup clean web web-test compile-tests types screenshots cluster
 
 run: $(UV)
-	@$(PY) hatch_build.py || echo "Going on without the dashboard."
-	$(RUN) --no-dev holdfast serve --open
+	@$(PY) hatch_build.py || echo "Continuing without the dashboard."
+	@$(RUN) --no-dev holdfast serve --open
 
 test: setup  # first: installing may build the dashboard, and two builds at once get in each other's way
 	@$(MAKE) --no-print-directory --jobs 2 check web-test compile-tests

@@ -331,7 +331,7 @@ async def test_a_card_names_the_end_of_its_run_once(rig: BoardRig) -> None:
     await hand.end()
     told = [one.text for one in why_card(await rig.card(CARD), "", None, now=rig.clock.now())]
     assert told[-1].startswith("Run 1 ended ")
-    assert told[-1].endswith(" ago, it used up no attempt. Its end: blocked (needs input): which colour?")
+    assert told[-1].endswith(" ago and used up no attempt: blocked (needs input): which colour?")
 
 
 async def test_a_dispatcher_that_is_stopped_in_the_moment_of_an_event_stops(rig: BoardRig) -> None:

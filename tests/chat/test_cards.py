@@ -58,7 +58,7 @@ def test_who_sits_at_a_worker_is_told_that_words_become_comments(
     card = cli.ok("card", "add", "worker", "--body", body, "--profile", "demo").strip()
     session = stands(gateway, card, "running")["card"]["session"]
     with on_terminal(cli, "chat", session[:8], cwd=cwd, columns=120) as chat:
-        chat.until(f"Run 1 of card {card} works here. Messages become comments on the card")
+        chat.until(f"Run 1 of card {card} works in this session. Messages become comments on the card")
         chat.until(f"card {card}: messages become comments")
         chat.enter("say I heard it")
         until(lambda: gateway.get(f"/v1/cards/{card}")["comments"], "it was said")

@@ -77,7 +77,9 @@ def test_a_card_from_its_first_word_to_the_archive(gateway: GatewayProcess, cli:
     assert "resumes 1" in runs and "fresh" in runs and "blocked (needs input): which key?" in runs
     log = cli.ok("card", "log", card)
     assert log.index("run 1 · ") < log.index("looking") < log.index("run 2 · ") < log.index("thanks")
-    assert "Run 1 of card HF-1 works here" in log and "works here. Messages become comments" in log
+    assert (
+        "Run 1 of card HF-1 works in this session" in log and "works in this session. Messages become comments" in log
+    )
     only = cli.ok("card", "log", card, "--run", "2")
     assert "thanks" in only and "looking" not in only
     assert "It is done." in cli.ok("card", "why", card)

@@ -125,7 +125,9 @@ def test_a_chapter_says_why_what_became_of_what_ran_and_how_to_undo_it(printed: 
 
 def test_the_board_and_its_workers_are_told_in_plain_words(printed: Printed) -> None:
     (bound,) = printed("RunBound", card="ab12cd34", run=2)
-    assert bound.startswith("card      Run 2 of card ab12cd34 works here. Messages become comments on the card")
+    assert bound.startswith(
+        "card      Run 2 of card ab12cd34 works in this session. Messages become comments on the card"
+    )
     (released,) = printed("RunReleased", card="ab12cd34", run=2)
     assert released == "card      Run 2 of card ab12cd34 is over. Messages no longer reach the card."
     assert printed("InputReceived", input="r", text="do it", mode="queue", source="run") == ["board     do it"]

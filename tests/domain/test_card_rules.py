@@ -208,7 +208,7 @@ def test_promise_2_a_card_that_is_taken_from_its_worker_has_no_open_run(command:
 @pytest.mark.parametrize(
     ("board", "command", "runs", "refusal"),
     [
-        (Board("b", "B", 1, 1), CreateBoard(board="b"), False, Conflict("There is a board b already.")),
+        (Board("b", "B", 1, 1), CreateBoard(board="b"), False, Conflict("Board b exists already.")),
         (None, PauseBoard(), False, NotFound("There is no board 'b'.")),
         (Board("b", "B", 1, 1, paused_by="eve"), PauseBoard(), False, Conflict("It is paused already, by eve.")),
         (Board("b", "B", 1, 1), ResumeBoard(), False, Conflict("It is neither paused nor archived.")),

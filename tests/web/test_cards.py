@@ -119,7 +119,7 @@ def test_a_link_to_a_run_is_followed_once(guest: User) -> None:
     guest.saw_mark("Run 1")
     page.evaluate("window.marks = []")
     gateway.command("POST", f"/v1/cards/{id}/unblock", {"text": "complete this one"})
-    guest.sees(f"Run 2 of card {label(gateway, id)} works here")
+    guest.sees(f"Run 2 of card {label(gateway, id)} works in this session")
     page.wait_for_timeout(300)
     assert page.evaluate("window.marks") == []  # whoever reads on is not taken back
 

@@ -7,8 +7,8 @@ ARGUMENT_WORDS = {
     "path": "file",
     "diff": "changes",
     "timeout": "seconds to wait",
-    "notify": "message at its end",
-    "stdin": "open input",
+    "notify": "notification when it ends",
+    "stdin": "input kept open",
 }
 
 

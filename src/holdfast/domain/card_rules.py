@@ -119,7 +119,7 @@ def decide_board(name: str, board: Board | None, command: BoardCommand, *, by: A
     """Return the event that a command about a board causes. `runs` is whether a card of the board is running."""
     if isinstance(command, CreateBoard):
         if board is not None:
-            raise Conflict(f"There is a board {name} already.")
+            raise Conflict(f"Board {name} exists already.")
         return BoardCreated(board=name, title=command.title or name, by=by)
     if board is None:
         raise NotFound(f"There is no board {name[:80]!r}.", hint="`holdfast board list` lists them.")

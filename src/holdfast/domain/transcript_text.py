@@ -82,7 +82,8 @@ SENTENCES = {
     "TurnResumed": "Turn {turn} resumed after {away_ms|duration}[attempt?, attempt {attempt}]: {reason|clause}.",
     "TurnUndone": "Turn {turn} was undone by {by}: the model no longer sees it. Its effects stay.",
     "RunBound": (
-        f"Run {{run}} of card {CARD} works here. Messages become comments on the card, and the worker reads them."
+        f"Run {{run}} of card {CARD} works in this session. "
+        "Messages become comments on the card, which the worker reads."
     ),
     "RunReleased": f"Run {{run}} of card {CARD} is over. Messages no longer reach the card.",
     "ResetPolicySet": "The reset rules of this session were set by {by}: {policy|settings}.",

@@ -161,10 +161,10 @@ def why_card(
     for one in reversed(card.runs[-RUNS:]):
         if one.finished is not None and one.ended is not None:
             end = one.finished
-            cost = "it used up an attempt" if end.uses_attempt else "it used up no attempt"
+            cost = "and used up an attempt" if end.uses_attempt else "and used up no attempt"
             what = f"{end.outcome} ({end.failure})" if end.failure else end.outcome
             how = end.reason if end.reason.startswith(f"{end.outcome} (") else f"{what}: {end.reason}"
-            text = f"Run {one.number} ended {duration(now - one.ended.at)} ago, {cost}. Its end: {how}"
+            text = f"Run {one.number} ended {duration(now - one.ended.at)} ago {cost}: {how}"
             found.append(sentence(text, one.ended))
     return found
 

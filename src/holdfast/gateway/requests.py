@@ -171,6 +171,8 @@ def _checked(prefix: str, noun: str, *, hint: str) -> str:
         what = (
             "it is too short; use 4 or more characters"
             if SHORT_ID.match(prefix)
+            else "a card has a number, such as HF-118"
+            if noun == "card"
             else "an ID has the characters 0-9 and a-f"
         )
         raise NotFound(f"{prefix[:80]!r} is not the ID of a {noun}: {what}.", hint=hint)

@@ -48,7 +48,7 @@ def _who_answers(profiles: Profiles, program: str) -> str:
         if (installed := installed_agents()) and name == DEMO:
             first = installed[0]
             return f"{none}{first.title} is installed; let it work here: {program} agents add {first.name}"
-        return f"{none}Add a model: {program} models"
+        return f"{none}How to connect a model: {program} models"
     how = next((found.how for found in profiles.detected if found.provider == name), "set in config.toml")
     return f"New sessions use the profile {name} with {model}: {how}."
 

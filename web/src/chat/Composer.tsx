@@ -135,8 +135,8 @@ export function Composer({ view, onSent }: { readonly view: SessionView; readonl
         <p className={styles.worker} data-worker>
           <Icon name="card" />
           <span className={shared.grow}>
-            Run {view.run} of a card works here. What you say becomes a comment on the card, and the worker reads it at
-            its next step.
+            Run {view.run} of a card works in this session. Your message becomes a comment on the card, and the worker
+            reads it at its next step.
           </span>
           <Link href={`/card/${view.card}`}>Open card</Link>
         </p>

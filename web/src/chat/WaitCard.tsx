@@ -119,8 +119,8 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   path: "file",
   diff: "changes",
   timeout: "seconds to wait",
-  notify: "message at its end",
-  stdin: "open input",
+  notify: "notification when it ends",
+  stdin: "input kept open",
 };
 
 const argumentWord = (name: string): string => ARGUMENTS[name] ?? visible(name).replaceAll("_", " ");

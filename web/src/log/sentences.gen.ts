@@ -19,7 +19,7 @@ export const SENTENCES = {
   "TurnSuspended": "Turn {turn} was suspended: {reason|clause}. It resumes automatically.",
   "TurnResumed": "Turn {turn} resumed after {away_ms|duration}[attempt?, attempt {attempt}]: {reason|clause}.",
   "TurnUndone": "Turn {turn} was undone by {by}: the model no longer sees it. Its effects stay.",
-  "RunBound": "Run {run} of card [card_number?HF-{card_number}][!card_number?{card}] works here. Messages become comments on the card, and the worker reads them.",
+  "RunBound": "Run {run} of card [card_number?HF-{card_number}][!card_number?{card}] works in this session. Messages become comments on the card, which the worker reads.",
   "RunReleased": "Run {run} of card [card_number?HF-{card_number}][!card_number?{card}] is over. Messages no longer reach the card.",
   "ResetPolicySet": "The reset rules of this session were set by {by}: {policy|settings}.",
   "ResetPostponed": "The {rule} reset was due at {due_at|time} and is postponed[until? until {until|time} at the latest]: {blockers|reasons}.",

@@ -21,7 +21,7 @@ def check_engine() -> Finding:
     """One connection writes and checkpoints, so the WAL-reset bug of older versions cannot be met."""
     version = sqlite3.sqlite_version
     fixed = sqlite3.sqlite_version_info >= WAL_RESET_FIXED
-    note = "" if fixed else " (has the WAL-reset bug; harmless here, since one connection alone writes)"
+    note = "" if fixed else " (has the WAL-reset bug; harmless here: only one connection writes)"
     return Finding("sqlite", True, version + note)
 
 
