@@ -16,7 +16,7 @@ def cli(gateway: GatewayProcess) -> CommandLine:
 
 
 def test_what_to_be_told_of_is_chosen_for_a_task(cli: CommandLine) -> None:
-    task = cli.ok("start", "--tell", "always", "--", "sleep", "600").strip()
+    task = cli.ok("start", "--notify", "always", "--", "sleep", "600").strip()
     assert cli.json("tasks", "show", task)["tell"] == "always"
     assert cli.ok("notify", "never", task[:6]) == f"{task}: you are never notified of it\n"
     assert "notifications  never" in cli.ok("tasks", "show", task)
@@ -27,12 +27,12 @@ def test_what_to_be_told_of_is_chosen_for_a_task(cli: CommandLine) -> None:
 
 
 def test_what_to_be_told_of_is_chosen_for_a_card_and_for_a_session(cli: CommandLine) -> None:
-    card = cli.ok("card", "add", "--triage", "--tell", "never", "The login").strip()
+    card = cli.ok("card", "add", "--triage", "--notify", "never", "The login").strip()
     assert cli.json("card", "show", card)["card"]["tell"] == "never"
     assert "notifications  never" in cli.ok("card", "show", card)
     cli.ok("notify", "always", card)
     assert cli.json("card", "show", card)["card"]["tell"] == "always"
-    cli.ok("card", "edit", card, "--tell", "default")
+    cli.ok("card", "edit", card, "--notify", "default")
     assert cli.json("card", "show", card)["card"]["tell"] == "default"
     session = cli.json("run", "say hello")["session"]
     cli.ok("notify", "never", session)

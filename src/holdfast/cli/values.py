@@ -204,7 +204,8 @@ before_option = click.option(
     "--before", metavar="CURSOR", help="Show the next page, from the cursor that the last page printed."
 )
 tell_option = click.option(
-    "--tell",
+    "--notify",
+    "tell",
     type=click.Choice(["always", "never", "default"]),
     help="Send notifications about it always, never, or by the rules of each destination.",
 )
@@ -214,7 +215,7 @@ node_option = click.option(
 
 
 def start_options(function: F) -> F:
-    """--node and --tell."""
+    """--node and --notify."""
     return node_option(tell_option(function))
 
 

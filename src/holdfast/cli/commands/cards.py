@@ -176,7 +176,7 @@ def add(cli: Cli, /, key: str | None, triage: bool, parents: tuple[str, ...], st
 def edit(cli: Cli, /, id: str, **given: Any) -> None:
     """Change the text and the options of CARD. Options that you do not name stay as they are.
 
-    While the card is running, only its priority, its limits and --tell can be changed. To reach its worker, comment
+    While the card is running, only its priority, its limits and --notify can be changed. To reach its worker, comment
     on it.
     """
     body = _named(given)
