@@ -92,7 +92,7 @@ class Bench:
         )
 
     async def claim(self) -> None:
-        """What the dispatcher does when it starts a card: the run, its session, its task, its first words."""
+        """What the dispatcher does when it starts a card: the run, its session, its task, its first message."""
         card = await self.cards.get(self.ready.pop())
         found = WorkspaceState(Path("/tmp"), "a scratch directory")
         assert await self.dispatcher.runs.begin(
@@ -174,7 +174,7 @@ async def run(plan: Plan, report: Report) -> None:
     with contextlib.closing(RawLog(plan.scratch / "board.raw")) as raw:
         async with opened(plan.scratch / "board", work) as bench:
             pairs = await alternate(claims(bench, bench.claim), raw.burst, plan.rounds(40))
-            report.add(pairs.line(AREA, f"{CLAIMERS} claimers: run, session, task and first words", "/s"))
+            report.add(pairs.line(AREA, f"{CLAIMERS} claimers: run, session, task and first message", "/s"))
             pairs = await alternate(claims(bench, bench.run_alone), raw.burst, plan.rounds(40))
             report.add(pairs.line(AREA, f"{CLAIMERS} claimers: the run alone", "/s", Goal("≥", 4)))
             assert len(bench.claimed) == len(set(bench.claimed)), "a card was claimed twice"

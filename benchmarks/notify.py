@@ -76,7 +76,7 @@ async def run(plan: Plan, report: Report) -> None:
             for name, waits in (("its append", False), ("until it is in the outbox", True)):
                 ours = _turns(ruled, work, planner, waits=waits)
                 pairs = await alternate(ours, _turns(bare, work, None), plan.rounds(80))
-                report.add(pairs.line(AREA, f"a turn that a rule tells, {name}, beside no rule", "s"))
+                report.add(pairs.line(AREA, f"a turn with a notification, {name}, beside none", "s"))
 
 
 def _cost(append: Any) -> Figure:

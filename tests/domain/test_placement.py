@@ -29,13 +29,13 @@ def test_profile_and_card_must_agree() -> None:
 
 def test_wait_says_which_node_is_away_and_since_when() -> None:
     assert Placement(node="linux").why_waits([A, B, AWAY]) == ""
-    assert Placement(node="c").why_waits([A, AWAY]) == "It waits for node c, which was last heard 5 min 0 s ago."
+    assert Placement(node="c").why_waits([A, AWAY]) == "It waits for node c, which was last seen 5 min 0 s ago."
     both = Placement(node="ci").why_waits([A, AWAY, DRAINED])
-    assert both == "It waits for node c, which was last heard 5 min 0 s ago or node d, which is being drained."
+    assert both == "It waits for node c, which was last seen 5 min 0 s ago or node d, which is being drained."
     bound = Placement(bound_to="c", bound_because="its directory /x is there")
     assert (
         bound.why_waits([A, AWAY])
-        == "It waits for node c, which was last heard 5 min 0 s ago (its directory /x is there)."
+        == "It waits for node c, which was last seen 5 min 0 s ago (its directory /x is there)."
     )
 
 

@@ -43,7 +43,7 @@ def test_card_runs_on_the_node_that_it_asks_for_and_waits_while_that_is_away(nod
     b.kill9()
     nodes.wait_until_away("b")
     second = nodes.add(a, node="b")
-    assert "waits for node b, which was last heard" in nodes.why(a, f"/v1/cards/{second}")
+    assert "waits for node b, which was last seen" in nodes.why(a, f"/v1/cards/{second}")
     third = nodes.add(a, node="gpu")
     entry = inbox_entry(a, "card_not_startable", second)
     assert (entry["node"], "It waits for node b" in entry["what"], len(entry["commands"])) == ("b", True, 1)
@@ -136,7 +136,7 @@ def test_command_is_started_on_the_node_that_it_asks_for(nodes: Nodes) -> None:
     nodes.wait_until_away("b")
     away = a.request("POST", "/v1/tasks", json=body)
     assert away.status_code == 504
-    assert "it is for node b, which was last heard" in away.json()["error"]["message"]
+    assert "it is for node b, which was last seen" in away.json()["error"]["message"]
 
 
 def test_session_runs_on_the_node_that_it_or_its_profile_asks_for(nodes: Nodes) -> None:
@@ -200,8 +200,8 @@ def test_session_whose_node_is_away_waits_and_is_moved(nodes: Nodes) -> None:
     b.kill9()
     nodes.wait_until_away("b")
     waits = new_session(a, nodes.directory / "shared", text="say moved", node="b")
-    assert "It waits for node b, which was last heard" in nodes.why(a, f"/v1/sessions/{waits}")
-    assert "It waits for node b, which was last heard" in nodes.why(a, f"/v1/sessions/{at_work}")
+    assert "It waits for node b, which was last seen" in nodes.why(a, f"/v1/sessions/{waits}")
+    assert "It waits for node b, which was last seen" in nodes.why(a, f"/v1/sessions/{at_work}")
     entry = inbox_entry(a, "session_not_startable", waits)
     assert entry["commands"] == [f"holdfast sessions move {waits} --node NAME"]
     assert (entry["node"], "waits for node b" in entry["what"]) == ("b", True)

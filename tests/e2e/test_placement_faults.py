@@ -59,7 +59,7 @@ def test_work_of_a_node_that_dies_before_it_has_begun_goes_to_another(nodes: Nod
     assert "Node b is about to start it." in nodes.why(a, f"/v1/cards/{card}")
     b.kill9()
     until(lambda: _assigned(a, card) == ["b", ""], "the board takes it back", seconds=PATIENT)
-    assert "It waits for node b, which was last heard" in nodes.why(a, f"/v1/sessions/{session}")
+    assert "It waits for node b, which was last seen" in nodes.why(a, f"/v1/sessions/{session}")
     c.start()
     assert (nodes.done(a, card)["node"], answered(a, session)) == ("c", "c")
     assert _assigned(a, card) == ["b", "", "c"]
@@ -141,7 +141,7 @@ def test_session_of_an_external_agent_stays_on_the_node_where_its_agent_runs(nod
     nodes.wait_until_away("b")
     taken(a, f"/v1/sessions/{session}/messages", {"text": "!say again"})
     why = nodes.why(a, f"/v1/sessions/{session}")
-    assert ("It waits for node b, which was last heard" in why, "(its agent runs there)." in why) == (True, True), why
+    assert ("It waits for node b, which was last seen" in why, "(its agent runs there)." in why) == (True, True), why
     assert f"Session {session} waits for it." in nodes.why(a, "/v1/nodes/b")
     b.start()
     assert answered(a, session, 2) == "b"

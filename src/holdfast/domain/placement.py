@@ -78,4 +78,4 @@ class Placement:
 def _state(node: KnownNode) -> str:
     if node.lives:
         return f"node {node.name}, which is being drained"
-    return f"node {node.name}, which was last heard {duration(node.silent_ms)} ago"
+    return f"node {node.name}, which was last seen {duration(node.silent_ms)} ago"
