@@ -12,7 +12,7 @@ def why_lines(sentences: list[Statement]) -> list[str]:
     lines: list[str] = []
     for sentence in sentences:
         first, *more = wrap(clean(with_home(sentence.text)), max(20, terminal_width() - 2))
-        where = f"{sentence.stream} {sentence.version}" if sentence.version else sentence.stream
+        where = f"event {sentence.version} of {sentence.stream}" if sentence.version else sentence.stream
         lines += [first, *(f"  {line}" for line in more), dim(f"  {where}, {format_datetime(sentence.at)}")]
     return lines
 
