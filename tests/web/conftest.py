@@ -148,8 +148,15 @@ def gateway(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:  # wi
 
 @pytest.fixture
 def user(browser: Browser, gateway: GatewayProcess) -> Iterator[User]:
-    """Somebody who signed in and sees an empty session."""
+    """Somebody who has signed in."""
     with User(browser, gateway) as found:
+        yield found
+
+
+@pytest.fixture
+def installed(browser: Browser, gateway: GatewayProcess) -> Iterator[User]:
+    """Somebody who has signed in, in a browser that installs the service worker."""
+    with User(browser, gateway, service_workers="allow") as found:
         yield found
 
 
@@ -162,6 +169,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
 
 @pytest.fixture
 def guest(browser: Browser, shared: GatewayProcess) -> Iterator[User]:
-    """Somebody new at the shared one. What only a service worker does needs a `user`: each guest would install one."""
-    with User(browser, shared, service_workers="block") as found:
+    """Somebody new at the shared one."""
+    with User(browser, shared) as found:
         yield found

@@ -67,7 +67,7 @@ def full(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:
 
 @pytest.fixture
 def visitor(browser: Browser, shared: GatewayProcess) -> Iterator[User]:
-    with User(browser, shared, viewport={"width": 1500, "height": 900}, service_workers="block") as found:
+    with User(browser, shared, viewport={"width": 1500, "height": 900}) as found:
         yield found
 
 

@@ -23,6 +23,7 @@ LISTEN = """() => {
 
 def listen(user: User) -> None:
     """Hear what is said from now on, however soon it goes."""
+    user.open("/home")
     expect(user.page.locator("[data-connection]")).to_have_text("Live")
     user.page.evaluate(LISTEN)
 

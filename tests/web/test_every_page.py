@@ -89,7 +89,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
 
 @pytest.fixture
 def visitor(browser: Browser, filled: Filled) -> Iterator[User]:
-    with User(browser, filled.gateway, service_workers="block") as found:
+    with User(browser, filled.gateway) as found:
         over(found, filled.card, "blocked")
         yield found
 
@@ -124,6 +124,7 @@ def test_the_page_to_sign_in_is_whole(browser: Browser, filled: Filled, width: i
 
 
 def test_pages_have_one_main_heading(visitor: User, filled: Filled) -> None:
+    visitor.open("/home")
     for path in filled.pages:
         go(visitor.page, path)
         loaded(visitor.page)
@@ -132,6 +133,7 @@ def test_pages_have_one_main_heading(visitor: User, filled: Filled) -> None:
 
 def test_every_page_says_as_of_when_while_the_line_is_cut(visitor: User, filled: Filled) -> None:
     page = visitor.page
+    visitor.open("/home")
     for path in filled.pages:
         go(page, path)
         loaded(page)
@@ -181,6 +183,7 @@ def test_no_page_states_what_it_has_not_heard(visitor: User, filled: Filled) -> 
         else:
             route.abort()
 
+    visitor.open("/home")
     set_drawer(page, is_open=True)
     heard: dict[str, set[str]] = {}
     ends = {f"/s/{filled.session}": "exit code 3", f"/s/{filled.waiting}": "echo waits"}  # a log comes in pieces
@@ -231,6 +234,7 @@ def test_focus_is_not_lost_with_what_had_it(guest: User) -> None:
     gateway, page = guest.gateway, guest.page
     # what needs somebody
     gateway.until_rest(gateway.create("fail"))
+    guest.open("/home")
     dismiss = page.get_by_role("region", name="Needs you").get_by_role("button", name="Dismiss")
     act(page, dismiss, dismiss)
     # an answer in the conversation
@@ -351,7 +355,7 @@ def test_why_and_menus_float_above_everything_and_move_nothing(visitor: User, fi
 
 
 def test_toasts_cover_neither_the_composer_nor_answers_on_a_phone(browser: Browser, filled: Filled) -> None:
-    with User(browser, filled.gateway, viewport=PHONE, has_touch=True, service_workers="block") as user:
+    with User(browser, filled.gateway, viewport=PHONE, has_touch=True) as user:
         page = user.page
         user.begin("careful")
         user.send("sh echo asks first")

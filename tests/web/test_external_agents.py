@@ -26,7 +26,7 @@ def outsider(browser: Browser, tmp_path: Path) -> Iterator[User]:
     argv = [sys.executable, "-I", "-S", str(AGENT), f"memory={tmp_path}", "amnesia"]
     with (home / "config.toml").open("a") as config:
         config.write(f"\n[profiles.outsider]\nargv = {argv!r}\nenv = []\n".replace("'", '"'))
-    with GatewayProcess(home) as gateway, User(browser, gateway.start(), service_workers="block") as user:
+    with GatewayProcess(home) as gateway, User(browser, gateway.start()) as user:
         yield user
         end_agents(gateway)
 

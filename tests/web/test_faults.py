@@ -94,7 +94,7 @@ def test_a_revoked_device_is_told_and_can_come_back(user: User) -> None:
 
 def test_the_conversation_stands_when_its_markdown_cannot_be_loaded(browser: Browser, gateway: GatewayProcess) -> None:
     """The gateway goes away in the very moment in which the page asks for the rest of itself."""
-    with User(browser, gateway, service_workers="block") as user:
+    with User(browser, gateway) as user:
         user.context.route("**/assets/Markdown*", lambda route: route.abort())
         user.open("/home")
         user.begin()

@@ -13,7 +13,7 @@ from tests.web.user import SECTIONS, User
 def test_axe_finds_nothing(browser: Browser, shared: GatewayProcess) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is missing: make web")
-    with User(browser, shared, service_workers="block") as user:
+    with User(browser, shared) as user:
         user.begin("careful")
         user.send("say # A title\nsay some `code`\nsh echo waits")
         user.page.get_by_role("group", name="Approval").wait_for()

@@ -42,7 +42,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
 
 @pytest.fixture
 def visitor(browser: Browser, nodes: Nodes) -> Iterator[User]:
-    with User(browser, nodes.a, service_workers="block") as found:
+    with User(browser, nodes.a) as found:
         yield found
 
 

@@ -65,16 +65,16 @@ def question(user: User) -> str:
 
 
 @pytest.fixture
-def hidden(user: User) -> User:
-    user.context.add_init_script(HIDDEN)
-    return user
+def hidden(installed: User) -> User:
+    installed.context.add_init_script(HIDDEN)
+    return installed
 
 
 @pytest.fixture
 def listening(tmp_path: Path, browser: Browser) -> Iterator[User]:
     """Somebody who asked for them and looks elsewhere, while the clocks of the gateway run fast."""
     with home_with_commands(settled(tmp_path / "home"), timings=QUICK) as process:
-        with User(browser, process.start()) as user:
+        with User(browser, process.start(), service_workers="allow") as user:
             user.context.add_init_script(HIDDEN)
             opted_in(user)
             user.open("/home")

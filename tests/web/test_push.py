@@ -168,8 +168,8 @@ def gateway(tmp_path: Path, browser: Browser) -> Iterator[GatewayProcess]:
 
 
 @pytest.fixture
-def phone(user: User, service: PushService) -> Phone:
-    return Phone(user, service)
+def phone(installed: User, service: PushService) -> Phone:
+    return Phone(installed, service)
 
 
 def ask(phone: Phone, text: str = "sh echo waits") -> str:
@@ -321,15 +321,15 @@ def test_a_subscription_that_has_ended_is_renewed_by_the_next_page(phone: Phone)
     phone.user.until(lambda: not phone.user.gateway.get("/v1/notify")["destinations"][0]["ended"], "it is renewed")
 
 
-def test_without_a_push_service_the_pages_tell_and_the_settings_say_why(user: User) -> None:
-    user.context.grant_permissions(["notifications"], origin=user.gateway.url)
-    user.open("/settings/notifications")
-    user.page.get_by_role("checkbox").click()
-    expect(user.page.get_by_role("region", name="This device")).to_contain_text(
+def test_without_a_push_service_the_pages_tell_and_the_settings_say_why(installed: User) -> None:
+    installed.context.grant_permissions(["notifications"], origin=installed.gateway.url)
+    installed.open("/settings/notifications")
+    installed.page.get_by_role("checkbox").click()
+    expect(installed.page.get_by_role("region", name="This device")).to_contain_text(
         "Only while a page of Holdfast is open."
     )
-    expect(user.page.get_by_role("region", name="This device")).to_contain_text("Registration failed")
-    assert user.gateway.get("/v1/notify")["destinations"] == []
+    expect(installed.page.get_by_role("region", name="This device")).to_contain_text("Registration failed")
+    assert installed.gateway.get("/v1/notify")["destinations"] == []
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ def test_the_doctors_findings_and_the_build(user: User) -> None:
 def test_the_last_day_and_when_somebody_looked_are_the_gateways(browser: Browser, gateway: GatewayProcess) -> None:
     ran(gateway, "exit 3", "an old failure")
     with User(browser, gateway) as user:
+        user.open("/home")
         expect(user.page.get_by_role("img", name=re.compile("1 task ended, 1 of them failed"))).to_be_visible()
         health = user.page.get_by_role("region", name="Health")
         expect(health).to_contain_text(re.compile(r"Spent in 24 hours\s*nothing"))  # only commands ran

@@ -41,6 +41,7 @@ def test_checkers_see_overlap_cut_text_and_invisible_focus(guest: User) -> None:
 
 def test_first_minute_says_who_answers_and_offers_three_things(browser: Browser, gateway: GatewayProcess) -> None:
     with User(browser, gateway) as user:
+        user.open("/home")
         steps = user.page.get_by_role("region", name="First steps")
         expect(steps).to_contain_text("A script answers, no AI.")
         expect(steps).to_contain_text("ANTHROPIC_API_KEY")
@@ -74,39 +75,40 @@ def test_unknown_is_not_zero(guest: User) -> None:
     assert STATED.findall(guest.page.locator("main").inner_text()) == []
 
 
-def test_reload_without_gateway_shows_what_was_known_and_the_outbox(user: User) -> None:
+def test_reload_without_gateway_shows_what_was_known_and_the_outbox(installed: User) -> None:
     """A dead gateway stops turns: the page says so, and shows what it knew, also after a reload."""
-    page = user.page
+    page = installed.page
+    installed.open("/home")
     known = "() => caches.match('/snapshot.json').then(found => found?.text() ?? '')"
-    user.until(lambda: "at-work" in page.evaluate(known), "what Home shows is kept")
-    user.begin()
-    user.send("say the first answer")
-    user.sees("the first answer")
-    user.finished(1)
+    installed.until(lambda: "at-work" in page.evaluate(known), "what Home shows is kept")
+    installed.begin()
+    installed.send("say the first answer")
+    installed.sees("the first answer")
+    installed.finished(1)
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
     kept = "() => caches.match('/files.txt').then(found => found !== undefined)"
-    user.until(lambda: bool(page.evaluate(kept)), "the files are kept")
-    seen = f"""() => caches.match('/snapshot/session/{user.session}').then(found => found?.text() ?? '')"""
-    user.until(lambda: "the first answer" in page.evaluate(seen), "the session is kept")
-    port = user.port
-    user.gateway.kill9()
+    installed.until(lambda: bool(page.evaluate(kept)), "the files are kept")
+    seen = f"""() => caches.match('/snapshot/session/{installed.session}').then(found => found?.text() ?? '')"""
+    installed.until(lambda: "the first answer" in page.evaluate(seen), "the session is kept")
+    port = installed.port
+    installed.gateway.kill9()
     page.goto(f"http://127.0.0.1:{port}/home")
     banner = page.get_by_role("alert")
     expect(banner).to_contain_text("The gateway is not running since")
     expect(banner).to_contain_text("commands go on. Start it with holdfast serve")
     expect(page.get_by_role("region", name="Running now")).to_contain_text(re.compile(r"as of \d\d:\d\d, offline"))
     expect(page.get_by_role("region", name="Health").get_by_text("All well")).to_have_count(0)
-    page.goto(f"http://127.0.0.1:{port}/s/{user.session}")
-    user.sees("the first answer")
-    user.send("say written without a gateway")
+    page.goto(f"http://127.0.0.1:{port}/s/{installed.session}")
+    installed.sees("the first answer")
+    installed.send("say written without a gateway")
     expect(page.get_by_text("Waits in this browser")).to_be_visible()
     page.reload()
     expect(page.get_by_text("say written without a gateway").first).to_be_visible()
-    user.gateway.start(port)
-    user.sees("written without a gateway")
+    installed.gateway.start(port)
+    installed.sees("written without a gateway")
     expect(page.get_by_role("alert")).to_have_count(0)
-    user.finished(2)
-    assert len(user.events("InputReceived")) == 2
+    installed.finished(2)
+    assert len(installed.events("InputReceived")) == 2
 
 
 @pytest.fixture
