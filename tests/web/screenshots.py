@@ -306,6 +306,7 @@ def take(browser: Browser, gateway: GatewayProcess, ids: dict[str, str], to: Pat
 
 def away(user: User, picture: Path) -> None:
     """The line is cut, two messages come, one waits here."""
+    user.route_line()
     user.open(f"/s/{user.session}")
     user.page.wait_for_timeout(700)
     done = len(user.events("TurnFinished"))

@@ -74,7 +74,7 @@ def visitor(browser: Browser, shared: GatewayProcess) -> Iterator[User]:
 @pytest.fixture
 def installed(browser: Browser, shared: GatewayProcess) -> Iterator[User]:
     """A visitor with a service worker, which has the parts of the page while there is no line."""
-    with User(browser, shared, viewport={"width": 1500, "height": 900}) as found:
+    with User(browser, shared, viewport={"width": 1500, "height": 900}, service_workers="allow") as found:
         yield found
 
 
@@ -447,6 +447,7 @@ def test_a_board_without_a_line_says_as_of_when_and_never_that_it_is_empty(insta
     new_card(gateway, seen, "one")
     new_card(gateway, seen, "two", triage=True)
     new_card(gateway, unseen, "three")
+    visitor.route_line()
     visitor.open(f"/board/{seen}")
     expect(page.get_by_text("2 cards")).to_be_visible()
     drawer = page.get_by_role("complementary", name=re.compile("^Card "))

@@ -70,6 +70,7 @@ def test_kill_the_gateway_in_the_middle_and_start_it_again(user: User) -> None:
 
 
 def test_three_messages_arrive_while_the_line_is_cut(guest: User) -> None:
+    guest.route_line()
     guest.begin()
     guest.send("say hello")
     expect(guest.page.locator('article[data-kind="end"]')).to_be_visible()  # the page has heard of the end, too
@@ -90,6 +91,7 @@ def test_three_messages_arrive_while_the_line_is_cut(guest: User) -> None:
 
 
 def test_what_was_read_after_a_cut_is_not_told_again(guest: User) -> None:
+    guest.route_line()
     guest.begin()
     guest.cut_line()
     expect(guest.page.locator("[data-connection]")).not_to_have_text("Live")

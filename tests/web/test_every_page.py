@@ -133,6 +133,7 @@ def test_pages_have_one_main_heading(visitor: User, filled: Filled) -> None:
 
 def test_every_page_says_as_of_when_while_the_line_is_cut(visitor: User, filled: Filled) -> None:
     page = visitor.page
+    visitor.route_line()
     visitor.open("/home")
     for path in filled.pages:
         go(page, path)
@@ -183,6 +184,7 @@ def test_no_page_states_what_it_has_not_heard(visitor: User, filled: Filled) -> 
         else:
             route.abort()
 
+    visitor.route_line()
     visitor.open("/home")
     set_drawer(page, is_open=True)
     heard: dict[str, set[str]] = {}

@@ -195,6 +195,7 @@ def test_an_agent_in_the_background_tells_once(listening: User) -> None:
 
 
 def test_an_older_build_asks_to_be_loaded_anew(user: User) -> None:
+    user.route_line()
     user.open("/home")
     expect(user.page.locator("[data-connection]")).to_have_text("Live")
     assert user.page.get_by_text("This page is from an older build.").count() == 0

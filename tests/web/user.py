@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect
@@ -52,9 +52,8 @@ class User:
         }
         self.context = new_context(browser, **(usual | options)) if isinstance(browser, Browser) else browser
         self.errors: list[str] = []
-        self.cut = False
+        self._line: Literal["direct", "routed", "cut"] = "direct"
         self._sockets: list[WebSocketRoute] = []
-        self.context.route_web_socket(SOCKETS, self._socket)
         self.session = ""
         self.page = self.tab()
         code = gateway.client.post("/v1/codes", json={}).json()["code"]
@@ -133,8 +132,13 @@ class User:
 
     # --- the line -------------------------------------------------------------------------------
 
+    def route_line(self) -> None:
+        """Pass every message of the pages that are opened from now on through this process, so that it can be cut."""
+        self._line = "routed"
+        self.context.route_web_socket(SOCKETS, self._socket)
+
     def _socket(self, socket: WebSocketRoute) -> None:
-        if self.cut:
+        if self._line == "cut":
             socket.close()
             return
         self._sockets.append(socket)
@@ -142,13 +146,14 @@ class User:
 
     def cut_line(self) -> None:
         """`set_offline` leaves open sockets open, so they are cut here, and no new one gets through."""
-        self.cut = True
+        assert self._line == "routed", "call route_line before a page is opened"
+        self._line = "cut"
         for socket in self._sockets:
             socket.close()
         self._sockets.clear()
 
     def mend_line(self) -> None:
-        self.cut = False
+        self._line = "routed"
 
     # --- what the log says ------------------------------------------------------------------------
 
