@@ -326,7 +326,7 @@ def test_words_to_a_worker_become_comments(visitor: User) -> None:
     id = new_card(gateway, board, "A long one", "slow 600 " + "word " * 600, profile="demo")
     visitor.until(lambda: status(gateway, id) == "running", "it runs")
     visitor.open(f"/s/{card(gateway, id)['card']['session']}")
-    expect(page.get_by_text("What you say becomes a comment on the card")).to_be_visible()
+    expect(page.get_by_text("Your message becomes a comment on the card")).to_be_visible()
     page.get_by_label("Message", exact=True).fill("faster, if you can")
     page.get_by_role("button", name="Comment", exact=True).click()
     visitor.until(lambda: len(card(gateway, id)["comments"]) == 1, "it is a comment")
