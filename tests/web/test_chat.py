@@ -299,6 +299,27 @@ def test_what_happened_while_away_stands_below_the_splice(browser: Browser, shar
         assert looked["looked_at"] > 0
 
 
+def test_who_scrolls_up_while_the_conversation_grows_stays_there(guest: User) -> None:
+    guest.begin()
+    guest.send("\n".join(f"say line {number}\nsay ---" for number in range(60)))
+    guest.finished(1)
+    log = guest.page.get_by_role("log")
+    expect(guest.page.get_by_role("button", name="To the end")).to_be_hidden()
+    expect(log).to_contain_text("line 59")
+    places = log.evaluate("""async (log) => {
+      const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      const last = [...log.querySelectorAll("article")].at(-1);
+      last.style.minHeight = "300px";
+      await frame();
+      const left = log.scrollHeight - log.scrollTop - log.clientHeight;  // it stays at the end while nobody scrolls
+      last.style.minHeight = "600px";
+      log.scrollTop = 0;
+      await frame();
+      return [left, log.scrollTop];
+    }""")
+    assert places == [0, 0]
+
+
 def test_away_begins_with_the_last_look_at_this_session(guest: User) -> None:
     """Not with the moment in which some other page of this browser was left."""
     guest.begin()

@@ -19,6 +19,7 @@ import styles from "./Flow.module.css";
 
 const ESTIMATE = 96;
 const NEAR_END = 48;
+const isAtEnd = (box: Element): boolean => box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END;
 const CONTROLS = 'a[href], button:not(:disabled), input, select, textarea, summary, [tabindex="0"]';
 
 export interface FlowHandle {
@@ -43,33 +44,42 @@ export function Flow({
   const scroller = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const stuck = useRef(true);
-  /** How high everything was when the end was last gone to. */
-  const height = useRef(0);
+  /** Where the end was when it was last gone to: only who scrolls gets above it. */
+  const end = useRef(0);
   const target = useRef<string | null>(null);
   const { rows, above, below, measure, scrollTo } = useVirtualRows({
     scroller,
     count: items.length,
     rowKey: (index) => items[index]?.key ?? index,
     estimate: () => ESTIMATE,
+    adjust: () => !stuck.current, // the end stays in view, whatever is measured above it
   });
+
+  const stick = useCallback(
+    (on: boolean): void => {
+      if (on === stuck.current) return;
+      stuck.current = on;
+      onEnd(on);
+    },
+    [onEnd],
+  );
 
   const follow = useCallback(() => {
     const box = scroller.current;
     if (!box || !stuck.current) return;
-    height.current = box.scrollHeight;
+    if (box.scrollTop < end.current - 1 && !isAtEnd(box)) return stick(false); // it grew while somebody scrolled
     box.scrollTop = box.scrollHeight;
-  }, []);
+    end.current = box.scrollTop;
+  }, [stick]);
 
   const scrolled = useCallback(() => {
     const box = scroller.current;
     if (!box) return;
-    if (stuck.current && box.scrollHeight !== height.current) return follow(); // it grew: nobody scrolled
-    const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END;
-    if (atEnd === stuck.current) return;
-    stuck.current = atEnd;
-    height.current = box.scrollHeight;
-    onEnd(atEnd);
-  }, [follow, onEnd]);
+    if (isAtEnd(box)) {
+      end.current = box.scrollTop;
+      stick(true);
+    } else follow();
+  }, [follow, stick]);
 
   useLayoutEffect(() => {
     const found = target.current && scroller.current?.querySelector<HTMLElement>(`[data-key="${target.current}"]`);
@@ -93,17 +103,16 @@ export function Flow({
         const found = placeOf(items, version);
         const index = found < 0 ? Math.max(0, items.length - 1) : found;
         target.current = items[index]?.key ?? null;
-        stuck.current = false;
-        onEnd(false);
+        stick(false);
         scrollTo(index, "start");
       },
       toEnd: () => {
-        stuck.current = true;
-        onEnd(true);
+        end.current = 0;
+        stick(true);
         follow();
       },
     }),
-    [items, onEnd, follow, scrollTo],
+    [items, stick, follow, scrollTo],
   );
 
   /** Tab goes on with what is in view, not with the rows that are drawn above it. */

@@ -29,6 +29,8 @@ export interface VirtualOptions {
   readonly anchor?: "start" | "end";
   /** Whether the end stays in view while rows are added; by default with `anchor: "end"`. */
   readonly follow?: boolean;
+  /** Whether what is in view keeps its place when rows above it turn out higher or lower; by default always. */
+  readonly adjust?: () => boolean;
 }
 
 export function useVirtualRows(options: VirtualOptions): VirtualRows {
@@ -47,6 +49,7 @@ export function useVirtualRows(options: VirtualOptions): VirtualRows {
   });
   // What is measured anew above the first visible row, or above the one with the focus, must not move it.
   virtualizer.shouldAdjustScrollPositionOnItemSizeChange = (item, _delta, instance) => {
+    if (options.adjust?.() === false) return false;
     const edge = instance.itemSizeCache.has(item.key) ? item.end : item.start;
     return edge <= (instance.scrollOffset ?? 0) || item.index < focusedRow(options.scroller.current);
   };
