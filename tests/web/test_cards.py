@@ -28,9 +28,9 @@ def listen(user: User) -> None:
     user.page.evaluate(LISTEN)
 
 
-def told(user: User, first: str) -> list[str]:
-    """What was said, when this and everything before it was heard: a command that ends is told last."""
-    user.page.wait_for_function("first => window.told.includes(first)", arg=first)
+def told(user: User, *first: str) -> list[str]:
+    """What was said, when these and everything before was heard: a command that ends is told last."""
+    user.page.wait_for_function("first => first.every((one) => window.told.includes(one))", arg=first)
     user.gateway.command("POST", "/v1/tasks", {"shell": "true", "name": "the fence"})
     fence = "the fence is done"
     user.page.wait_for_function("fence => window.told.includes(fence)", arg=fence)
@@ -50,6 +50,23 @@ def test_a_card_that_needs_somebody_calls(guest: User) -> None:
     called.get_by_role("link", name="Open").click()
     page.wait_for_url(f"**/board/{board}/{label(gateway, id)}")
     expect(page.get_by_label("What it waits for")).to_contain_text("left or right?")
+
+
+def test_nobody_is_told_of_what_the_page_shows(guest: User) -> None:
+    gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "looks")
+
+    session = guest.begin()
+    listen(guest)
+    gateway.command("POST", "/v1/tasks", {"shell": "true", "name": "the watch", "session": session})
+    expect(page.get_by_role("log")).to_contain_text("the watch")
+    assert told(guest) == []
+    id = new_card(gateway, board, "Which way", "block left or right?", profile="demo", triage=True)
+    guest.open(f"/card/{id}")  # an address of it that is not its own
+    expect(page.get_by_role("complementary", name=f"Card {label(gateway, id)}")).to_be_visible()
+    listen(guest)
+    gateway.command("POST", f"/v1/cards/{id}/move", {"status": "ready"})
+    over(guest, id, "blocked")
+    assert told(guest) == []
 
 
 def test_a_call_that_was_heard_or_answered_goes(guest: User) -> None:

@@ -3,6 +3,7 @@ import { now } from "../api/clock";
 import { Socket } from "../api/connection";
 import { status } from "../api/endpoints";
 import { call } from "../api/http";
+import { isLookedAt } from "../api/looking";
 import { notify } from "../api/notify";
 import { queryClient } from "../api/queryClient";
 import type { CardView, LogRecord, TaskView } from "../api/types.gen";
@@ -127,12 +128,13 @@ function handle(record: LogRecord): void {
       break;
     case "WaitOpened":
       changed("inbox", "overview");
-      if (news && event.purpose !== "retry") say(seq, "waiting", "A session waits for you", event.reason, `/s/${id}`);
+      if (news && event.purpose !== "retry")
+        say(seq, "waiting", "A session waits for you", event.reason, `/s/${id}`, [record.stream]);
       break;
     case "ChapterOpened":
       changed("stale", "inbox");
       if (news && event.notify !== false && event.rule !== "person")
-        say(seq, "idle", `Chapter ${event.chapter} of a session began`, event.reason, `/s/${id}`);
+        say(seq, "idle", `Chapter ${event.chapter} of a session began`, event.reason, `/s/${id}`, [record.stream]);
       break;
     case "StaleListed":
       changed("stale");
@@ -222,7 +224,8 @@ const hasTask = (session: string): boolean =>
 /** What became of a card, by its title. */
 function ofCard(seq: number, id: string, look: string, what: string, text: string): void {
   const row = cardFollower()?.known(id);
-  const tell = (card: CardView): void => say(seq, look, `${card.title} ${what}`, text, cardPath(card));
+  const tell = (card: CardView): void =>
+    say(seq, look, `${card.title} ${what}`, text, cardPath(card), [`card/${id}`, `session/${card.session}`]);
   if (row) tell(row);
   else
     void call("GET /v1/cards/{id}", { path: { id } }).then(
@@ -235,15 +238,23 @@ function ended(seq: number, id: string, outcome: string, reason: string): void {
   void call("GET /v1/tasks/{id}", { path: { id } }).then(
     (task) => {
       const how = outcome === "lost" ? "was lost" : outcome === "done" ? "is done" : outcome;
-      if (!task.foreground && task.kind !== "card")
-        say(seq, outcome === "lost" ? "unknown" : outcome, `${task.title} ${how}`, reason, `/tasks/${id}`);
+      if (task.foreground || task.kind === "card") return;
+      const shownIn = [`task/${id}`, `session/${task.session}`, `session/${task.worker}`];
+      say(seq, outcome === "lost" ? "unknown" : outcome, `${task.title} ${how}`, reason, `/tasks/${id}`, shownIn);
     },
     () => undefined,
   );
 }
 
-/** Whoever looks at the very thing is told nothing. */
-function say(seq: number, look: string, title: string, text: string, to: string): void {
-  if (document.visibilityState !== "visible" || location.pathname !== to) toast(look, title, text, to);
+/** Whoever looks at one of the streams that show it is told nothing. */
+function say(
+  seq: number,
+  look: string,
+  title: string,
+  text: string,
+  to: string,
+  shownIn: readonly string[] = [],
+): void {
+  if (!isLookedAt(shownIn)) toast(look, title, text, to);
   notify(seq, title, text, to);
 }
