@@ -76,6 +76,31 @@ def test_the_list_by_keyboard_with_filters_unread_and_many_at_once(guest: User) 
     guest.until(lambda: gateway.get("/v1/status")["archived"] >= 2, "two are archived")
 
 
+def test_empty_filter_says_of_which_kind_there_is_none_and_offers_the_others(user: User) -> None:
+    gateway, page = user.gateway, user.page
+    user.open("/s")
+    expect(list_of(user)).to_contain_text("No session yet")
+    background = gateway.command("POST", "/v1/tasks/agents", {"prompt": "say kelp"})["session"]
+    gateway.until_rest(background)
+    expect(list_of(user)).to_contain_text("There are no sessions of your own")
+    expect(list_of(user)).not_to_contain_text("No session yet")
+    filters = list_of(user).get_by_role("group", name="Which sessions")
+    filters.get_by_role("button", name=re.compile("^Workers")).click()
+    expect(list_of(user)).to_contain_text("There are no sessions of workers on the board")
+    list_of(user).get_by_role("button", name="Show Background").click()
+    expect(list_of(user).get_by_role("link")).to_contain_text("kelp")
+    filters.get_by_role("button", name=re.compile("^Mine")).click()
+    page.get_by_label("Search titles and text").fill("no such word")
+    expect(list_of(user)).to_contain_text("Nothing found")
+    page.get_by_label("Search titles and text").fill("")
+    gateway.command("POST", f"/v1/sessions/{background}/archive", {})
+    expect(list_of(user)).to_contain_text("No session yet")
+    list_of(user).get_by_role("button", name="Archived").click()
+    expect(list_of(user)).to_contain_text("There are no archived sessions of your own")
+    list_of(user).get_by_role("button", name="Show Background").click()
+    expect(list_of(user).get_by_role("link")).to_contain_text("kelp")
+
+
 def test_what_is_stopped_says_so_and_begins_nothing_again(guest: User) -> None:
     guest.begin()
     guest.send("slow 600 " + "one two " * 1000)

@@ -10,7 +10,7 @@ import { day } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button } from "../ui/Button";
 import { Mark } from "../ui/Chip";
-import { Empty, Loading } from "../ui/Empty";
+import { Loading } from "../ui/Empty";
 import { useSettled } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, Unknown } from "../ui/Known";
@@ -20,8 +20,9 @@ import shared from "../ui/shared.module.css";
 import { rowState, type State } from "../ui/states";
 import { Time } from "../ui/Time";
 import { useVirtualRows } from "../ui/virtualRows";
+import { NoSessions } from "./NoSessions";
 import { newSession } from "./newSession";
-import { type Kind, useSearch, useSessions, useUnread } from "./queries";
+import { KINDS, type Kind, useSearch, useSessions, useUnread } from "./queries";
 import styles from "./SessionList.module.css";
 import { SessionActions } from "./SessionMenu";
 
@@ -33,23 +34,6 @@ type Line =
   | { readonly kind: "hit"; readonly key: string; readonly hit: SearchHit };
 
 const HEIGHTS = { band: 32, row: 49, hit: 49 } as const;
-
-const KINDS: readonly (readonly [Kind, string])[] = [
-  ["mine", "Mine"],
-  ["worker", "Workers"],
-  ["background", "Background"],
-  ["", "All"],
-];
-
-const EMPTY: Readonly<Record<Kind, readonly [string, string]>> = {
-  mine: ["No session yet", "A session is a conversation with an agent. It lives here, not in this tab."],
-  worker: ["No worker yet", "A card on the board is worked on in a session of its own. Those sessions stand here."],
-  background: [
-    "Nothing in the background",
-    "What you run in the background has a session of its own, which stands here.",
-  ],
-  "": ["No session yet", "A session is a conversation with an agent. It lives here, not in this tab."],
-};
 
 /** All sessions: paged in as they are scrolled to, of which only those near the eye are rendered. */
 export function SessionList({
@@ -133,7 +117,7 @@ export function SessionList({
         {known.state === "loading" && lines.length === 0 && <Loading rows={8} />}
         {known.state === "unknown" && <Unknown reason={known.reason} />}
         {loaded && lines.length === 0 && (!wanted || found) && (
-          <Nothing kind={kind} archived={archived} wanted={wanted} />
+          <NoSessions kind={kind} archived={archived} wanted={wanted} onChoose={choose} />
         )}
         <ul style={{ paddingTop: shown.above, paddingBottom: shown.below }}>
           {shown.rows.map(({ index, key }) => {
@@ -208,32 +192,6 @@ function Kinds({ kind, onChoose }: { readonly kind: Kind; readonly onChoose: (ki
         );
       })}
     </div>
-  );
-}
-
-function Nothing({
-  kind,
-  archived,
-  wanted,
-}: {
-  readonly kind: Kind;
-  readonly archived: boolean;
-  readonly wanted: string;
-}): ReactNode {
-  const [, go] = useLocation();
-  if (wanted) return <Empty title="Nothing found">No title and no text has “{wanted}” in it.</Empty>;
-  if (archived)
-    return <Empty title="Nothing is archived">An archived session is hidden from the list. Nothing is deleted.</Empty>;
-  const [title, text] = EMPTY[kind];
-  const begin = (
-    <Button primary className={shared.phoneOnly} onClick={() => newSession(go)}>
-      New session
-    </Button>
-  );
-  return (
-    <Empty title={title} action={(kind === "mine" || kind === "") && begin}>
-      {text}
-    </Empty>
   );
 }
 

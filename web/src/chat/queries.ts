@@ -12,6 +12,12 @@ export const sessionOrder: Order<SessionView> = (a, b) =>
 
 /** Which sessions: all, or those of a person, of workers on the board, of agents in the background. */
 export type Kind = "" | "mine" | "worker" | "background";
+export const KINDS: readonly (readonly [Kind, string])[] = [
+  ["mine", "Mine"],
+  ["worker", "Workers"],
+  ["background", "Background"],
+  ["", "All"],
+];
 
 export function useSessions(archived: boolean, text = "", kind: Kind = ""): List<SessionView> {
   const ask = useCallback(
@@ -24,6 +30,20 @@ export function useSessions(archived: boolean, text = "", kind: Kind = ""): List
   );
   return useList(["sessions", archived, text, kind], ask, sessionOrder);
 }
+
+/** The other kinds of which the same list has a session. */
+export const useOtherKinds = (kind: Kind, archived: boolean, text: string): Known<readonly Kind[]> =>
+  useKnown({
+    queryKey: ["at-work", "kinds", archived, text, kind], // asked again with everything that is at work
+    enabled: kind !== "",
+    queryFn: async () => {
+      const others = (["mine", "worker", "background"] as const).filter((one) => one !== kind);
+      const found = await Promise.all(
+        others.map((one) => call("GET /v1/sessions", { query: { archived, text, kind: one, limit: 1 } })),
+      );
+      return others.filter((_, index) => (found[index]?.sessions.length ?? 0) > 0);
+    },
+  });
 
 const UNREAD = ["at-work", "unread"] as const; // asked again with everything that is at work
 
