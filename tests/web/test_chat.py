@@ -164,6 +164,21 @@ def test_markdown_has_tables_that_scroll_code_in_colours_and_its_own_direction(g
     expect(answer.get_by_role("heading", name="مرحبا")).to_have_css("direction", "rtl")
 
 
+def test_long_word_of_a_table_stays_in_its_cell_and_numbers_stand_right(guest: User) -> None:
+    guest.begin()
+    guest.send(f"say | name | n |\nsay | --- | --: |\nsay | {'word_' * 20} | 7 |\nsay | b | 1,234,567 |")
+    guest.finished(1)
+    cells = entries(guest, "step").last.locator("tbody td")
+    expect(cells).to_have_count(4)
+    ends = cells.evaluate_all("""(cells) => cells.map((cell) => {
+      const text = document.createRange();
+      text.selectNodeContents(cell);
+      return [text.getBoundingClientRect().right, cell.getBoundingClientRect().right].map(Math.round);
+    })""")
+    assert all(text <= cell for text, cell in ends), ends
+    assert ends[1][1] - ends[1][0] < 12, ends  # the 7 stands below the other number's end
+
+
 def test_a_message_is_copied_edited_sent_again_and_forked(guest: User) -> None:
     guest.context.grant_permissions(["clipboard-read", "clipboard-write"])
     guest.begin()
@@ -370,6 +385,19 @@ def test_away_begins_with_the_last_look_at_this_session(guest: User) -> None:
     expect(guest.page.locator('[data-banner="away"]')).to_contain_text(re.compile(r"1 h \d+ min"))
     clock = guest.page.evaluate("at => new Date(at).toTimeString().slice(0, 5)", looked[-1])
     expect(entries(guest, "splice")).to_contain_text(f"{clock} ")  # after midnight its day stands before it
+
+
+def test_queue_is_as_wide_as_the_composer_on_a_phone(guest: User) -> None:
+    guest.begin()
+    guest.send("slow 600 one two three")
+    expect(guest.page.get_by_role("button", name="Stop the turn")).to_be_visible()
+    guest.send("say next")
+    guest.page.set_viewport_size({"width": 390, "height": 844})
+    queue = guest.page.get_by_role("list", name="Queued messages")
+    expect(queue).to_be_visible()
+    field = guest.page.get_by_label("Message", exact=True).locator("..")
+    edges = "one => [one.getBoundingClientRect().left, one.getBoundingClientRect().right]"
+    assert queue.evaluate(edges) == field.evaluate(edges)
 
 
 def test_the_chat_fits_every_width_and_the_keyboard_reaches_all_of_it(browser: Browser, shared: GatewayProcess) -> None:

@@ -47,6 +47,16 @@ const components: Components = {
   h2: ({ children }) => <h2 dir="auto">{children}</h2>,
   h3: ({ children }) => <h2 dir="auto">{children}</h2>,
   h4: ({ children }) => <h3 dir="auto">{children}</h3>,
+  th: ({ children, style }) => (
+    <th style={style}>
+      <div className={styles.cell}>{children}</div>
+    </th>
+  ),
+  td: ({ children, style }) => (
+    <td style={style}>
+      <div className={styles.cell}>{children}</div>
+    </td>
+  ),
   table: ({ children }) => (
     <div className={styles.table} tabIndex={0} role="group" aria-label="Table">
       <table dir="auto">{children}</table>
