@@ -20,7 +20,7 @@ STATED = re.compile(
 )
 """What a page may say only if it heard so."""
 NOT_KNOWN = re.compile(
-    r"not known|unknown|cannot|as of \d\d:\d\d, offline|^Looking$|tokens in context|^Tokens of the last",
+    r"not known|unknown|cannot|does not answer|as of \d\d:\d\d, offline|^Looking$|tokens in context|^Tokens of the last",
     re.I,
 )
 """Instead of what it would have said; the tokens are in the log, which comes over a line of its own."""
@@ -149,6 +149,35 @@ def test_every_page_says_as_of_when_while_the_line_is_cut(visitor: User, filled:
         if path not in STANDS_ALONE:
             expect(main).to_contain_text(AS_OF)
         assert main.get_by_text("All well").count() == 0, path
+
+
+def test_page_that_was_never_asked_for_says_at_once_that_it_is_not_known_offline(visitor: User, filled: Filled) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": 1100, "height": 800})
+    page.clock.install()
+    visitor.open(f"/tasks/{filled.task}")  # the program of this page is here, not the other task
+    loaded(page)
+    go(page, f"/s/{filled.session}")
+    loaded(page)
+    visitor.cut_line()
+    visitor.context.set_offline(True)
+    expect(page.locator("[data-connection]").first).to_have_text("Offline")
+    sessions = page.get_by_role("complementary", name="Sessions")
+    expect(sessions).to_contain_text(AS_OF)
+    conversation = page.get_by_role("region", name="Conversation")
+    edges = [(one.bounding_box() or {}) for one in (sessions, conversation)]
+    assert edges[0]["x"] + edges[0]["width"] <= edges[1]["x"], edges
+    heights = conversation.locator("[data-bar]").first.evaluate(
+        "bar => [...bar.children].map((one) => one.offsetHeight)"
+    )
+    assert max(heights) <= 32, heights  # nothing of the bar takes a second line
+    page.clock.pause_at(page.evaluate("Date.now() + 1000"))
+    go(page, f"/tasks/{filled.agent}")
+    known = page.get_by_role("main").get_by_text("Not known right now")
+    for _ in range(8):  # less than the first pause before a query is asked again
+        page.clock.run_for(100)
+        page.wait_for_timeout(100)
+    expect(known.first).to_be_visible()
 
 
 SPAN = re.compile(r"(< )?[\d.]+ (ms|s|min|h)( [\d.]+ (s|min))?")

@@ -1,5 +1,6 @@
 /** The cache of what the gateway answered. The queries themselves stand beside their pages. */
 import { QueryClient } from "@tanstack/react-query";
+import { connection } from "./connection";
 import { Unreachable } from "./http";
 
 export const queryClient = new QueryClient({
@@ -8,7 +9,7 @@ export const queryClient = new QueryClient({
       staleTime: 30_000,
       refetchOnWindowFocus: false,
       networkMode: "always",
-      retry: (failures, error) => error instanceof Unreachable && failures < 2,
+      retry: (failures, error) => error instanceof Unreachable && connection.get().state !== "offline" && failures < 2,
     },
     mutations: { networkMode: "always" },
   },

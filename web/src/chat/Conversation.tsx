@@ -289,15 +289,13 @@ function ConversationBar({ view, title }: { readonly view: SessionView; readonly
       <h1 className={`${shared.cut} ${styles.title}`} dir="auto" data-least="96">
         {title}
       </h1>
-      <span className={shared.notOnPhone}>
+      <span className={`${shared.notOnPhone} ${styles.state}`}>
         <Chip state={sessionState(stateOf(view), null)} {...(waits ? { word: "Waiting for you" } : {})} />{" "}
         {!heard && <AsOfTime at={lastContact() || (view.items.at(-1)?.at ?? 0)} />}
       </span>
       <span className={shared.grow} />
       <NextReset id={view.session} />
-      <span className={styles.context}>
-        <InContext view={view} />
-      </span>
+      <span className={styles.context}>{heard && <InContext view={view} />}</span>
       <span className={styles.facts}>
         <AgentButton view={view} />
       </span>

@@ -52,7 +52,7 @@ export function OfflineBanner({ since, next }: { readonly since: number; readonl
         ? `${plural(unsent, "message")} ${unsent === 1 ? "waits" : "wait"} here and`
         : "Messages wait here and"}{" "}
       {unsent === 1 ? "is" : "are"} sent once.{" "}
-      <span aria-hidden="true">{left > 0 ? `Next try in ${left} s.` : "Trying now."}</span>
+      <span aria-hidden="true">{left > 0 ? `Next try in ${left}\u00a0s.` : "Trying now."}</span>
     </Banner>
   );
 }
