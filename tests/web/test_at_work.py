@@ -96,6 +96,8 @@ def test_a_running_task_is_followed_and_stopped(guest: User) -> None:
     expect(output).to_contain_text(f"tick {last + 5}")  # at the end of what is read
     guest.page.get_by_role("button", name="Stop").click()
     expect(guest.page.locator("[data-bar] [data-chip]", has_text="Stopped")).to_be_visible()
+    facts = guest.page.get_by_role("complementary", name="About this task").locator("dl")
+    expect(facts).to_contain_text("Ended bySIGTERM")  # a signal is no exit code
 
 
 def test_hostile_markdown_is_text(guest: User) -> None:

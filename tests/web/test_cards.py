@@ -42,11 +42,13 @@ def told(user: User, *first: str) -> list[str]:
 def test_a_card_that_needs_somebody_calls(guest: User) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "calls")
     listen(guest)
-    id = new_card(gateway, board, "Which way", "block left or right?", profile="demo")
+    id = new_card(gateway, board, "Which way", "block left or **right**?", profile="demo")
     over(guest, id, "blocked")
     assert told(guest, "Which way needs you") == ["Which way needs you"]
     called = page.locator("[data-toast]", has_text="Which way needs you")
     expect(called).to_contain_text("left or right?")
+    needs = page.get_by_role("region", name="Needs you").locator(f"[data-why='card/{id}']")
+    expect(needs).to_contain_text("left or right?")
     called.get_by_role("link", name="Open").click()
     page.wait_for_url(f"**/board/{board}/{label(gateway, id)}")
     expect(page.get_by_label("What it waits for")).to_contain_text("left or right?")

@@ -179,6 +179,23 @@ def test_an_agents_page_has_one_bar_and_a_way_to_its_chat(guest: User) -> None:
     page.wait_for_url(f"**/s/{started['session']}")
 
 
+def test_agent_that_waits_for_a_person_does_not_count_as_at_work(guest: User) -> None:
+    started = guest.gateway.command("POST", "/v1/tasks/agents", {"prompt": "sh echo **/x", "profile": "careful"})
+    guest.gateway.until_event(started["session"], "WaitOpened")
+    guest.open("/home")
+    home = guest.page.get_by_role("main")
+    running = guest.page.get_by_role("region", name="Running now").locator(f"[data-why='task/{started['task']}']")
+    expect(running.locator("[data-chip]")).to_have_text("Waiting")
+    expect(home.locator(f"[data-why='session/{started['session']}']").first).to_contain_text("**/x")  # to the letter
+    guest.open("/tasks")
+    row = guest.page.locator(f"tr[data-why='task/{started['task']}']")
+    expect(row.locator("[data-chip]")).to_have_text("Waiting")
+    guest.open(f"/tasks/{started['task']}")
+    expect(guest.page.get_by_role("complementary", name="About this task")).to_contain_text("What it doesWaiting")
+    guest.page.get_by_role("button", name="Allow once").click()
+    expect(guest.page.locator("[data-bar] [data-chip]")).to_have_text("Done")
+
+
 def test_what_a_task_changed_is_shown_line_by_line(guest: User, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     commit = "git init -q . && git add . && git -c user.name=x -c user.email=x commit -qm one"

@@ -98,6 +98,21 @@ export const taskName = (task: {
 export const entryTitle = ({ number = 0, title }: { readonly number?: number; readonly title: string }): string =>
   `${number > 0 ? `${cardLabel(number, "")} ` : ""}${title || "New session"}`;
 
+/** Where there is room for one plain line. */
+export const withoutMarkdown = (text: string): string =>
+  text
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/(\*\*|__|`+|~~)/g, "")
+    .replace(/(^|\W)([*_])(?=\S)(.+?)\2(?=\W|$)/g, "$1$3")
+    .replace(/^\s{0,3}(#{1,6}|>|[-*+])\s+/gm, "");
+
+/** What agents and people wrote is Markdown; what an approval or a failure quotes is shown to the letter. */
+const WRITTEN: ReadonlySet<string> = new Set(["question", "blocked_card", "card_in_review"]);
+
+/** What somebody is needed for, in one line. */
+export const entryWords = ({ kind, what }: { readonly kind: string; readonly what: string }): string =>
+  WRITTEN.has(kind) ? withoutMarkdown(what) : what;
+
 /** Its page. */
 export const cardPath = (card: { readonly board: string; readonly number: number; readonly id: string }): string =>
   `/board/${card.board}/${cardLabel(card.number, card.id)}`;

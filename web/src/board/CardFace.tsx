@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { knownValue } from "../api/known";
 import type { BoardView, CardView } from "../api/types.gen";
 import { NodeName } from "../nodes/NodeName";
-import { age, asYou, byWhom, cardLabel, coming } from "../text";
+import { age, asYou, byWhom, cardLabel, coming, withoutMarkdown } from "../text";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
 import { lookClass } from "../ui/looks";
@@ -100,14 +100,6 @@ export const CardFace = memo(function CardFace({
 
 export const nodeTitle = (card: CardView): string =>
   [card.host && `On node ${card.host}`, card.node && `asks for ${card.node}`].filter(Boolean).join("; ");
-
-/** A question on a face is short and plain; the open card shows its Markdown. */
-const withoutMarkdown = (text: string): string =>
-  text
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
-    .replace(/(\*\*|__|`+|~~)/g, "")
-    .replace(/(^|\W)([*_])(?=\S)(.+?)\2(?=\W|$)/g, "$1$3")
-    .replace(/^\s{0,3}(#{1,6}|>|[-*+])\s+/gm, "");
 
 function faceReason(card: CardView, cooling: boolean): string {
   if (card.status === "blocked" || card.status === "review" || cooling) return card.reason;

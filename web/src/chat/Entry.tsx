@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import type { NoticeItem, TaskView } from "../api/types.gen";
 import type { EndItem, Item, PersonItem, StepItem } from "../log/model";
 import { noticeText } from "../log/sentences";
+import { TaskChip } from "../tasks/TaskChip";
 import { byWhom, count, dollars, duration, stoppedBy } from "../text";
 import { Button } from "../ui/Button";
 import { visible } from "../ui/blocks";
@@ -13,7 +14,7 @@ import { Icon } from "../ui/Icon";
 import line from "../ui/line.module.css";
 import { MarkdownText } from "../ui/MarkdownText";
 import shared from "../ui/shared.module.css";
-import { sessionState, taskState } from "../ui/states";
+import { sessionState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
 import { Why } from "../ui/Why";
 import type { Agent } from "./AgentFacts";
@@ -349,7 +350,7 @@ function Background({ task }: { readonly task: TaskView }): ReactNode {
         >
           {task.title}
         </span>
-        <Chip state={taskState(task)} />
+        <TaskChip task={task} />
         {task.exit_code !== null && <span>exit code {task.exit_code}</span>}
         {task.state === "running" ? <Since at={task.started_at} /> : <span>{duration(task.duration_ms)}</span>}
         <Link href={`/tasks/${task.id}`}>Open task</Link>

@@ -6,7 +6,7 @@ import type { SearchHit, SessionView } from "../api/types.gen";
 import { NodeName } from "../nodes/NodeName";
 import { DrawerButton } from "../shell/drawer";
 import { useInbox } from "../shell/queries";
-import { day } from "../text";
+import { day, entryWords } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button } from "../ui/Button";
 import { Mark } from "../ui/Chip";
@@ -54,7 +54,7 @@ export function SessionList({
   const found = knownValue(useSearch(wanted))?.hits;
   const inbox = knownValue(useInbox());
   const needs = useMemo(
-    () => new Map(inbox?.entries.map((entry) => [entry.session, entry.what.replace(/^Turn \d+ failed: /, "")])),
+    () => new Map(inbox?.entries.map((entry) => [entry.session, entryWords(entry).replace(/^Turn \d+ failed: /, "")])),
     [inbox],
   );
   const box = useRef<HTMLElement>(null);
@@ -99,9 +99,11 @@ export function SessionList({
         {isMain ? <h1>Chats</h1> : <h2 className={styles.name}>Chats</h2>}
         <AsOf known={known} />
         <span className={shared.grow} />
-        <Button quiet small aria-pressed={selected !== null} onClick={() => setSelected(selected ? null : new Set())}>
-          Select
-        </Button>
+        {(selected !== null || known.state !== "known" || known.current) && (
+          <Button quiet small aria-pressed={selected !== null} onClick={() => setSelected(selected ? null : new Set())}>
+            Select
+          </Button>
+        )}
         <Button quiet icon aria-label="New session" onClick={() => newSession(go)}>
           <Icon name="plus" />
         </Button>

@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { call as ask } from "../api/http";
 import type { TaskView } from "../api/types.gen";
 import type { CallView } from "../log/model";
+import { TaskChip } from "../tasks/TaskChip";
 import { duration, plural } from "../text";
 import { AnsiText } from "../ui/AnsiText";
 import { styledLines } from "../ui/ansi";
@@ -12,7 +13,7 @@ import { visible } from "../ui/blocks";
 import { Chip } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
 import shared from "../ui/shared.module.css";
-import { CALLS, type State, taskState } from "../ui/states";
+import { CALLS, type State } from "../ui/states";
 import { Since } from "../ui/Time";
 import { Why } from "../ui/Why";
 import { foldedCalls } from "./foldedCalls";
@@ -123,7 +124,7 @@ const ToolCard = memo(function ToolCard({
             <Since at={call.startedAt} />
           )}
         </span>
-        {call.state === "started" && task && <Chip state={taskState(task)} />}
+        {call.state === "started" && task && <TaskChip task={task} />}
         {call.state === "unknown" && <Why of="session" id={session} />}
         <Button
           quiet

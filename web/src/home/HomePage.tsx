@@ -11,6 +11,7 @@ import { overlay } from "../shell/overlay";
 import { useInbox } from "../shell/queries";
 import { useRunning } from "../tasks/queries";
 import { StartedBy } from "../tasks/StartedBy";
+import { TaskChip } from "../tasks/TaskChip";
 import { agentSession } from "../tasks/taskWords";
 import { taskName } from "../text";
 import { Bar } from "../ui/Bar";
@@ -20,7 +21,7 @@ import { useTitle } from "../ui/hooks";
 import { Icon } from "../ui/Icon";
 import { AsOf, asOfText, Show } from "../ui/Known";
 import shared from "../ui/shared.module.css";
-import { rowState, taskState } from "../ui/states";
+import { rowState } from "../ui/states";
 import { Since } from "../ui/Time";
 import { FirstSteps } from "./FirstSteps";
 import { HealthPanel } from "./HealthPanel";
@@ -134,7 +135,7 @@ function RunningNow({ running }: { readonly running: Known<Running> }): ReactNod
               ))}
               {now.tasks.map((task) => (
                 <div key={task.id} className={styles.now} data-why={`task/${task.id}`}>
-                  <Chip state={taskState(task)} />
+                  <TaskChip task={task} />
                   <Link
                     className={`${shared.cut} ${task.kind === "process" ? shared.mono : ""}`}
                     href={`/tasks/${task.id}`}

@@ -7,7 +7,7 @@ import type { Inbox, InboxEntry, WaitView } from "../api/types.gen";
 import { type Agent, AgentFacts } from "../chat/AgentFacts";
 import { useAtWork } from "../chat/queries";
 import { Answers, ShownArguments } from "../chat/WaitCard";
-import { entryTitle, moment } from "../text";
+import { entryTitle, entryWords, moment } from "../text";
 import { Button, buttonClass } from "../ui/Button";
 import { Chip } from "../ui/Chip";
 import { AsOf, Show } from "../ui/Known";
@@ -73,7 +73,7 @@ function Need({
     <div className={styles.need} data-why={entry.stream}>
       <Chip state={entryState(entry)} />
       <span className={styles.question} dir="auto">
-        {entry.what}
+        {entryWords(entry)}
       </span>
       <span className={styles.where}>
         <Link href={entry.link}>{entryTitle(entry)}</Link> · since {moment(entry.since)}

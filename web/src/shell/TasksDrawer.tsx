@@ -7,8 +7,9 @@ import { useStore } from "../api/store";
 import type { Inbox, TaskView } from "../api/types.gen";
 import { NodeName } from "../nodes/NodeName";
 import { useEnded, useRunning, useTasks } from "../tasks/queries";
+import { TaskChip } from "../tasks/TaskChip";
 import { archiveWords, howItEnded } from "../tasks/taskWords";
-import { entryTitle, moment, taskName } from "../text";
+import { entryTitle, entryWords, moment, taskName } from "../text";
 import { Bar } from "../ui/Bar";
 import { Button } from "../ui/Button";
 import { Chip } from "../ui/Chip";
@@ -17,7 +18,7 @@ import { Icon } from "../ui/Icon";
 import { AsOf, Show } from "../ui/Known";
 import { Segmented } from "../ui/Segmented";
 import shared from "../ui/shared.module.css";
-import { entryState, STALE, taskIcon, taskState } from "../ui/states";
+import { entryState, taskIcon } from "../ui/states";
 import { Since } from "../ui/Time";
 import { toastError } from "../ui/toasts";
 import { toggleDrawer } from "./drawer";
@@ -125,7 +126,7 @@ function Groups({
               href={entry.link}
             >
               <span className={`${styles.name} ${styles.said}`} dir="auto">
-                {entry.what}
+                {entryWords(entry)}
               </span>
               <Chip state={entryState(entry)} />
               <span className={styles.info}>
@@ -193,10 +194,7 @@ function Row({ task, current }: { readonly task: TaskView; readonly current: boo
       <span className={`${styles.name} ${task.kind === "process" ? "" : styles.said}`} dir="auto">
         {taskName(task)}
       </span>
-      <span className={shared.row}>
-        {task.stale && <Chip state={STALE} />}
-        <Chip state={taskState(task)} />
-      </span>
+      <TaskChip task={task} />
       <span className={styles.info}>
         <Icon name={taskIcon(task)} />
         <span className={shared.cut}>

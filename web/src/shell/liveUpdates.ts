@@ -10,7 +10,7 @@ import type { CardView, LogRecord, TaskView } from "../api/types.gen";
 import { cardFollower } from "../board/follower";
 import { dropSession, refreshSession } from "../chat/queries";
 import { dropTask, refreshTask } from "../tasks/queries";
-import { byWhom, cardPath, plural } from "../text";
+import { byWhom, cardPath, entryWords, plural, withoutMarkdown } from "../text";
 import { forget, toast } from "../ui/toasts";
 
 const SOON_MS = 250;
@@ -129,7 +129,14 @@ function handle(record: LogRecord): void {
     case "WaitOpened":
       changed("inbox", "overview");
       if (news && event.purpose !== "retry")
-        say(seq, "waiting", "A session waits for you", event.reason, `/s/${id}`, [record.stream]);
+        say(
+          seq,
+          "waiting",
+          "A session waits for you",
+          entryWords({ kind: event.purpose, what: event.reason }),
+          `/s/${id}`,
+          [record.stream],
+        );
       break;
     case "ChapterOpened":
       changed("stale", "inbox");
@@ -225,7 +232,10 @@ const hasTask = (session: string): boolean =>
 function ofCard(seq: number, id: string, look: string, what: string, text: string): void {
   const row = cardFollower()?.known(id);
   const tell = (card: CardView): void =>
-    say(seq, look, `${card.title} ${what}`, text, cardPath(card), [`card/${id}`, `session/${card.session}`]);
+    say(seq, look, `${card.title} ${what}`, withoutMarkdown(text), cardPath(card), [
+      `card/${id}`,
+      `session/${card.session}`,
+    ]);
   if (row) tell(row);
   else
     void call("GET /v1/cards/{id}", { path: { id } }).then(

@@ -16,7 +16,7 @@ import { Icon } from "../ui/Icon";
 import { AsOf, Show } from "../ui/Known";
 import { Menu } from "../ui/Menu";
 import shared from "../ui/shared.module.css";
-import { STALE, taskState } from "../ui/states";
+import { STALE } from "../ui/states";
 import { type TabEntry, Tabs } from "../ui/Tabs";
 import { Why } from "../ui/Why";
 import { History } from "./History";
@@ -25,6 +25,7 @@ import { useTask } from "./queries";
 import { Sparks } from "./Sparks";
 import { StartedBy } from "./StartedBy";
 import { TaskChanges } from "./TaskChanges";
+import { useTaskState } from "./TaskChip";
 import styles from "./TaskPage.module.css";
 import { canKill, canRerun, canStop, endWords, exitWords, hasOutput } from "./taskWords";
 import { useTaskActions } from "./useTaskActions";
@@ -119,7 +120,7 @@ function TaskBar({ known, task }: { readonly known: Known<TaskView>; readonly ta
       >
         {taskName(task)}
       </h1>
-      <Chip state={taskState(task)} />
+      <Chip state={useTaskState(task)} />
       {task.stale && <Chip state={STALE} />}
       <AsOf known={known} />
       <span className={styles.words}>{words}</span>
@@ -188,7 +189,7 @@ function About({
   readonly onChanges: () => void;
 }): ReactNode {
   const ended = task.finished_at !== null;
-  const doing = `${taskState(task).word}${task.activity_evidence ? `: ${task.activity_evidence}` : ""}`;
+  const doing = `${useTaskState(task).word}${task.activity_evidence ? `: ${task.activity_evidence}` : ""}`;
   return (
     <aside className={styles.about} aria-label="About this task">
       <section>
@@ -291,7 +292,7 @@ function Facts({ task }: { readonly task: TaskView }): ReactNode {
         {!agent && <Fact name="Process">{task.pid ?? "unknown"}</Fact>}
         {task.ports.length > 0 && <Fact name="Ports">{task.ports.join(", ")}</Fact>}
         {!agent && <Fact name="Lifetime">{LIFETIMES[task.lifetime] ?? task.lifetime}</Fact>}
-        {!agent && <Fact name="Exit code">{exitWords(task)}</Fact>}
+        {!agent && <Fact name={task.signal ? "Ended by" : "Exit code"}>{exitWords(task)}</Fact>}
         {task.summary && <Fact name="Summary">{task.summary}</Fact>}
         {task.survivors.length > 0 && <Fact name="Left behind">{task.survivors.join(", ")}</Fact>}
       </dl>

@@ -6,15 +6,14 @@ import type { List } from "../api/pagedList";
 import type { OutputHit, TaskView } from "../api/types.gen";
 import { NodeName } from "../nodes/NodeName";
 import { day, size, taskName } from "../text";
-import { Chip } from "../ui/Chip";
 import { Menu } from "../ui/Menu";
 import shared from "../ui/shared.module.css";
-import { STALE, taskState } from "../ui/states";
 import { Since, Time } from "../ui/Time";
 import { useVirtualRows } from "../ui/virtualRows";
 import { Why } from "../ui/Why";
 import { useRunning } from "./queries";
 import { StartedBy } from "./StartedBy";
+import { TaskChip } from "./TaskChip";
 import styles from "./TasksPage.module.css";
 import { exitWords, isOpen } from "./taskWords";
 import { useTaskActions } from "./useTaskActions";
@@ -198,7 +197,7 @@ function TaskRow({
         <input type="checkbox" aria-label={`Choose ${task.title}`} checked={chosen} onChange={onToggle} />
       </td>
       <td>
-        <Chip state={task.stale ? STALE : taskState(task)} />
+        <TaskChip task={task} />
       </td>
       <td className={styles.name}>
         <span className={styles.called}>

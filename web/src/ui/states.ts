@@ -44,7 +44,8 @@ export const rowState = (row: SessionView): State => sessionState(row.state, row
 
 export const taskIcon = ({ kind }: Pick<TaskView, "kind">): string => (kind === "process" ? "terminal" : kind);
 
-export function taskState(task: TaskView): State {
+/** `waiting` has the sessions that wait for a person. */
+export function taskState(task: TaskView, waiting?: ReadonlySet<string>): State {
   switch (task.state) {
     case "done":
       return make("done", "Done");
@@ -58,6 +59,7 @@ export function taskState(task: TaskView): State {
       return make("unknown", "Unknown");
     default:
   }
+  if (waiting?.has(task.worker)) return make("waiting", "Waiting");
   switch (task.activity) {
     case "serving":
       return /not in use/.test(task.activity_detail)
@@ -70,7 +72,7 @@ export function taskState(task: TaskView): State {
     case "working":
       return make("working", "Working");
     default:
-      return make("working", "Running");
+      return make("working", task.kind === "process" ? "Running" : "Working");
   }
 }
 
