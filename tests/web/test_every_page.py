@@ -20,7 +20,8 @@ STATED = re.compile(
 )
 """What a page may say only if it heard so."""
 NOT_KNOWN = re.compile(
-    r"not known|unknown|cannot|does not answer|as of \d\d:\d\d, offline|^Looking$|tokens in context|^Tokens of the last",
+    r"not known|unknown|cannot|does not answer|as of \d\d:\d\d, offline|"
+    r"^Looking$|tokens in context|^Tokens of the last",
     re.I,
 )
 """Instead of what it would have said; the tokens are in the log, which comes over a line of its own."""
@@ -441,3 +442,7 @@ def test_the_drawer_of_a_card_does_not_hide_the_card(visitor: User, filled: Fill
     title = chosen.locator("[data-title]").inner_text()
     expect(page.get_by_role("complementary", name=re.compile("^Card HF-"))).to_contain_text(title)
     visitor.until(lambda: chosen.evaluate(INSIDE) == "", "all of the card is seen")
+    ends = page.locator("[data-column]", has=chosen).bounding_box(), page.locator("aside:visible").last.bounding_box()
+    assert ends[0] and ends[1] and ends[0]["x"] + ends[0]["width"] <= ends[1]["x"] + 1, (
+        ends
+    )  # nor the edge of its column

@@ -79,6 +79,7 @@ export function Columns({ columns, onMove, only, ...rest }: Props): ReactNode {
     if (holder === null || (only === null && width === 0)) return; // not here, or not laid out yet
     seek.current(rest.selected);
     const card = row.current?.querySelector(`[data-card="${rest.selected}"]`);
+    card?.closest("[data-column]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     card?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [rest.selected, only, width, holder]);
   const sensors = useSensors(
