@@ -74,6 +74,14 @@ def test_the_list_by_keyboard_with_filters_unread_and_many_at_once(guest: User) 
     list_of(guest).get_by_role("button", name="Archive 2").click()
     expect(boxes).to_have_count(0)
     guest.until(lambda: gateway.get("/v1/status")["archived"] >= 2, "two are archived")
+    list_of(guest).get_by_role("button", name="Archived").click()
+    list_of(guest).get_by_role("button", name="Select").click()
+    for number in (0, 1):
+        boxes.nth(number).check()
+    list_of(guest).get_by_role("button", name="Delete 2").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete 2 sessions").click()
+    expect(list_of(guest)).to_contain_text(re.compile("Nothing is archived|There are no archived"))
+    assert gateway.get("/v1/sessions", archived="true")["sessions"] == []
 
 
 def test_empty_filter_says_of_which_kind_there_is_none_and_offers_the_others(user: User) -> None:
@@ -131,6 +139,11 @@ def test_an_approval_says_who_asks_where_and_text_asks_which(guest: User) -> Non
     card = guest.page.get_by_role("group", name="Approval")
     for fact in ("careful", "demo", guest.gateway.session(guest.session)["cwd"]):
         expect(card).to_contain_text(fact)
+    guest.open("/home")
+    on_home = guest.page.get_by_role("region", name="Needs you").locator(f"[data-why='session/{guest.session}']")
+    for fact in ("careful · demo", guest.gateway.session(guest.session)["cwd"]):
+        expect(on_home).to_contain_text(fact)
+    guest.open(f"/s/{guest.session}")
     box = guest.page.get_by_label("Message", exact=True)
     box.fill("use printf instead")
     box.press("Enter")

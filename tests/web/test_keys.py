@@ -5,6 +5,8 @@ from __future__ import annotations
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.gateway import GatewayProcess
+from tests.web.board import new_board, new_card
+from tests.web.checks import loaded
 from tests.web.user import User
 
 
@@ -195,3 +197,30 @@ def test_a_swipe_opens_and_closes_the_drawer(browser: Browser, shared: GatewayPr
         expect(drawer).to_be_visible()
         stroke(user.page, (200, 20), (205, 300))
         expect(drawer).to_have_count(0)
+
+
+def test_j_and_k_go_through_the_rows_of_every_list(guest: User) -> None:
+    gateway, page = guest.gateway, guest.page
+    board = new_board(gateway, "rows", paused=True)
+    for number in range(2):
+        gateway.until_rest(gateway.create(f"fail\nsay {number}"))
+        gateway.until_ended(str(gateway.command("POST", "/v1/tasks", {"shell": "true"})["task"]))
+        new_card(gateway, board, f"Card {number}")
+    place = "document.activeElement.closest('a')?.href ?? ''"
+    for path in ("/home", "/s", "/tasks", f"/board/{board}"):
+        guest.open(path)
+        loaded(page)
+        page.locator("[data-why] a:visible").nth(1).wait_for()
+        page.keyboard.press("j")
+        first = page.evaluate(place)
+        page.keyboard.press("j")
+        second = page.evaluate(place)
+        page.keyboard.press("k")
+        assert first and second and first != second, path
+        assert page.evaluate(place) == first, path
+    page.keyboard.press("t")
+    drawer = page.get_by_role("complementary", name="Background tasks")
+    expect(drawer.locator("[data-why]").first).to_be_visible()
+    for _ in range(4):  # past the cards
+        page.keyboard.press("j")
+    expect(drawer.locator("a:focus")).to_have_count(1)

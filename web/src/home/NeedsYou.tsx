@@ -7,6 +7,7 @@ import type { Inbox, InboxEntry, WaitView } from "../api/types.gen";
 import { type Agent, AgentFacts } from "../chat/AgentFacts";
 import { useAtWork } from "../chat/queries";
 import { Answers, ShownArguments } from "../chat/WaitCard";
+import { useProfiles } from "../settings/queries";
 import { entryTitle, entryWords, moment } from "../text";
 import { Button, buttonClass } from "../ui/Button";
 import { Chip } from "../ui/Chip";
@@ -17,7 +18,13 @@ import { toastError } from "../ui/toasts";
 import styles from "./request.module.css";
 
 export function NeedsYou({ inbox }: { readonly inbox: Known<Inbox> }): ReactNode {
-  const sessions = knownValue(useAtWork()) ?? [];
+  const sessions = knownValue(useAtWork());
+  const profiles = knownValue(useProfiles())?.profiles;
+  const agentOf = (id: string): Agent | undefined => {
+    const row = sessions?.find((one) => one.id === id);
+    const ofProfile = profiles?.find((one) => one.name === row?.profile)?.model ?? "";
+    return row && { ...row, model: row.model || ofProfile };
+  };
   return (
     <section className={shared.panel} aria-label="Needs you">
       <header>
@@ -38,7 +45,7 @@ export function NeedsYou({ inbox }: { readonly inbox: Known<Inbox> }): ReactNode
                 key={entry.kind + entry.id}
                 entry={entry}
                 wait={waits.find((wait) => wait.id === entry.id)}
-                agent={entry.kind === "approval" ? sessions.find((row) => row.id === entry.session) : undefined}
+                agent={entry.kind === "approval" ? agentOf(entry.session) : undefined}
               />
             ))}
             {entries.length < total && <p className={shared.muted}>{total - entries.length} more are not shown.</p>}
