@@ -86,12 +86,16 @@ function act(key: string, go: (to: string) => void): boolean {
   }
 }
 
-/** What `j` and `k` go through: the links of rows, marked by their lists; on Home every entry. */
+/** What `j` and `k` go through: the links of rows, marked by their lists; on Home the first one of every entry. */
 const ROWS = "[data-row-link], main section [data-why] > a, main section [data-why] > span > a";
 
 /** The row after or before the focused one, or else the one that is open. */
 function nextRow(step: number): void {
-  const rows = [...document.querySelectorAll<HTMLElement>(ROWS)].filter((row) => row.getClientRects().length > 0);
+  const seen = new Set<Element | null>([null]);
+  const rows = [...document.querySelectorAll<HTMLElement>(ROWS)].filter((row) => {
+    const entry = row.matches("[data-row-link]") ? row : row.closest("[data-why]");
+    return row.getClientRects().length > 0 && !seen.has(entry) && seen.add(entry);
+  });
   const focused = rows.indexOf(document.activeElement as HTMLElement);
   const here = focused >= 0 ? focused : rows.findIndex((row) => row.getAttribute("aria-current") === "page");
   const next = here < 0 ? (step > 0 ? 0 : rows.length - 1) : here + step;
