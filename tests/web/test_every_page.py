@@ -166,8 +166,8 @@ def test_page_that_was_never_asked_for_says_at_once_that_it_is_not_known_offline
     sessions = page.get_by_role("complementary", name="Sessions")
     expect(sessions).to_contain_text(AS_OF)
     conversation = page.get_by_role("region", name="Conversation")
-    edges = [(one.bounding_box() or {}) for one in (sessions, conversation)]
-    assert edges[0]["x"] + edges[0]["width"] <= edges[1]["x"], edges
+    list_box, page_box = sessions.bounding_box(), conversation.bounding_box()
+    assert list_box and page_box and list_box["x"] + list_box["width"] <= page_box["x"], (list_box, page_box)
     heights = conversation.locator("[data-bar]").first.evaluate(
         "bar => [...bar.children].map((one) => one.offsetHeight)"
     )
