@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.processes.command import Ended
-from holdfast.processes.identity import process
+from holdfast.processes.identity import process, send
 from holdfast.processes.keeper import BLOCK
 from holdfast.processes.spool import OutputFile, Window
 from holdfast.processes.supervisor import Limits
@@ -133,9 +134,35 @@ async def test_a_sparse_output_of_the_commands_own_is_shown_as_it_is(rig: Proces
 
 
 async def test_a_command_that_truncates_its_own_output(rig: ProcessRig) -> None:
+    """What it prints next belongs to the head, which is never dropped: also if it is being capped in that moment."""
     script = "head -c 9000000 /dev/zero; : > /proc/self/fd/1; echo new"
-    outcome, output = await rig.run(script, head=0, tail=64 * KIB)
+    outcome, output = await rig.run(script, head=4 * KIB, tail=64 * KIB)
     assert (code(outcome), output) == (0, b"new\n")
+
+
+async def test_a_truncated_output_that_grows_again_is_dropped_from_its_head_on(rig: ProcessRig) -> None:
+    """Else a window would show zeros for what is dropped. Here it grows while its keeper looks away."""
+    prints, waits = "tr '\\0' x </dev/zero | head -c {}", "until [ -e {} ]; do sleep 0.01; done"
+    script = f"{prints.format(MIB)}; {waits.format('go')}; : > /proc/self/fd/1; {prints.format(2 * MIB)}; touch done"
+    running = await rig.start(f"{script}; {waits.format('end')}", head=4 * KIB, tail=64 * KIB)
+    output, keeper = rig.supervisor.output(running.id), rig.claim(running.id).keeper
+
+    async def is_capped() -> bool:
+        return output.size() == MIB and output.on_disk() < 256 * KIB
+
+    async def is_printed() -> bool:
+        return (rig.cwd / "done").exists()
+
+    await eventually(is_capped)
+    send(keeper, signal.SIGSTOP)
+    (rig.cwd / "go").touch()
+    await eventually(is_printed)
+    send(keeper, signal.SIGCONT)
+    (rig.cwd / "end").touch()
+    assert code(await rig.supervisor.wait(running.id)) == 0
+    found = pieces(output)
+    assert {byte for window in found for byte in window.data} == {ord("x")}
+    assert [window.offset for window in found if window.dropped] == [4 * KIB]
 
 
 async def test_discard_gives_back_what_was_consumed(rig: ProcessRig) -> None:

@@ -111,7 +111,11 @@ class CappedFile:
         self._punched = head
 
     def cap(self, tails: int) -> None:
-        """Drop all but one tail once there are more than this many. The hole begins at the head: readers rely on it."""
+        """Drop all but one tail once there are more than this many.
+
+        The hole begins at the head, since readers rely on it, also if the command truncated the file and has printed
+        more than before. It can do so between the look and the punch: what it prints next is in the head, which stays.
+        """
         size = os.fstat(self.file).st_size
         if size < self._punched:
             self._punched = self._head
@@ -119,7 +123,7 @@ class CappedFile:
         if self._tail < 0 or size - self._punched <= tails * self._tail or end <= self._punched:
             return
         try:
-            punch(self.file, self._punched, end)
+            punch(self.file, self._head, end)
         except OSError:
             self._tail = -1  # a file system without holes: the supervisor sees the size and says so
             return
