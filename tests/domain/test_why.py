@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from holdfast.domain.commands import CompactSession, StopTurn
+from holdfast.domain.commands import ArchiveSession, ChooseMode, CompactSession, StopTurn
 from holdfast.domain.events import AnyEvent
 from holdfast.domain.events.chapter import (
     Blocker,
@@ -127,6 +127,21 @@ def test_the_end_of_a_turn_with_its_problem() -> None:
     ((kind, text),) = told(book)
     assert kind == "TurnFinished" and text.startswith("Idle. Turn 1 failed 1 min 5 s ago: ")
     assert PROBLEM.message.rstrip(".") in text
+
+
+def test_a_mode_that_a_person_chose_and_an_archived_session() -> None:
+    book = Book()
+    book.tell(ChooseMode(mode="read"))
+    assert told(book) == [
+        ("ModeChosen", "Idle. It has received no message yet."),
+        ("ModeChosen", "A person chose its mode: it may only read: change nothing and run no command."),
+    ]
+    book.tell(ChooseMode(mode="profile"))
+    book.tell(ArchiveSession())
+    assert told(book) == [
+        ("SessionArchived", "Idle. It has received no message yet."),
+        ("SessionArchived", "It is archived; a message restores it."),
+    ]
 
 
 @pytest.mark.parametrize(
