@@ -28,6 +28,8 @@ class StoreTimings:
     search_retry: float = 5.0
     answer: float = 30.0
     """So long a database server may take for an answer; then the connection is given up."""
+    reconnect: float = 0.1
+    """The pause before a lost connection is made again that hears other nodes; it doubles with every failure."""
     lease: float = 8.0
     """So long the life of a node lasts without being renewed; then others do its work."""
     look: float = 5.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import struct
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from tests.memory import SHORT
@@ -30,7 +30,9 @@ class Proxy:
         self.silent = asyncio.Event()
         """While it is set nothing is passed on."""
         self.cuts = 0
-        self._ended = False
+        self.refused = 0
+        """How many connections were not accepted."""
+        self._is_away = False
         self._connections: set[asyncio.Task[None]] = set()
 
     def url(self, database: str = "postgres") -> str:
@@ -40,7 +42,8 @@ class Proxy:
         return await asyncio.start_unix_server(self._accepted, self._directory / SOCKET)
 
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._ended:
+        if self._is_away:
+            self.refused += 1
             writer.transport.abort()
             return
         connection = asyncio.create_task(self._pass_on(reader, writer))
@@ -75,9 +78,18 @@ class Proxy:
         await asyncio.gather(*self._connections, return_exceptions=True)
         await asyncio.sleep(0)  # so that the sockets are closed
 
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Accept no connection meanwhile."""
+        self._is_away = True
+        try:
+            yield
+        finally:
+            self._is_away = False
+
     async def end(self) -> None:
         """Close all connections, and those that are about to come."""
-        self._ended = True
+        self._is_away = True
         await self.cut()
 
 

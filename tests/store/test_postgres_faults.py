@@ -629,6 +629,28 @@ async def test_hints_leave_no_connection_behind_when_reading_on_fails(database: 
             await eventually(as_many_as_before)
 
 
+async def test_a_server_that_is_gone_is_not_asked_again_and_again_without_a_pause(database: Database) -> None:
+    """Else a gateway would use a whole CPU and fill its log, until the server is back. Its writer does look for it."""
+    calm, again = replace(PATIENT, reconnect=PATIENCE), asyncio.Event()
+    async with proxy_of(shared_server()) as proxy, opened(replace(database, url=proxy.url()), calm) as store:
+        await session(store, A)
+        await store._hints.listening.wait()
+        with (
+            _heard("hints of other nodes are not heard", again, times=2),
+            _heard("other nodes get no answer", again, times=2),
+            proxy.away(),
+        ):
+            await proxy.cut()
+            writing = asyncio.create_task(write(store, STREAM, said(), command=CommandKey("c1", "digest")))
+
+            async def writer_has_looked_often() -> bool:
+                return proxy.refused >= 20
+
+            await eventually(writer_has_looked_often)
+            assert not again.is_set()
+        await asyncio.gather(writing, return_exceptions=True)
+
+
 async def test_a_text_with_a_nul_is_stored_and_counted(database: Database) -> None:
     async with opened(database) as store:
         await write(store, STREAM, created(A, title="a\0b"), said("c\0d"), at=AT)

@@ -190,7 +190,7 @@ class PostgresExchange(NodeExchange):
             finally:
                 if wire is not None:
                     wire.close()
-            await asyncio.sleep(growing_pause(failures, first=0.1))
+            await asyncio.sleep(growing_pause(failures, first=self._timings.reconnect))
 
     async def _exchange(self, wire: Wire) -> None:
         """One trip: send what is queued, take what is there; then wait for more."""

@@ -86,7 +86,7 @@ class NodeHints:
             finally:
                 if wire is not None:
                     wire.close()
-            await asyncio.sleep(growing_pause(failures, first=0.1))
+            await asyncio.sleep(growing_pause(failures, first=self._timings.reconnect))
 
     async def _follow(self, wire: Wire) -> None:
         """Read on when there is a hint, and now and then without one; tell the others what this node commits."""
