@@ -52,7 +52,7 @@ class ScriptModel:
 
     say TEXT · slow WORDS (long enough to be saved) · hold TEXT (until `go` is set) ·
     call TOOL JSON [& TOOL JSON …] · fail · again TEXT (fails once, after half of it) ·
-    bug · summary ok|fail|hang|empty|echo|bug (how the next ones go)
+    bug · summary ok|fail|too_long|hang|empty|echo|bug (how the next ones go)
     """
 
     name = "script"
@@ -72,6 +72,8 @@ class ScriptModel:
         match lines[-1].removeprefix("summary ") if lines else "ok":
             case "fail":
                 raise ModelError(PROBLEM)
+            case "too_long":
+                raise ModelError(Problem(code="context_too_long", message="It is too long."))
             case "bug":
                 raise RuntimeError("a bug in the model's adapter")
             case "hang":

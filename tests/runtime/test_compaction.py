@@ -374,6 +374,20 @@ async def test_messages_that_come_while_a_turn_is_made_to_fit_keep_their_order(r
     assert isinstance(made, SummaryWritten) and made.covers_turn == 2, "ended turns only, the last one word by word"
 
 
+@pytest.mark.parametrize(("how", "attempts"), [("ok", 1), ("empty", 2), ("too_long", 2), ("hang", 1)])
+async def test_a_note_for_the_next_chapter_is_tried_again_once_if_another_attempt_may_help(
+    rig: LifecycleRig, how: str, attempts: int
+) -> None:
+    """The second one gets less to read, and may be written by another model. One that hangs would only hang again."""
+    await rig.create(f"summary {how}")
+    await quiet(rig)
+    await rig.reset("r1", note=True)
+    started = [one for one in only(await rig.records(), SummaryStarted) if one.purpose == "hand_over"]  # type: ignore[attr-defined]
+    assert len(started) == attempts
+    opened = (await rig.sessions.get(ID)).chapter.opened
+    assert opened is not None and opened.hand_over_from == ("model" if how == "ok" else "digest")
+
+
 @pytest.mark.parametrize("how", ["echo", "fail"])
 async def test_a_secret_that_a_person_said_stands_in_no_summary_note_or_digest(rig: LifecycleRig, how: str) -> None:
     await rig.create(f"say {SECRET}\nsummary {how}")
