@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from msgspec.structs import replace
 
@@ -23,7 +25,7 @@ from holdfast.store.postgres.server_findings import (
 )
 from holdfast.store.postgres.store import open_store
 from tests.postgres_server import shared_server
-from tests.store.conformance import STREAM, A, said, session, write
+from tests.store.conformance import STREAM, A, B, said, session, write
 
 
 @pytest.fixture
@@ -74,6 +76,29 @@ async def test_a_database_is_checked_and_rebuilt(database: Database, tmp_path: P
     ok, detail = findings(home)["events"]
     assert not ok
     assert "does not match its checksum" in detail
+
+
+@pytest.mark.parametrize("checksum", [True, False], ids=["from the future", "damaged"])
+async def test_a_rebuild_names_the_stream_that_stops_and_makes_the_others(
+    database: Database, tmp_path: Path, checksum: bool
+) -> None:
+    home = home_with(tmp_path / "home", f'url = "{database.url}"')
+    store = await open_store(database, home.tasks)
+    await session(store, A, "one", "later")
+    await session(store, B, "two")
+    await store.close()
+    with psycopg.connect(database.url) as db:
+        [(seq, data)] = db.execute("SELECT seq, data FROM holdfast.events WHERE seq = 2").fetchall()
+        data = data.replace(b'"kind":"InputReceived"', b'"kind":"FromTheFuture"')
+        crc = zlib.crc32(data) if checksum else 1
+        db.execute("UPDATE holdfast.events SET data = %s, crc = %s WHERE seq = %s", (data, crc, seq))
+    assert doctor.rebuild(home).endswith(
+        f" An event cannot be read, so it and later events were skipped in: session/{A}."
+    )
+    store = await open_store(database, home.tasks)
+    rows = [await store.session(id) for id in (A, B)]
+    assert [row.message_count for row in rows] == [0, 1], "what came before it is there"
+    await store.close()
 
 
 def test_a_server_that_cannot_be_asked_is_a_finding(tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.domain.errors import Corrupt
-from holdfast.domain.events import Record, decode, location
+from holdfast.domain.events import Record
 from holdfast.store.contract import PAGE_BYTES, Append, Write
 from holdfast.store.postgres.connections import TURN, WRITER, Database, connect
 from holdfast.store.postgres.facts import KnownFacts, MissingFacts, Needs, needs_of_append
@@ -12,6 +11,7 @@ from holdfast.store.postgres.queries import statement
 from holdfast.store.postgres.transaction import BatchTransaction
 from holdfast.store.postgres.wire import SqlStatement, Wire
 from holdfast.store.projection import project
+from holdfast.store.replay import Replay
 from holdfast.store.tables import PROJECTIONS
 
 PAGE = 2_000
@@ -38,31 +38,20 @@ async def _run(wire: Wire, statements: list[SqlStatement]) -> None:
 
 
 async def _replay(wire: Wire) -> tuple[int, set[str]]:
-    count = after = 0
-    stopped: set[str] = set()
+    count, after, replay = 0, 0, Replay()
     while True:
         asked = {"after": after, "limit": PAGE, "size": PAGE_BYTES}
         (answer,) = await wire.run([statement("lines_to_index", asked)], within=TRIP_SECONDS)
         if not answer.rows:
-            return count, stopped
+            return count, replay.stopped
         after = int(answer.rows[-1][2])
-        skipped: list[bytes] = []
-        page = checked(answer, PAGE, PAGE_BYTES, skipped=skipped)
-        stopped |= {where.stream for line in skipped if (where := location(line)) is not None}
-        records = [record for line in page.lines if (record := _readable(line, stopped)) is not None]
+        damaged: list[bytes] = []
+        page = checked(answer, PAGE, PAGE_BYTES, skipped=damaged)
+        for line in damaged:
+            replay.stop(line)
+        records = [record for line in page.lines if (record := replay.read(line)) is not None]
         count += len(records)
         await _project(wire, records)
-
-
-def _readable(line: bytes, stopped: set[str]) -> Record | None:
-    """A record, unless its stream has stopped before it or stops here."""
-    try:
-        record = decode(line)
-    except Corrupt:
-        where = location(line)
-        stopped |= set() if where is None else {where.stream}
-        return None
-    return None if record.stream in stopped else record
 
 
 async def _project(wire: Wire, records: list[Record]) -> None:

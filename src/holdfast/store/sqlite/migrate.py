@@ -7,9 +7,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from holdfast.domain.errors import Corrupt, Rejected
-from holdfast.domain.events import decode, location
+from holdfast.domain.errors import Rejected
+from holdfast.domain.events import location
 from holdfast.store.projection import project
+from holdfast.store.replay import Replay
 from holdfast.store.sqlite.connections import connect_reader, connect_writer, explained
 from holdfast.store.sqlite.log_reads import checked
 from holdfast.store.sqlite.migrations.card_numbers import number_cards
@@ -109,23 +110,17 @@ def rebuild_projections(db: sqlite3.Connection) -> tuple[int, set[str]]:
 def _replay(db: sqlite3.Connection) -> tuple[int, set[str]]:
     """How many events were used, and the streams that stop at one that cannot be read."""
     count = after = 0
-    rows = SqliteRows(db, RememberedRows())
-    stopped: set[str] = set()
-    skipped: list[bytes] = []
-    while lines := checked(db, "read_all", {"after": after, "limit": PAGE}, skipped=skipped).lines:
-        stopped |= {where.stream for line in skipped if (where := location(line)) is not None}
-        skipped.clear()
+    rows, replay = SqliteRows(db, RememberedRows()), Replay()
+    damaged: list[bytes] = []
+    while lines := checked(db, "read_all", {"after": after, "limit": PAGE}, skipped=damaged).lines:
+        for line in damaged:
+            replay.stop(line)
+        damaged.clear()
         for line in lines:
             where = location(line)
             after = after + 1 if where is None else where.seq
-            try:
-                record = decode(line)
-            except Corrupt:
-                stopped |= set() if where is None else {where.stream}
-                continue
-            if record.stream in stopped:
-                continue
-            count += 1
-            project(record, rows)
+            if (record := replay.read(line)) is not None:
+                count += 1
+                project(record, rows)
         rows.flush()
-    return count, stopped
+    return count, replay.stopped
