@@ -9,7 +9,7 @@ from holdfast.domain.commands import AnswerWait, ChooseAgent, RepeatTurn, UndoTu
 from holdfast.domain.errors import Conflict, Rejected
 from holdfast.domain.events import Record
 from holdfast.domain.events.actor import THE_CLOCK, Actor, AgentActor, RunActor, TaskActor
-from holdfast.domain.events.chapter import ResetPolicySet
+from holdfast.domain.events.chapter import ChapterOpened, ResetPolicySet
 from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import (
@@ -263,3 +263,17 @@ def test_a_repeated_turn_takes_all_later_ones_out_and_says_its_messages_as_one()
     book.tell(RepeatTurn(text="other"))
     assert [m.text for m in book.session.messages if isinstance(m, UserMessage)] == ["one"]
     assert [queued.event.text for queued in book.session.queue] == ["other"]
+
+
+@pytest.mark.parametrize("turn", [1, 4])
+def test_a_turn_that_the_model_does_not_see_cannot_be_repeated(turn: int) -> None:
+    """It belongs to the chapter before, or there is none of that number."""
+    book = Book()
+    for text in ("one", "two", "three"):
+        book.say(text)
+        book.begin().answer("done").finish()
+        if text == "one":
+            book.write(ChapterOpened(chapter=2, rule="idle", reason="it was idle", by=person("ann")))
+    with pytest.raises(Conflict, match=f"does not see turn {turn}"):
+        book.tell(RepeatTurn(turn=turn))
+    assert book.tell(RepeatTurn(turn=2))
