@@ -282,6 +282,11 @@ def test_a_code_is_good_for_its_person_its_bot_and_about_an_hour() -> None:
         assert paired_person(TOKEN, wrong, now=now) is None
 
 
+def test_the_largest_number_that_an_account_can_have_is_paired() -> None:
+    largest = 2**52 - 1
+    assert paired_person(TOKEN, pairing_code(TOKEN, largest, 0), now=0) == largest
+
+
 def test_a_name_is_one_line_and_never_hides_the_number() -> None:
     odd = User(42, first_name="Root\n\u202e\x1b[31m" + "x" * 100, last_name="(1)")
     assert str(actor_of(odd)).endswith("x (42) on Telegram")

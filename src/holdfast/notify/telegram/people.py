@@ -18,6 +18,8 @@ CODE_LENGTH = 8
 MOST_STRANGERS = 20
 """How many get a code within an hour; the others are not answered."""
 LONGEST_NAME = 40
+LONGEST_NUMBER = 16
+"""Digits of the number of an account, which has at most 52 bits."""
 
 
 def pairing_code(token: str, person: int, hour: int) -> str:
@@ -30,7 +32,7 @@ def paired_person(token: str, code: str, *, now: int) -> int | None:
     """Return who has this code; None if nobody has, or it is too old."""
     code = code.strip().upper()
     person = code.partition("-")[0]
-    if not (person.isascii() and person.isdigit() and len(person) <= 15):
+    if not (person.isascii() and person.isdigit() and len(person) <= LONGEST_NUMBER):
         return None
     hour = now // HOUR_MS
     known = (pairing_code(token, int(person), hour - ago) for ago in (0, 1))
