@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from holdfast.domain.errors import Unavailable
-from holdfast.periodic import PeriodicTask
+from holdfast.periodic import FollowerState, PeriodicTask
 from tests.eventually import PATIENCE
 
 
@@ -29,6 +29,10 @@ async def test_trouble_and_bugs_cost_one_round(caplog: pytest.LogCaptureFixture)
         await rounds.stop()
     assert "the watchman failed and is retried later: no disk" in caplog.text
     assert "the watchman failed unexpectedly and is retried later" in caplog.text
+
+
+def test_the_state_of_a_task_that_is_well_is_nothing_to_report() -> None:
+    assert PeriodicTask(asyncio.Event().wait, name="x", every=1.0).state == FollowerState("x", "", 0, 0)
 
 
 async def test_state_says_since_when_there_is_a_problem_or_none() -> None:
