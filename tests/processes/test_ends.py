@@ -366,3 +366,19 @@ async def test_what_was_left_behind_is_not_lost_while_its_keeper_is_about_to_not
     send(keeper, signal.SIGCONT)
     outcome = await waiting
     assert isinstance(outcome, Ended) and outcome.signal == signal.SIGKILL
+
+
+async def test_what_was_left_behind_without_keepers_has_ended_when_the_last_of_it_has(rig: ProcessRig) -> None:
+    running = await rig.start("sleep 100 & echo $! > oldest; sleep 100 & echo $! > other")
+    await rig.supervisor.wait(running.id)
+    oldest, other = (int((rig.cwd / name).read_text()) for name in ("oldest", "other"))
+    left = fresh()
+    await rig.supervisor.take_over(left, running.id, oldest=oldest)
+    rig.kill_keepers(running.id)
+    await rig.keepers_gone(running.id)
+    waiting = asyncio.create_task(rig.supervisor.wait(left))
+    os.kill(oldest, signal.SIGKILL)
+    await asyncio.wait({waiting}, timeout=0.2)
+    os.kill(other, signal.SIGKILL)
+    outcome = await waiting
+    assert isinstance(outcome, Lost) and "nobody recorded" in outcome.evidence
