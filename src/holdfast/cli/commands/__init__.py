@@ -9,7 +9,7 @@ COMMANDS = {
         "run": ("run", "Start a session with a prompt and print the answer."),
         "send": ("run", "Send a message to a session."),
         "stop": ("run", "Stop the running turn of a session."),
-        "start": ("tasks", "Run a command that outlives this terminal and the gateway."),
+        "start": ("start", "Run a command that outlives this terminal and the gateway."),
         "board": ("boards", "Show, watch, pause and resume a board."),
         "card": ("cards", "Add, show and change cards (jobs for agents)."),
         "inbox": ("inbox", "List everything that waits for you, and how to answer it."),
