@@ -10,13 +10,13 @@ from tests.e2e.gateway import GatewayProcess, until
 from tests.eventually import PATIENCE
 
 
-def test_status_says_what_is_at_work(shared: GatewayProcess, cli: CommandLine) -> None:
+def test_status_and_why_show_a_running_turn(shared: GatewayProcess, cli: CommandLine) -> None:
     session = cli.json("run", "slow 300 a b", "--detach")["session"]
     shown = until(lambda: text if session in (text := cli.ok("status")) else None, "it is at work")
     for fact in (f"pid {shared.pid}", shared.url, str(shared.home)):
         assert fact in shown
     why = cli.ok("why", session[:8])
-    assert f"session/{session} " in why
+    assert f"session/{session}, " in why
     assert session in cli.ok("why")
     cli.ok("stop", session)
     shared.until_rest(session)
