@@ -14,5 +14,5 @@ def test_the_directory_and_the_defaults_of_a_call_are_in_words() -> None:
         ShownArgument(name="notify", value="false", usual=True),
         ShownArgument(name="background", value="true", usual=True),
     ]
-    defaults = "defaults: seconds to wait 120, no notification when it ends, background"
+    defaults = "defaults: waits up to 120 s, no notification when it ends, background"
     assert shown_lines(shown) == ["command: make", "in /srv/shop", defaults]

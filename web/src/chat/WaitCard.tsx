@@ -125,15 +125,25 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 
 const argumentWord = (name: string): string => ARGUMENTS[name] ?? visible(name).replaceAll("_", " ");
 
-/** One that the call left out. */
-export function usualWords({ name, value }: ShownArgument): string {
+const DEFAULTS: Readonly<Record<string, string>> = {
+  "background false": "in the foreground",
+  "lifetime session": "ends with the session",
+  "notify false": "no notification when it ends",
+  "stdin false": "no input",
+};
+
+/** A phrase for an argument that the call left out, and its default value; as in the terminal. */
+export function defaultWords({ name, value }: ShownArgument): string {
+  const phrase = DEFAULTS[`${name} ${value}`];
+  if (phrase) return phrase;
+  if (name === "timeout") return `waits up to ${visible(value)} s`;
   if (value === "true") return argumentWord(name);
   return value === "" || value === "false" ? `no ${argumentWord(name)}` : `${argumentWord(name)} ${visible(value)}`;
 }
 
 /**
- * Every argument of the call that is approved; what the call left out stands in one line. The directory `cwd` stands
- * beside the agent already.
+ * Every argument of the call that is approved; what the call left out is in one line. The directory `cwd` is shown
+ * with the agent already.
  */
 export function ShownArguments({
   shown,
@@ -154,7 +164,7 @@ export function ShownArguments({
           </div>
         ))}
       {usual.length > 0 && (
-        <p className={`${shared.faint} ${styles.argument}`}>Defaults: {usual.map(usualWords).join(", ")}</p>
+        <p className={`${shared.faint} ${styles.argument}`}>Defaults: {usual.map(defaultWords).join(", ")}</p>
       )}
     </>
   );

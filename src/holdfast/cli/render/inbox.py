@@ -9,7 +9,7 @@ import click
 
 from holdfast.cli.hints import program, with_home
 from holdfast.cli.screen import ago, clean, clock, dim, one_line, plural, shorten, terminal_width, wrap_at_most
-from holdfast.domain.argument_words import argument_word
+from holdfast.domain.argument_words import argument_word, default_words
 from holdfast.domain.card_number import card_label
 
 if TYPE_CHECKING:  # these bring the events with them, which `status` does not need
@@ -144,16 +144,8 @@ def shown_lines(shown: list[ShownArgument]) -> list[str]:
             lines += [f"{name}:", *(f"│ {line}" for line in inside)]
         if argument.left_out:
             lines.append(f"│ … {plural(argument.left_out, 'more character')}")
-    usual = [_usual_words(one) for one in shown if one.usual]
+    usual = [default_words(one_line(one.name), one_line(one.value)) for one in shown if one.usual]
     return [*lines, f"defaults: {', '.join(usual)}"] if usual else lines
-
-
-def _usual_words(argument: ShownArgument) -> str:
-    """An argument that the call left out, in the words of the dashboard."""
-    name, value = argument_word(one_line(argument.name)), one_line(argument.value)
-    if value == "true":
-        return name
-    return f"no {name}" if value in ("", "false") else f"{name} {value}"
 
 
 def _uncut(shown: list[ShownArgument], arguments: str) -> list[ShownArgument]:
