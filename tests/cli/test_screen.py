@@ -78,7 +78,13 @@ def test_a_table_shortens_the_flexible_column_first(monkeypatch: pytest.MonkeyPa
     ]
 
 
-def test_spans_are_told_in_the_unit_that_fits() -> None:
+def test_a_narrow_terminal_shows_an_id_that_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "16")
+    columns = (Column("ID"), Column("STATE"), Column("TITLE", flexible=True))
+    assert click.unstyle(table(columns, [["12345678", "running", "a title"]])).splitlines()[1] == "12345678  run…  a t…"
+
+
+def test_durations_are_shown_in_the_unit_that_fits() -> None:
     hour = 3_600_000
     spans = {3: "3 ms", 999: "999 ms", 1_000: "1.0 s", 1_500: "1.5 s", 60_000: "1 min 0 s", 61_000: "1 min 1 s"}
     spans |= {hour - 1: "59 min 59 s", hour: "1 h 0 min", 48 * hour - 1: "47 h 59 min", 48 * hour: "2 d 0 h"}

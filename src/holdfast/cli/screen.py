@@ -19,6 +19,8 @@ JOINER, EMOJI_STYLE, SKIN_TONES = "\u200d", "\ufe0f", "\U0001f3fb\U0001f3fc\U000
 """What makes one emoji of several characters."""
 SHORT_ID = 8
 """How many characters of an ID are shown; any unique prefix is accepted."""
+LONG_ID = 16
+"""How many characters a whole ID has."""
 _CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 # Characters that reorder or hide text on the screen, so that it would read otherwise than it is.
 _REORDERING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF, *range(0xE0000, 0xE0080))
@@ -195,7 +197,10 @@ class Column:
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
-    """A table that fits: the widest of the flexible columns is shortened first, the others only in need."""
+    """A table that fits: the widest of the flexible columns is shortened first, the others only in need.
+
+    An ID in the first column is never shortened: nobody could type it.
+    """
     used = [
         place for place, column in enumerate(columns) if not column.optional or any(row[place] != "-" for row in rows)
     ]
@@ -208,7 +213,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
     room = terminal_width() - len(GAP) * (len(columns) - 1)
     flexible = [index for index, column in enumerate(columns) if column.flexible]
     _squeeze(widths, flexible, room)
-    _squeeze(widths, list(range(len(columns))), room)
+    _squeeze(widths, list(range(1 if widths[0] <= LONG_ID else 0, len(columns))), room)
     lines = [dim(_row(columns, [column.title for column in columns], widths, plain=True))]
     lines += [_row(columns, row, widths) for row in cells]
     return "\n".join(lines)
