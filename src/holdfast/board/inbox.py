@@ -147,7 +147,8 @@ def in_words(entry: InboxEntry, *, now: int) -> str:
     """Return an entry as a sentence with its commands, for `why` and for agents."""
     what = entry.what if entry.what.endswith((".", "!", "?")) else f"{entry.what}."
     commands = " or ".join(f"`{command}`" for command in entry.commands)
-    return f"{WORDS[entry.kind].capitalize()}, for {duration(now - entry.since)}: {_subject(entry)}: {what} {commands}"
+    kind, waiting = WORDS[entry.kind].capitalize(), duration(now - entry.since)
+    return f"{kind}, waiting for {waiting}: {_subject(entry)}: {what} {commands}"
 
 
 def _subject(entry: InboxEntry) -> str:
