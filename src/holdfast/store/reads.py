@@ -133,7 +133,7 @@ def id_range(prefix: str) -> dict[str, str]:
 
 _SESSION = RowKind("session", SessionRow, "get_session", "find_sessions", "`holdfast sessions` lists them.")
 _TASK = RowKind("task", TaskRow, "get_task", "find_tasks", "`holdfast tasks history` lists them.")
-_WAIT = RowKind("question or approval", TitledWait, "get_wait", "find_waits", "`holdfast inbox` lists what waits.")
+_WAIT = RowKind("open question or approval", TitledWait, "get_wait", "find_waits", "`holdfast inbox` lists what waits.")
 
 
 class ProjectionReads:
