@@ -41,7 +41,7 @@ class NoChats:
 class Nowhere:
     """A channel, a destination and a sender: what is planned stays in the outbox."""
 
-    tells_settled = repeatable = True
+    reports_settled = repeatable = True
     chats = NoChats()
 
     def all(self) -> Mapping[str, Destination]:

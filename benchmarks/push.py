@@ -33,7 +33,7 @@ BODY = b"x" * 400
 async def run(plan: Plan, report: Report) -> None:
     """All lines of this area."""
     rounds = plan.rounds(400)
-    async with receiver() as service, _told_by_push(plan, service) as rig:
+    async with receiver() as service, _notified_by_push(plan, service) as rig:
         poster, numbers, arrived = HttpPoster(allow_private=True), count(), asyncio.Event()
 
         def answer(_: Received) -> tuple[int, str]:
@@ -72,7 +72,7 @@ def _p99(pairs: Pairs) -> Line:
 
 
 @asynccontextmanager
-async def _told_by_push(plan: Plan, service: Receiver) -> AsyncIterator[GatewayRig]:
+async def _notified_by_push(plan: Plan, service: Receiver) -> AsyncIterator[GatewayRig]:
     """A gateway with one device that is told of everything at once."""
     home = Home(plan.scratch / "push")
     home.prepare()

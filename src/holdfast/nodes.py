@@ -87,7 +87,7 @@ class Nodes:
         return await self.of_session(session, await self.holder(session))
 
     def why_waits_long(self, placement: Placement, nodes: list[KnownNode], *, waited_ms: int) -> str:
-        """Return for which node something has waited for so long that people are told; empty if it has not."""
+        """Return for which node something has waited for so long that people are notified; empty if it has not."""
         return placement.why_waits_long(nodes, waited_ms=waited_ms, limit_ms=self._longest_wait_ms)
 
     async def holder(self, session: Session) -> NodeRow | None:

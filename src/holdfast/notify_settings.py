@@ -1,4 +1,4 @@
-"""What can be set in `[notify]` and `[telegram]`: where people are told, and of what."""
+"""What can be set in `[notify]` and `[telegram]`: where notifications go, and which ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WebhookSettings:
     allow_private: bool = False
     """Whether the address may be this machine or in a private network."""
     on: list[NoticeName] = field(default_factory=lambda: list(USUAL_NOTICES))
-    """What is told."""
+    """The kinds of notifications that it gets."""
     only_when_nobody_looks: bool = True
     """Only if for 30 s no visible page and no attached terminal showed what it is about."""
     details: bool = False
@@ -49,7 +49,7 @@ class AppriseSettings:
     url_env: str = ""
     """The variable that holds the address of the service, as Apprise writes it."""
     on: list[NoticeName] = field(default_factory=lambda: list(USUAL_NOTICES))
-    """What is told."""
+    """The kinds of notifications that it gets."""
     only_when_nobody_looks: bool = True
     """Only if for 30 s no visible page and no attached terminal showed what it is about."""
     details: bool = False
@@ -93,9 +93,9 @@ class TelegramSettings:
     api_url: str = "https://api.telegram.org"
     """Where the Bot API is, if it is a server of your own."""
     notify: list[int] = field(default_factory=list)
-    """The chats that are told of what happens in other sessions: the number of a person, or of a group (negative)."""
+    """The chats that are notified of other sessions: the number of a person, or of a group (negative)."""
     on: list[NoticeName] = field(default_factory=lambda: list(USUAL_NOTICES))
-    """What they are told."""
+    """The kinds of notifications that they get."""
     only_when_nobody_looks: bool = True
     """Only if for 30 s no visible page and no attached terminal showed what it is about."""
     details: bool = False

@@ -273,7 +273,8 @@ class ProfileSettings:
     a name it is the command of a turn: `{prompt}` and `{session}` are replaced; without `{prompt}` the prompt is the
     standard input."""
     resume_argv: list[str] = field(default_factory=list)
-    """The command of a turn that continues `{session}`; without it each turn begins anew, and is told what was said."""
+    """The command of a turn that continues `{session}`; without it each turn starts a new one, with a short
+    account of the conversation."""
     mode: str = ""
     """The mode of an external agent, as the agent calls it; by default one in which it asks before it acts, or of a
     command-line agent, one in which it edits files and does little else."""

@@ -209,4 +209,7 @@ async def test_an_agent_reads_the_same_rows(rig: BoardRig, inbox: InboxReader) -
     told = (await inbox.tool.call(context, "{}")).output
     assert told.splitlines()[0] == "2 in all:"
     assert f"Failed turn, waiting for 0 s: session {SESSION}" in told
-    assert f"Blocked card, waiting for 0 s: card HF-1 “card {CARD}”: Which one? `holdfast card unblock HF-1 -m TEXT`" in told
+    assert (
+        f"Blocked card, waiting for 0 s: card HF-1 “card {CARD}”: Which one? `holdfast card unblock HF-1 -m TEXT`"
+        in told
+    )

@@ -20,7 +20,7 @@ def test_what_to_be_told_of_is_chosen_for_a_task(cli: CommandLine) -> None:
     assert cli.json("tasks", "show", task)["tell"] == "always"
     assert cli.ok("notify", "never", task[:6]) == f"{task}: you are never notified of it\n"
     assert "notifications  never" in cli.ok("tasks", "show", task)
-    assert "People are never told of its end, as cli chose." in cli.ok("why", task)
+    assert "Notifications about its end: never, chosen by cli." in cli.ok("why", task)
     cli.ok("notify", "default", task)
     assert cli.json("tasks", "show", task)["tell"] == "default"
     cli.ok("tasks", "kill", task)
@@ -44,7 +44,7 @@ def test_a_run_is_told_by_its_card(cli: CommandLine) -> None:
     card = cli.ok("card", "add", "--profile", "demo", "--body", "complete", "Do it").strip()
     runs = until(lambda: cli.json("card", "show", card)["runs"] or None, "it runs")
     refused = cli("notify", "always", runs[0]["task"])
-    assert (refused.returncode, "Choose it for the card." in refused.stderr) == (5, True)
+    assert (refused.returncode, "Choose the notifications of the card." in refused.stderr) == (5, True)
     assert "There is no session, task or card nothing." in cli("notify", "never", "nothing").stderr
 
 

@@ -32,7 +32,7 @@ DAY_MS = 86_400_000
 class Notebook:
     """A channel that writes down what it gets, and answers what it is told to."""
 
-    tells_settled = True
+    reports_settled = True
     repeatable = True
 
     def __init__(self) -> None:
@@ -326,7 +326,7 @@ async def test_settled_while_it_is_being_sent_and_the_sending_fails(post: Post) 
 
 
 async def test_a_channel_that_is_not_told_of_the_end_of_a_matter(post: Post) -> None:
-    post.channel.tells_settled = False
+    post.channel.reports_settled = False
     row = new()
     await post.plan(row)
     await post.round()

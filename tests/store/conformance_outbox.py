@@ -94,7 +94,7 @@ class OutboxContract:
         assert await store.outbox.pending(TO) == []
         (again,) = await store.outbox.pending("webhooks.other")
         assert (again.kind, again.seq, again.summary) == ("settled", 2, "answered")
-        before = await store.outbox.told("webhooks.other", waiting.matter)
+        before = await store.outbox.last_sent("webhooks.other", waiting.matter)
         assert before is not None
         assert (before.receipt, before.settled) == ("42", "answered")
         await store.outbox.plan(OutboxPlan(3, (settled(3),)))  # once is enough

@@ -108,9 +108,9 @@ class SessionApi:
         """Change the title."""
         return self._client.post(Accepted, _path(session), method="PATCH", title=title)
 
-    def set_tell(self, session: str, tell: Tell) -> Accepted:
-        """Choose whether people are told of it, whatever the rules of the destinations say."""
-        return self._client.post(Accepted, f"{_path(session)}/tell", tell=tell)
+    def set_notifications(self, session: str, choice: Tell) -> Accepted:
+        """Choose whether people are notified of it, whatever the rules of the destinations say."""
+        return self._client.post(Accepted, f"{_path(session)}/tell", tell=choice)
 
     def fork(self, session: str, *, version: int | None = None, title: str | None = None) -> Accepted:
         """Create a copy of the session, up to a version; by default of everything."""

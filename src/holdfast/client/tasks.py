@@ -180,9 +180,9 @@ class TaskApi:
         """Protect it from pruning, or remove the protection."""
         return self._client.post(TaskAccepted, f"{_path(id)}/pin", pinned=pinned)
 
-    def set_tell(self, id: str, tell: Tell) -> TaskAccepted:
-        """Choose whether people are told of its end, whatever the rules of the destinations say."""
-        return self._client.post(TaskAccepted, f"{_path(id)}/tell", tell=tell)
+    def set_notifications(self, id: str, choice: Tell) -> TaskAccepted:
+        """Choose whether people are notified of its end, whatever the rules of the destinations say."""
+        return self._client.post(TaskAccepted, f"{_path(id)}/tell", tell=choice)
 
     def stale(self) -> TaskPage:
         """Running commands that nobody seems to need."""

@@ -77,7 +77,7 @@ class CreateCard(Command, frozen=True):
     session: Name | None = None
     """The session that is notified about its blocks and its end."""
     tell: Tell = "default"
-    """Whether people are told of its blocks and its end."""
+    """Whether people are notified of its blocks and its end."""
     node: NodeWord = ""
     """The name or label of the nodes on which it may run."""
 
@@ -317,7 +317,7 @@ class PinSession(Command, frozen=True):
 
 
 class SetSessionTell(Command, frozen=True):
-    """Choose whether people are told of the waits of the session and of the ends of its turns."""
+    """Choose whether people are notified of the waits of the session and of the ends of its turns."""
 
     tell: Tell
 

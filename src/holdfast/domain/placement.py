@@ -52,7 +52,7 @@ class Placement:
         )
 
     def why_waits(self, nodes: Sequence[KnownNode]) -> str:
-        """Return for which node it waits, and since when that was not heard; empty when a node can take it now."""
+        """Return for which node it waits, and since when that is silent; empty when a node can take it now."""
         fitting = [node for node in nodes if self.fits(node)]
         if any(node.takes_work for node in fitting):
             return ""

@@ -26,7 +26,7 @@ class StartCommand(Command, frozen=True):
     notify: bool = False
     stdin: bool = False
     tell: Tell = "default"
-    """Whether people are told of its end."""
+    """Whether people are notified of its end."""
     node: NodeWord = ""
     """The name or label of the node on which it runs; on another one it has the environment of the gateway there."""
 
@@ -46,7 +46,7 @@ class StartAgent(Command, frozen=True):
     """The name or label of the nodes on which it may run."""
     notify: bool = False
     tell: Tell = "default"
-    """Whether people are told of its questions and its end."""
+    """Whether people are notified of its questions and its end."""
 
 
 class RerunTask(Command, frozen=True):
@@ -75,7 +75,7 @@ class PinTask(Command, frozen=True):
 
 
 class SetTaskTell(Command, frozen=True):
-    """Choose whether people are told of the end of a task, and of the questions of its agent."""
+    """Choose whether people are notified of the end of a task, and of the questions of its agent."""
 
     tell: Tell
 

@@ -352,7 +352,7 @@ def _ending(record: Record, end: TaskFinished, now: int) -> list[Sentence]:
 def _meanwhile(records: list[Record], now: int) -> list[Sentence]:
     found = []
     pin: Record | None = None
-    tell: Record | None = None
+    notify: Record | None = None
     for record in records:
         match record.event:
             case TaskBackgrounded(reason=reason):
@@ -360,13 +360,15 @@ def _meanwhile(records: list[Record], now: int) -> list[Sentence]:
             case TaskPinned():
                 pin = record
             case TaskTellSet():
-                tell = record
+                notify = record
             case _:
                 continue
     if pin is not None and isinstance(pin.event, TaskPinned) and pin.event.pinned:
         found.append(sentence(f"It is pinned by {pin.event.by}, so it is not pruned.", pin))
-    if tell is not None and isinstance(tell.event, TaskTellSet) and tell.event.tell != "default":
-        found.append(sentence(f"People are {tell.event.tell} told of its end, as {tell.event.by} chose.", tell))
+    if notify is not None and isinstance(notify.event, TaskTellSet) and notify.event.tell != "default":
+        found.append(
+            sentence(f"Notifications about its end: {notify.event.tell}, chosen by {notify.event.by}.", notify)
+        )
     return found
 
 

@@ -273,7 +273,7 @@ class Devices:
         return row
 
     def _end(self, device: str) -> None:
-        """End the streams of a device that is signed out, and tell it nothing more."""
+        """End the streams of a device that is signed out, and send it nothing more."""
         self._revoked.add(device)
         self._streams.cut(device)
         self._push.forget(device)

@@ -26,7 +26,7 @@ class RemoteText:
     """What was read of the text of a step."""
 
     text: StreamingText
-    """`since` tells one try of a step from the next."""
+    """`since` distinguishes one try of a step from the next."""
     pieces: int = 0
     version: int = 0
     """The version of the session at which the step was still running."""

@@ -30,7 +30,7 @@ MENTION = re.compile(r"@(?=\w)|<(?=[!@#])")
 class AppriseChannel:
     """A service behind an address of Apprise."""
 
-    tells_settled = False
+    reports_settled = False
     repeatable = True  # a message may come twice; a lost one would be worse, and Apprise does not say which it was
 
     def __init__(self, settings: AppriseSettings) -> None:

@@ -76,11 +76,11 @@ Result = Sent | TryAgain | GiveUp | Unsure
 class Channel(Protocol):
     """A way to reach people."""
 
-    tells_settled: bool
-    """Whether it is told that a matter is settled."""
+    reports_settled: bool
+    """Whether it gets a message when a matter is settled."""
     repeatable: bool
     """Whether a message may be sent again when it is not known whether it arrived, since its id is recognised there.
-    That a matter is settled may always be said again.
+    The message that a matter is settled may always be sent again.
     """
 
     async def send(self, message: NoticeMessage) -> Result:

@@ -248,7 +248,7 @@ class ChatCommands:
         begun = await self._work.agent_tasks.start(
             started, profile=state.profile, caller=caller, mode=state.mode_in_force, node=state.home or state.node
         )
-        return ChatReply(f"Task `{begun.stream.removeprefix('task/')[:8]}` is running; its end is told here.")
+        return ChatReply(f"Task `{begun.stream.removeprefix('task/')[:8]}` is running; its end is reported here.")
 
     # --- cards ----------------------------------------------------------------------------------
 
@@ -266,14 +266,14 @@ class ChatCommands:
                 command = CommentCard(text=said) if first == "comment" else UnblockCard(text=said or None)
                 if first == "comment" and not said:
                     raise Rejected("The comment is empty: /card comment CARD TEXT.")
-                if not incoming.may_approve and not await self._is_told_here(row, incoming.chat):
+                if not incoming.may_approve and not await self._reports_to(row, incoming.chat):
                     raise Rejected(f"{row.label} was not added here.", hint="Only an approver can speak to its worker.")
                 await self._work.cards.execute(row.id, command, self._caller(incoming))
                 return ChatReply(f"{row.label}: {'commented' if first == 'comment' else 'unblocked'}.")
             case _:
                 return await self._why_card(await self._store.cards.card(argument))
 
-    async def _is_told_here(self, row: CardRow, chat: str) -> bool:
+    async def _reports_to(self, row: CardRow, chat: str) -> bool:
         """Whether a session of the chat follows the card: its worker may have more rights than those who talk here."""
         for session in (await self._work.cards.get(row.id)).followers:
             with suppress(NotFound, Gone):
@@ -298,7 +298,9 @@ class ChatCommands:
         done = await self._work.cards.create(command, card=secrets.token_hex(4), caller=self._caller(incoming))
         card = await self._work.cards.get(done.stream.removeprefix("card/"))
         answer = f"/card unblock {card.label} ANSWER"
-        return ChatReply(f"{card.label} was added; what becomes of it is told here. If it asks something: `{answer}`")
+        return ChatReply(
+            f"{card.label} was added; its blocks and its end are reported here. If it asks something: `{answer}`"
+        )
 
     async def _why_card(self, row: CardRow) -> ChatReply:
         card = await self._work.cards.get(row.id)

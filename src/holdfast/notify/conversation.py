@@ -1,5 +1,5 @@
-"""What is told in the chat in which a session is held, besides its questions and failures: its answers as they are
-finished, what became of its tasks and cards, and what people write to it elsewhere. Pure.
+"""What is sent to the chat in which a session is held, besides its questions and failures: its finished answers, the
+ends of its tasks and cards, and what people write to it elsewhere. Pure.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from holdfast.secrets import Mask
 from holdfast.store.outbox_store import DeliveryRow, delivery_id
 from holdfast.store.rows import SessionRow
 
-TELLING_IN_CHAT: tuple[type, ...] = (ModelResponded, InputReceived, NoteReceived)
-OF_CHATS = frozenset(kind.__name__ for kind in TELLING_IN_CHAT)
+SHOWN_IN_CHAT: tuple[type, ...] = (ModelResponded, InputReceived, NoteReceived)
+OF_CHATS = frozenset(kind.__name__ for kind in SHOWN_IN_CHAT)
 NOTICES_IN_CHAT = frozenset({"question", "approval", "failed"})
 """The kinds of notices that the chat of a session gets; that it is done shows in the answer."""
 MOST_PARTS = 10
@@ -23,8 +23,8 @@ MOST_PARTS = 10
 CUT = "\n\n… The answer is longer. The dashboard and `holdfast sessions log` have all of it."
 
 
-def told_in_chat(record: Record, session: SessionRow, *, mask: Mask) -> list[DeliveryRow]:
-    """Return what an event of a session tells in its chat."""
+def chat_messages_of(record: Record, session: SessionRow, *, mask: Mask) -> list[DeliveryRow]:
+    """Return the messages that an event of a session causes in its chat."""
     match record.event:
         case ModelResponded(text=text) if text.strip():
             parts = split_markdown(mask(text))
@@ -35,13 +35,13 @@ def told_in_chat(record: Record, session: SessionRow, *, mask: Mask) -> list[Del
             text = f"*{by}:* {mask(record.event.text)}"
             return [_part(record, session, "was written to", part, 1) for part in split_markdown(text)[:1]]
         case NoteReceived(text=text):  # the end of a task, or what became of a card
-            return [_part(record, session, "was told", part, 1) for part in split_markdown(mask(text))[:1]]
+            return [_part(record, session, "got a note", part, 1) for part in split_markdown(mask(text))[:1]]
         case _:
             return []
 
 
 def doubt_about(row: DeliveryRow, *, now: int) -> DeliveryRow:
-    """Return what is told in a chat when an answer may not have arrived there."""
+    """Return the message to a chat in which an answer may not have arrived."""
     text = "_My last answer may be missing here: it was interrupted while it was sent. The dashboard has it._"
     return replace(
         row,

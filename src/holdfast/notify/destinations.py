@@ -1,4 +1,4 @@
-"""Destinations: who is told of what, and through which channel: by the settings, and on devices that take pushes."""
+"""Destinations: where notifications go, and through which channel: by the settings, and on devices that take pushes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Pace(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A place where people are told."""
+    """A place to which notifications are sent."""
 
     name: str
     channel: Channel
@@ -60,7 +60,7 @@ class Chats(Protocol):
         ...
 
     def all(self) -> Mapping[str, Destination]:
-        """The chats that are told of what happens elsewhere."""
+        """The chats that are notified of other sessions, cards and tasks."""
         ...
 
     def find(self, chat: str) -> Destination | None:

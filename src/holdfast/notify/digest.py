@@ -1,4 +1,4 @@
-"""One notice in the place of many: what a destination is told that could not be reached for long."""
+"""One notice in the place of many: for a destination that could not be reached for long."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def digest_of(rows: list[DeliveryRow], *, now: int) -> DeliveryRow:
 
 
 def still_waiting(rows: list[DeliveryRow]) -> tuple[str, str]:
-    """Say what of it waits for somebody now, and where: there if it is one thing, else on Home."""
+    """Return what of it still waits for an answer, and the link to it: Home if there are several."""
     waiting = {row.matter: row for row in reversed(rows) if row.kind in ASKING and not row.settled}
     if not waiting:
         return "nothing waits for you", "/"

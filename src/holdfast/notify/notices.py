@@ -1,4 +1,6 @@
-"""Notices: what an event of the log tells people, and what settles it. Pure, given the rows that the event is about."""
+"""Notices: which events of the log people are notified of, and what settles a notice. Pure, given the rows that the
+event is about.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ from holdfast.store.rows import CardRow, SessionRow, TaskRow
 OF_THE_GATEWAY: tuple[NoticeName, ...] = ("reset", "stale", "upgrade", "disk_full")
 """Kinds that no single piece of work is about; they go to the home channel."""
 OF_WORK: tuple[NoticeName, ...] = USUAL_NOTICES
-"""Kinds that are about a piece of work: a person can choose to be told of them always, or never."""
+"""Kinds that are about a piece of work: a person can choose to be notified of them always, or never."""
 DETAIL = 500
 NAME, NAMED = 60, 4
 """How much of a title is in a list of tasks, and how many are named in it."""
@@ -44,22 +46,22 @@ BLOCKED_BY: dict[BlockedBy, str] = {
 }
 IS_BLOCKED = "is blocked"
 WHOLE_CALL = 120
-"""So many characters of a call are seen at a glance on a small screen."""
-TELLING: tuple[type, ...] = (
+"""How many characters of a call can be read at a glance on a small screen."""
+NOTIFYING: tuple[type, ...] = (
     *(WaitOpened, TurnFinished, ChapterOpened, ResetPostponed, TaskFinished, StaleListed, GatewayStarted),
     *(CardBlocked, CardCompleted, CardMoved, RunFinished),
 )
-"""The events that may tell something."""
+"""The events that people may be notified of."""
 SETTLING: tuple[type, ...] = (
     *(WaitAnswered, TurnStarted, TurnFinished, InputReceived, FailureDismissed, SessionArchived, SessionDeleted),
     *(TaskPruned, CardUnblocked, CardCompleted, CardMoved, RunStarted),
 )
-"""The events that may settle what was told."""
-OF_INTEREST = frozenset(kind.__name__ for kind in (*TELLING, *SETTLING))
+"""The events that may settle a notice."""
+OF_INTEREST = frozenset(kind.__name__ for kind in (*NOTIFYING, *SETTLING))
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to tell a person."""
+    """Something that a person is notified of."""
 
     matter: str
     """What it is about: a newer notice about the same matter replaces this one."""
@@ -85,7 +87,7 @@ class Subject(NamedTuple):
 
     session: SessionRow | None = None
     of_card: bool = False
-    """The session belongs to the run of a card, which tells how it went."""
+    """The session belongs to the run of a card; people are notified of the card instead."""
     task: TaskRow | None = None
     card: CardRow | None = None
     tell: Tell = "default"
@@ -122,8 +124,8 @@ def settled_by(record: Record) -> list[SettledMatter]:
             return []
 
 
-def told_by(record: Record, subject: Subject) -> Notice | None:
-    """Return what an event tells."""
+def notice_of(record: Record, subject: Subject) -> Notice | None:
+    """Return the notice that an event causes."""
     if subject.session is not None:
         return _by_session(record, subject.session, of_card=subject.of_card)
     if subject.task is not None:
@@ -157,7 +159,7 @@ def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Notice
             return _of_session(record, session, wait, "question", said, event.reason)
         case WaitOpened(purpose="resume" | "compaction"):
             return _of_session(record, session, wait, "question", "asks whether to continue", event.reason)
-        case TurnFinished() if session.task or of_card:  # its task or its card tells it
+        case TurnFinished() if session.task or of_card:  # the notice is about its task or its card
             return None
         case TurnFinished(reason=reason) if reason == IMPORTED:  # it was long ago, and elsewhere
             return None
@@ -230,7 +232,7 @@ def _of_session(
 
 def _by_task(record: Record, task: TaskRow) -> Notice | None:
     event = record.event
-    if not isinstance(event, TaskFinished) or task.kind == "card" or task.is_turn:  # its card or its session tells it
+    if not isinstance(event, TaskFinished) or task.kind == "card" or task.is_turn:  # about its card or session
         return None
     if event.outcome == "stopped" or (task.tell != "always" and (task.foreground or task.left_by)):
         return None

@@ -1,8 +1,8 @@
-"""From the log to the outbox: looks through what was committed and plans who is told of it.
+"""From the log to the outbox: reads what was committed and plans which destinations are notified.
 
 The position in the log moves in the transaction that adds the deliveries, so a crash in between loses nothing and
-doubles nothing. Without a destination nothing is looked at, and the position follows the end of the log: whoever adds a
-destination is told of what happens from then on.
+doubles nothing. Without a destination nothing is looked at, and the position follows the end of the log: a
+destination that is added is notified of what happens from then on.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from holdfast.domain.errors import Gone, NotFound
 from holdfast.domain.events import Record
 from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.parts import Tell
-from holdfast.notify.conversation import NOTICES_IN_CHAT, OF_CHATS, TELLING_IN_CHAT, told_in_chat
+from holdfast.notify.conversation import NOTICES_IN_CHAT, OF_CHATS, SHOWN_IN_CHAT, chat_messages_of
 from holdfast.notify.destinations import Destinations
-from holdfast.notify.notices import OF_INTEREST, OF_WORK, TELLING, Notice, Subject, settled_by, told_by
+from holdfast.notify.notices import NOTIFYING, OF_INTEREST, OF_WORK, Notice, Subject, notice_of, settled_by
 from holdfast.notify.presence import Presence
 from holdfast.notify.sender import OutboxSender
 from holdfast.secrets import Mask
@@ -27,7 +27,7 @@ from holdfast.store.outbox_store import DeliveryRow, OutboxPlan, SettledMatter, 
 PAGE = 500
 SWEEP_SECONDS = 60.0
 OF_ANYBODY = OF_INTEREST | OF_CHATS
-"""Other events are not worth a look at the settings, which say who wants to know what."""
+"""For other events the settings, which say what each destination wants, need not be read."""
 
 
 class Planner:
@@ -66,7 +66,7 @@ class Planner:
         await self._follower.start()
 
     def _of_interest(self) -> frozenset[str]:
-        """The events that are looked at; none while there is nobody to tell."""
+        """The events that are looked at; none while there is no destination."""
         if self._destinations.chats.is_on:
             return OF_INTEREST | OF_CHATS
         return OF_INTEREST if self._destinations.all() else frozenset()
@@ -91,7 +91,7 @@ class Planner:
         self._stored = plan.position
 
     async def plan_new(self) -> None:
-        """OutboxPlan what is to be told of everything that is new in the log."""
+        """Plan the deliveries for everything that is new in the log."""
         more = True
         while more:
             records, upto = await self._store.load_kinds(self._of_interest(), after=self._position, limit=PAGE)
@@ -106,16 +106,16 @@ class Planner:
     async def _steps(self, record: Record) -> list[DeliveryRow | SettledMatter]:
         if isinstance(getattr(record.event, "by", None), PersonActor):
             self._presence.look([record.stream], at=record.at)
-        settled, events = settled_by(record), (*TELLING, *(TELLING_IN_CHAT if self._destinations.chats.is_on else ()))
+        settled, events = settled_by(record), (*NOTIFYING, *(SHOWN_IN_CHAT if self._destinations.chats.is_on else ()))
         subject = await self._subject(record) if isinstance(record.event, events) else None
         if subject is None:
             return [*settled]
         chat = subject.session.chat if subject.session is not None else ""
-        notice = told_by(record, subject)
-        told = [] if notice is None else self._deliveries(notice, chat, subject.tell)
+        notice = notice_of(record, subject)
+        deliveries = [] if notice is None else self._deliveries(notice, chat, subject.tell)
         if subject.session is not None and chat:
-            told += told_in_chat(record, subject.session, mask=self._mask)
-        return [*settled, *told]
+            deliveries += chat_messages_of(record, subject.session, mask=self._mask)
+        return [*settled, *deliveries]
 
     def _deliveries(self, notice: Notice, chat: str, tell: Tell) -> list[DeliveryRow]:
         """Return the notice for each destination that gets it; `chat` is the one in which its session is held."""

@@ -1,8 +1,8 @@
 """Who looks at what now: pages that are visible say so every few seconds, terminals follow the events of a session, and
 whoever does something there looks at it, too.
 
-Kept in memory: after a restart nobody looks until they say so again. Nodes on one database tell each other through it,
-since only one of them notifies people.
+Kept in memory: after a restart nobody looks until they say so again. Nodes on one database inform each other, since
+only one of them notifies people.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Presence:
         self._clock = clock
         self._exchange = exchange
         self._unshared: set[str] = set()
-        """What was looked at on this node since other nodes were told."""
+        """What was looked at on this node since other nodes were informed."""
         self.sharing = PeriodicTask(self._share, name="who looks at what", every=SHARE_SECONDS)
         self._looks: dict[str, int] = {}
         self._attached: Counter[str] = Counter()

@@ -102,7 +102,7 @@ class PushSubscriptions:
 class PushChannel:
     """The way to the browser of one device."""
 
-    tells_settled = True
+    reports_settled = True
     repeatable = True
 
     def __init__(self, row: PushRow, subscriptions: PushSubscriptions) -> None:

@@ -38,7 +38,7 @@ SET_BACK_MS = 2 * LONGEST_PAUSE_MS
 """What is due later than this was planned by a clock that has been set back since, unless its destination said so."""
 GIVE_UP_MS = 3 * 86_400_000
 LEAST_TRIES = 20
-"""So often it is tried at least: the machine may have slept for days, or its clock was wrong."""
+"""The least number of tries: the machine may have slept for days, or its clock was wrong."""
 KEPT_MS = 30 * 86_400_000
 COLLAPSE_ABOVE = 5
 COLLAPSE_AGE_MS = 600_000
@@ -115,7 +115,7 @@ class OutboxSender(PeriodicTask):
             state: DeliveryState = "pending" if again else "unsure"
             problem = "the gateway ended while it was being sent"
             if state == "unsure":
-                await self._tell_doubt(row, now)
+                await self._report_doubt(row, now)
             await self._outbox.mark(replace(row, state=state, changed_at=now, error=problem))
 
     async def _set_alarm(self, now: int) -> None:
@@ -175,13 +175,15 @@ class OutboxSender(PeriodicTask):
             if now < (until := self._presence.until(row.stream)):
                 await self._outbox.mark(replace(row, due_at=until, changed_at=now, error="somebody looks at it"))
                 return True
-        told: DeliveryRow | None = None
+        earlier: DeliveryRow | None = None
         if row.kind == "settled":
-            told = await self._outbox.told(row.destination, row.matter)
-            if told is None or told.state == "unsure" or not destination.channel.tells_settled:
-                unsure = told is not None and told.state == "unsure"
-                known = "this destination is not told of it" if told is not None else "it was not told"
-                await self._drop(row, "whether it was told is not known" if unsure else known)
+            earlier = await self._outbox.last_sent(row.destination, row.matter)
+            if earlier is None or earlier.state == "unsure" or not destination.channel.reports_settled:
+                unsure = earlier is not None and earlier.state == "unsure"
+                known = (
+                    "this destination is not notified of settled matters" if earlier is not None else "it was not sent"
+                )
+                await self._drop(row, "whether it was sent is not known" if unsure else known)
                 return True
         if destination.pace is not None:
             await destination.pace.wait()
@@ -195,25 +197,25 @@ class OutboxSender(PeriodicTask):
         if not destination.channel.repeatable:
             self._unrepeatable.add(destination.name)
         try:
-            result = await self._send(row, destination, told)
-            if told is not None and not isinstance(result, TryAgain):
-                result = await self._settle_copies(row, destination, told) or result
+            result = await self._send(row, destination, earlier)
+            if earlier is not None and not isinstance(result, TryAgain):
+                result = await self._settle_copies(row, destination, earlier) or result
             return await self._record(sending, result)
         finally:
             self._unrepeatable.discard(destination.name)
 
-    async def _settle_copies(self, row: DeliveryRow, destination: Destination, told: DeliveryRow) -> TryAgain | None:
-        """Settle what was shown again besides `told`; return why that has to be tried again, if it has."""
-        for copy in await self._outbox.copies(told):
+    async def _settle_copies(self, row: DeliveryRow, destination: Destination, earlier: DeliveryRow) -> TryAgain | None:
+        """Settle the copies of an earlier notice; return why that has to be tried again, if it has."""
+        for copy in await self._outbox.copies(earlier):
             if destination.pace is not None:
                 await destination.pace.wait()
             if isinstance(result := await self._send(row, destination, copy), TryAgain):
                 return result
         return None
 
-    async def _send(self, row: DeliveryRow, destination: Destination, told: DeliveryRow | None) -> Result:
+    async def _send(self, row: DeliveryRow, destination: Destination, earlier: DeliveryRow | None) -> Result:
         try:
-            return await destination.channel.send(self._message(row, destination, told))
+            return await destination.channel.send(self._message(row, destination, earlier))
         except Exception as error:
             log.exception("the channel to %s failed unexpectedly", row.destination)
             problem = f"It failed unexpectedly ({type(error).__name__}); the log of the gateway says more."
@@ -226,7 +228,7 @@ class OutboxSender(PeriodicTask):
             await self._outbox.mark(replace(row, state="sent", receipt=result.receipt))
             return True
         if isinstance(result, Unsure):
-            await self._tell_doubt(row, now)
+            await self._report_doubt(row, now)
             await self._outbox.mark(replace(row, state="unsure", error=result.problem))
             log.warning("whether a notification to %s arrived is not known: %s", row.destination, result.problem)
             return True
@@ -246,8 +248,8 @@ class OutboxSender(PeriodicTask):
         log.warning("a notification to %s was given up: %s", row.destination, problem)
         return True
 
-    async def _tell_doubt(self, row: DeliveryRow, now: int) -> None:
-        """In a conversation somebody waits for the answer; with the next message it is seen whether it is there.
+    async def _report_doubt(self, row: DeliveryRow, now: int) -> None:
+        """In a conversation somebody waits for the answer: add a message that it may be missing.
 
         First, and then it is marked: after a crash in between this is done again, and adds nothing.
         """
@@ -257,8 +259,8 @@ class OutboxSender(PeriodicTask):
     async def _drop(self, row: DeliveryRow, reason: str) -> None:
         await self._outbox.mark(replace(row, state="dropped", changed_at=self._clock.now(), error=reason))
 
-    def _message(self, row: DeliveryRow, destination: Destination, told: DeliveryRow | None) -> NoticeMessage:
-        """The message, and for a matter that is settled what was `told` of it."""
+    def _message(self, row: DeliveryRow, destination: Destination, earlier: DeliveryRow | None) -> NoticeMessage:
+        """The message; for a matter that is settled, with the receipt of the earlier notice."""
         detail = self._mask(_readable(row.detail, row.kind)) if destination.details else ""
         summary = self._mask(_readable(row.summary, row.kind))
         joint = ":\n" if row.kind in OF_THE_GATEWAY else ": "  # what the gateway reports is a list
@@ -272,9 +274,9 @@ class OutboxSender(PeriodicTask):
             link=row.link,
             url=f"{address}{row.link}" if address else "",
             at=row.at,
-            receipt="" if told is None else told.receipt,
+            receipt="" if earlier is None else earlier.receipt,
             detail=detail,
-            wait=row.wait if told is None else told.wait,
+            wait=row.wait if earlier is None else earlier.wait,
             choices=row.choices if row.detail == detail else [choice for choice in row.choices if choice == "deny"],
         )
 

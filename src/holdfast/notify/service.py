@@ -35,23 +35,23 @@ class DiskWatch(PeriodicTask):
         self._store = store
         self._destinations = destinations
         self._sender = sender
-        self._told: set[str] = set()
+        self._notified: set[str] = set()
 
     async def look(self) -> None:
-        """Tell every destination that wants to know and was not told since it began."""
+        """Notify every destination that wants it and was not notified since the disk became full."""
         health = self._store.health
         if health.writable:
-            self._told.clear()
+            self._notified.clear()
             return
         for destination in self._destinations.all().values():
-            if "disk_full" in destination.on and destination.name not in self._told:
+            if "disk_full" in destination.on and destination.name not in self._notified:
                 result = await self._sender.send_now(destination, "disk_full", f"{health.problem} {MEANING}")
                 if isinstance(result, Sent):
-                    self._told.add(destination.name)
+                    self._notified.add(destination.name)
 
 
 class Notifications:
-    """Everything that tells people who do not look, and hears them where they are."""
+    """Everything that notifies people who are not looking, and receives their messages in chats."""
 
     def __init__(self, work: ChatWork, push_key: Path, timings: TelegramTimings = USUAL.telegram) -> None:
         store, profiles, clock = work.store, work.profiles, work.clock
@@ -96,7 +96,7 @@ class Notifications:
             log.warning("this node has no key for push services in common with others: %s", error)
 
     async def start(self) -> None:
-        """Continue where the last gateway was, if this is the node that tells people; else when it becomes that."""
+        """Continue where the last gateway was: now, or when this becomes the node that sends notifications."""
         await self.share_key()
         await self.disk_watch.stop()
         await self.watch_disk()

@@ -39,7 +39,7 @@ class Webhook:
     def __init__(self, settings: WebhookSettings) -> None:
         self._settings = settings
         self._poster = HttpPoster(allow_private=settings.allow_private)
-        self.tells_settled = settings.style == "standard"
+        self.reports_settled = settings.style == "standard"
         self.repeatable = True
 
     async def send(self, message: NoticeMessage) -> Result:

@@ -19,7 +19,7 @@ TASK_VARIABLE = "HOLDFAST_TASK"
 ID = re.compile(r"[0-9a-f]{8,64}\Z")
 
 Witness = Literal["keeper", "standby", "zombie", "pidfd"]
-"""The source that tells how it ended: the record of a keeper, or the kernel."""
+"""The source from which its end is known: the record of a keeper, or the kernel."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ POLL_SECONDS = 1.0
 
 
 def state_of(spool: Spool) -> CommandState | None:
-    """Return the state that this directory tells; `None` while a keeper is about to record an end.
+    """Return the state that this directory proves; `None` while a keeper is about to record an end.
 
     A directory without a claim is claimed here and now, so that a keeper on its way finds it taken.
     """

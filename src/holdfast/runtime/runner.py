@@ -47,7 +47,7 @@ WAKING = frozenset(
 )
 FREEING = frozenset({"NodeDrained", "NodeEnded", "NodeChosen"})
 """What frees sessions that another node worked on."""
-TELL_SECONDS = 5.0
+WAKE_SECONDS = 5.0
 DriverFactory = Callable[[SessionWriter, Clock], Driver]
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class Runner:
         self._beating: asyncio.Task[None] | None = None
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
-        self._told: set[str] = set()
+        self._taken_over: set[str] = set()
         """Sessions that another node left to this one: they are not handed on, since nodes may disagree about them."""
         self._failures: dict[str, WorkerFailure] = {}
         self._at_rest: dict[str, int] = {}
@@ -170,7 +170,7 @@ class Runner:
 
     def take_over(self, session: str) -> None:
         """Start a worker for a session that another node left to this one."""
-        self._told.add(session)
+        self._taken_over.add(session)
         self.wake(session)
 
     def _ended(self, session: str) -> None:
@@ -247,7 +247,7 @@ class Runner:
         else:
             self._failures.pop(session_id, None)
         finally:
-            self._told.discard(session_id)
+            self._taken_over.discard(session_id)
 
     def _failed(self, session: str, error: Exception) -> None:
         before = self._failures.get(session)
@@ -312,12 +312,12 @@ class Runner:
             return True
         if is_ours and not placement.bound_to:  # else the lease says where its directory is
             await self._store.give_back(session_stream(session.id))
-            session = await self._sessions.get(session.id)  # who heard of a message before that has left it to us
-        if session.activity != "idle" and session.id not in self._told:
-            await self._tell_another(session.id, placement)
+            session = await self._sessions.get(session.id)  # other nodes left messages before that to us
+        if session.activity != "idle" and session.id not in self._taken_over:
+            await self._wake_on_another_node(session.id, placement)
         return False
 
-    async def _tell_another(self, session: str, placement: Placement) -> None:
+    async def _wake_on_another_node(self, session: str, placement: Placement) -> None:
         """Wake a session on the node that may work on it and works on the fewest; a sweep there finds it if we fail."""
         fitting = [node.name for node in await self._nodes.all() if node.takes_work and placement.fits(node)]
         if self._store.exchange is None or not fitting:
@@ -325,7 +325,7 @@ class Runner:
         busy = Counter(work.node for work in await self._store.work_of_nodes())
         node = min(fitting, key=lambda name: (busy[name], name))
         with suppress(HoldfastError):
-            await self._store.exchange.ask(node, msgspec.msgpack.encode(WakeSession(session)), within=TELL_SECONDS)
+            await self._store.exchange.ask(node, msgspec.msgpack.encode(WakeSession(session)), within=WAKE_SECONDS)
 
     def _driver(self, writer: SessionWriter) -> Driver:
         make = self.drivers.get(writer.session.driver)

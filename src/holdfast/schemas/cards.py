@@ -60,7 +60,7 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True, rename={"retry_at": "a
     updated_at: int
     version: int
     tell: str = "default"
-    """Whether people are told of it: `default` is by the rules of each destination, else `always` or `never`."""
+    """Whether people are notified of it: `default` is by the rules of each destination, else `always` or `never`."""
     node: str = ""
     """The name or label of the nodes on which it may run; empty is any."""
     host: str = ""

@@ -10,7 +10,7 @@ from holdfast.notify_settings import NoticeName
 
 
 class DestinationView(msgspec.Struct, frozen=True, kw_only=True):
-    """A place where people are told."""
+    """A place to which notifications are sent."""
 
     name: str
     on: list[str]
@@ -88,7 +88,7 @@ class PushKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PushSubscribe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the browser of the calling device takes pushes, and what it is told. Rules that are null stay the same."""
+    """Where the browser of the calling device takes pushes, and which ones. Rules that are null stay the same."""
 
     endpoint: Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
     keys: PushKeys

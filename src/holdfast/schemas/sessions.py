@@ -49,7 +49,7 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     pinned: bool
     chapter: int
     tell: str = "default"
-    """Whether people are told of it: `default` is by the rules of each destination, else `always` or `never`."""
+    """Whether people are notified of it: `default` is by the rules of each destination, else `always` or `never`."""
     unread: int = 0
     """Finished answers that this device has not read; 0 for the bearer token."""
     kind: str = "mine"

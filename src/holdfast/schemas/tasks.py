@@ -30,7 +30,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     notify: bool
     pinned: bool
     tell: str = "default"
-    """Whether people are told of its end: `default` is by the rules of each destination, else `always` or `never`."""
+    """Whether people are notified of its end: `default` (the rules of each destination), `always` or `never`."""
     started_at: int
     finished_at: int | None
     duration_ms: int

@@ -298,7 +298,7 @@ class Store(ProjectionReads, ABC):
         raise Rejected("There is one node only.")
 
     async def hand_over(self, *, keep: list[str]) -> None:
-        """Give back all leases of this node but those of some streams, and tell the others, if there is one to give."""
+        """Give back all leases of this node but those of some streams, and inform the other nodes if there was one."""
 
     @abstractmethod
     async def save_partial(self, lease: Lease, partial: PartialText) -> None:

@@ -31,7 +31,7 @@ class DeviceRow:
 
 
 class PushRow(msgspec.Struct, frozen=True):
-    """Where the browser of a device takes pushes, and what it is told. Who knows the endpoint can push there."""
+    """Where the browser of a device takes pushes, and which ones. Anyone who knows the endpoint can push there."""
 
     device: str
     endpoint: str

@@ -1,7 +1,7 @@
-"""The outbox: what is to be told to whom, and what became of it. An engine adds the writes.
+"""The outbox: the notifications to send to each destination, and what became of them. An engine adds the writes.
 
-Beside the log and not in it: what happened is in the log, and a delivery only says that somebody was told. `position`
-is how far the log was looked through; it moves in the transaction that adds the deliveries, so nothing is forgotten
+Beside the log and not in it: what happened is in the log, and a delivery only says that a notification was sent.
+`position` is how far the log was read; it moves in the transaction that adds the deliveries, so nothing is forgotten
 and nothing is added twice.
 """
 
@@ -20,7 +20,7 @@ from holdfast.store.reads import Fetch
 DeliveryKind = Literal[NoticeName, "settled", "digest", "test", "answer", "reply", "doubt"]
 """A notice; that its matter is settled; one for many; a test; and what is said in a conversation."""
 DeliveryState = Literal["pending", "sending", "sent", "unsure", "failed", "dropped"]
-"""`unsure`: it may have arrived, and sending it again could tell it twice."""
+"""`unsure`: it may have arrived, and sending it again could show it twice."""
 
 
 class DeliveryRow(msgspec.Struct, frozen=True, gc=False):
@@ -32,7 +32,7 @@ class DeliveryRow(msgspec.Struct, frozen=True, gc=False):
     """What it is about: a newer notice about the same matter replaces an older one that was not sent."""
     kind: DeliveryKind
     seq: int
-    """The event in the log that it tells of."""
+    """The event in the log that it is about."""
     at: int
     stream: str
     title: str
@@ -77,7 +77,7 @@ class OutboxPlan:
 
 
 ASKING: frozenset[DeliveryKind] = frozenset({"question", "approval", "blocked"})
-"""Kinds of notices that ask for something: whoever was told is also told that it is settled."""
+"""Kinds of notices that ask for something: a destination that got one is also notified when it is settled."""
 IN_CONVERSATION: frozenset[DeliveryKind] = frozenset({"answer", "reply", "doubt"})
 """Kinds that are no notices, but said in the chat in which a session is held."""
 
@@ -87,20 +87,20 @@ def delivery_id(destination: str, matter: str, seq: int, kind: DeliveryKind) -> 
     return hashlib.sha256("\0".join((destination, matter, str(seq), kind)).encode()).hexdigest()[:32]
 
 
-def settled_delivery(settled: SettledMatter, told: DeliveryRow) -> DeliveryRow:
-    """Return what a destination gets when a matter is settled of which it was told."""
+def settled_delivery(settled: SettledMatter, earlier: DeliveryRow) -> DeliveryRow:
+    """Return what a destination gets when a matter is settled of which it was notified."""
     return DeliveryRow(
-        id=delivery_id(told.destination, settled.matter, settled.seq, "settled"),
-        destination=told.destination,
+        id=delivery_id(earlier.destination, settled.matter, settled.seq, "settled"),
+        destination=earlier.destination,
         matter=settled.matter,
         kind="settled",
         seq=settled.seq,
         at=settled.at,
-        stream=told.stream,
-        title=told.title,
+        stream=earlier.stream,
+        title=earlier.title,
         summary=settled.how,
         detail="",
-        link=told.link,
+        link=earlier.link,
         when_absent=False,
         due_at=settled.at,
     )
@@ -121,12 +121,12 @@ class OutboxStore(ABC):
         """Settle matters, add deliveries and move the position, in one transaction.
 
         A pending delivery about a matter that is settled, or that a newer one is about, is dropped. Where a settled
-        matter was told, the destination gets a delivery of kind `settled`.
+        matter was sent, the destination gets a delivery of kind `settled`.
         """
 
     @abstractmethod
     async def add(self, delivery: DeliveryRow) -> None:
-        """Add a delivery that no event tells of, at the end of the log; nothing if there is one with its id."""
+        """Add a delivery that no event causes, at the end of the log; nothing if there is one with its id."""
 
     @abstractmethod
     async def mark(self, delivery: DeliveryRow) -> None:
@@ -175,15 +175,20 @@ class OutboxStore(ABC):
         """The notices whose place a delivery took, in the order of the log."""
         return await self._fetch.rows("collapsed_deliveries", DeliveryRow, id=id)
 
-    async def told(self, destination: str, matter: str) -> DeliveryRow | None:
+    async def last_sent(self, destination: str, matter: str) -> DeliveryRow | None:
         """The last delivery about a matter that the destination got, or perhaps got."""
-        found = await self._fetch.rows("told_delivery", DeliveryRow, destination=destination, matter=matter)
+        found = await self._fetch.rows("last_sent_delivery", DeliveryRow, destination=destination, matter=matter)
         return found[0] if found else None
 
-    async def copies(self, told: DeliveryRow) -> list[DeliveryRow]:
+    async def copies(self, delivery: DeliveryRow) -> list[DeliveryRow]:
         """Other deliveries to the same destination that asked for the same answer and can be changed there."""
-        given = {"matter": told.matter, "destination": told.destination, "wait": told.wait, "id": told.id}
-        return await self._fetch.rows("copies_of_delivery", DeliveryRow, **given) if told.wait else []
+        given = {
+            "matter": delivery.matter,
+            "destination": delivery.destination,
+            "wait": delivery.wait,
+            "id": delivery.id,
+        }
+        return await self._fetch.rows("copies_of_delivery", DeliveryRow, **given) if delivery.wait else []
 
     async def summaries(self) -> dict[str, tuple[int, int]]:
         """By destination: when something last arrived there, and how many deliveries were given up."""

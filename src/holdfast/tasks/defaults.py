@@ -52,7 +52,7 @@ class CommandDefaults:
         )
 
     def _agent_spec(self, started: TaskStarted, agent: AgentProcess) -> CommandSpec:
-        """Return the process of an external agent: what it is told stays in a file, and none of its output is dropped
+        """Return the process of an external agent: its input stays in a file, and none of its output is dropped
         before it was read.
         """
         secrets = self.profiles.settings.hidden_names - {*agent.variables}

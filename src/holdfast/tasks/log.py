@@ -113,15 +113,13 @@ class TaskLog:
         """Pin or unpin a task."""
         return await self.add(TaskPinned(task=task, pinned=pinned, by=by), command=command)
 
-    async def set_tell(self, row: TaskRow, tell: Tell, *, by: Actor, command: CommandKey | None = None) -> Appended:
-        """Choose whether people are told of its end; refused where a card or a session tells that."""
+    async def set_notify(self, row: TaskRow, tell: Tell, *, by: Actor, command: CommandKey | None = None) -> Appended:
+        """Choose whether people are notified of its end; refused for runs of cards and turns of sessions."""
         if row.kind == "card":
-            raise Conflict(f"Task {row.id} is a run of a card, and the card is told.", hint="Choose it for the card.")
+            raise Conflict(f"Task {row.id} is a run of a card.", hint="Choose the notifications of the card.")
         if row.is_turn:
-            raise Conflict(
-                f"Task {row.id} is a turn of session {row.worker}, and the session is told.",
-                hint="Choose it for the session.",
-            )
+            hint = "Choose the notifications of the session."
+            raise Conflict(f"Task {row.id} is a turn of session {row.worker}.", hint=hint)
         return await self.add(TaskTellSet(task=row.id, tell=tell, by=by), command=command)
 
     async def begin(self, began: ProcessStarted) -> None:

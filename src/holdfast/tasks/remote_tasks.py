@@ -1,4 +1,4 @@
-"""Commands that run on other nodes: what they print, do and are told, asked of the node where they run.
+"""Commands that run on other nodes: their output, state and input, requested from the node where they run.
 
 Nobody else knows what became of a command. So when its node is away, its state is unknown, with since when, and it is
 never called lost for that. What it printed is in the database from its end on (`copies.py`).

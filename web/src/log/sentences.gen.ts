@@ -48,6 +48,6 @@ export const RESET_WORDS = {
   "on_live_process stop": "running commands are stopped",
   "hand_over_note true": "with a note for the next chapter",
   "hand_over_note false": "without a note for the next chapter",
-  "notify true": "resets are told",
-  "notify false": "resets are not told",
+  "notify true": "with notifications of resets",
+  "notify false": "without notifications of resets",
 } as const;

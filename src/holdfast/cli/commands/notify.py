@@ -132,14 +132,14 @@ def default(cli: Cli, id: str) -> None:
     _choose(cli, id, "default", "you are notified of it by the rules of each destination")
 
 
-def _choose(cli: Cli, id: str, tell: Tell, done: str) -> None:
+def _choose(cli: Cli, id: str, choice: Tell, done: str) -> None:
     found = resolve_id(cli.client, id)
     if "card" in found:
-        cli.accepted(cli.client.cards.edit(found["card"], tell=tell), done)
+        cli.accepted(cli.client.cards.edit(found["card"], tell=choice), done)
     elif "task" in found:  # also of an agent in the background, whose session has the same id
-        cli.accepted(cli.client.tasks.set_tell(found["task"], tell), done)
+        cli.accepted(cli.client.tasks.set_notifications(found["task"], choice), done)
     else:
-        cli.accepted(cli.client.sessions.set_tell(found["session"], tell), done)
+        cli.accepted(cli.client.sessions.set_notifications(found["session"], choice), done)
 
 
 NOT_YET = """\

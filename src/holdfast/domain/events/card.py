@@ -40,7 +40,7 @@ class CardCreated(Event, frozen=True):
     number: int = 0
     """Its number (`HF-118`), unique in the home. The store sets it when it writes the event: 0 asks for the next."""
     tell: Tell = "default"
-    """Whether people are told of its blocks and its end."""
+    """Whether people are notified of its blocks and its end."""
     node: str = ""
     """The name or label of the nodes on which it may run; empty is any."""
 

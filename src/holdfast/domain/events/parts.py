@@ -13,7 +13,7 @@ Policy = Literal["allow", "ask", "deny"]
 Sandbox = Literal["auto", "on", "off"]
 GrantScope = Literal["call", "session", "profile"]
 Tell = Literal["default", "always", "never"]
-"""Whether people who do not look are told of something: by the rules of each destination, always, or never."""
+"""Whether people who are not looking are notified of something: by the rules of each destination, always, or never."""
 
 
 class EventPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):

@@ -120,7 +120,7 @@ class SessionPinned(Event, frozen=True):
 
 
 class SessionTellSet(Event, frozen=True):
-    """A person chose whether people are told of its waits and of the ends of its turns."""
+    """A person chose whether people are notified of its waits and of the ends of its turns."""
 
     tell: Tell
     by: Actor

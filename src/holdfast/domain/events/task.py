@@ -83,7 +83,7 @@ class TaskStarted(Event, frozen=True):
     no_sandbox: str = ""
     """Why a command of an agent runs without one."""
     tell: Tell = "default"
-    """Whether people are told of its end."""
+    """Whether people are notified of its end."""
     agent: AgentProcess | None = None
     """The external agent whose process this is; null for any other command."""
 
@@ -135,7 +135,7 @@ class TaskPinned(Event, frozen=True):
 
 
 class TaskTellSet(Event, frozen=True):
-    """A person chose whether people are told of its end."""
+    """A person chose whether people are notified of its end."""
 
     task: str
     tell: Tell

@@ -1,4 +1,4 @@
-"""Web Push: the calling device says where its browser takes pushes, and what it wants to be told."""
+"""Web Push: the calling device says where its browser takes pushes, and which notifications it wants."""
 
 from __future__ import annotations
 

@@ -303,9 +303,9 @@ async def pin_task(request: Request) -> Response:
 
 @routes.command("/v1/tasks/{id:task}/tell", SetTaskTell, TaskAccepted)
 async def set_task_tell(request: Request) -> Response:
-    """Choose whether people are told of the end of a task."""
+    """Choose whether people are notified of the end of a task."""
     gateway = gateway_of(request)
     row = await task_of(request)
     command, caller = await parse_command(request, SetTaskTell, subject=row.id)
-    appended = await gateway.tasks.task_log.set_tell(row, command.tell, by=caller.by, command=caller.key)
+    appended = await gateway.tasks.task_log.set_notify(row, command.tell, by=caller.by, command=caller.key)
     return accepted(TaskAccepted, appended)

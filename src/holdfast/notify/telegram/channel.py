@@ -44,7 +44,7 @@ class Bot(Protocol):
 class TelegramChat:
     """One chat, or one topic of a group."""
 
-    tells_settled = True
+    reports_settled = True
     repeatable = False
 
     def __init__(self, bot: Bot, store: Store, mask: Mask, *, chat: int, topic: int, details: bool) -> None:

@@ -263,10 +263,10 @@ class TelegramUpdates:
     async def _note_arrival(self, chat: str, wait: TitledWait, message: TelegramMessage) -> None:
         """Whether it arrived may be unsure since a crash; a press proves it, and says which message it was."""
         for destination in (chat, f"telegram.{message.chat.id}"):
-            told = await self._store.outbox.told(destination, f"wait/{wait.session}")
-            if told is not None and told.state == "unsure" and told.wait == wait.id:
+            earlier = await self._store.outbox.last_sent(destination, f"wait/{wait.session}")
+            if earlier is not None and earlier.state == "unsure" and earlier.wait == wait.id:
                 receipt = str(message.message_id)
-                await self._store.outbox.mark(msgspec.structs.replace(told, state="sent", receipt=receipt, error=""))
+                await self._store.outbox.mark(msgspec.structs.replace(earlier, state="sent", receipt=receipt, error=""))
 
     async def _remove_buttons(self, api: BotApi, wait: TitledWait, message: TelegramMessage) -> None:
         """They would be gone, had it been known that the message arrived."""

@@ -21,7 +21,7 @@ from holdfast.store.reads import Fetch
 from holdfast.store.tables import decode_rows
 
 T = TypeVar("T")
-TOLD = frozenset({"sending", "sent", "unsure"})
+SENT = frozenset({"sending", "sent", "unsure"})
 
 
 class PostgresOutbox(OutboxStore):
@@ -89,9 +89,9 @@ def _values(row: DeliveryRow) -> dict[str, object]:
 
 
 async def _settle(steps: Steps, settled: SettledMatter) -> None:
-    """Drop what was not sent; tell the destinations that were asked for something."""
+    """Drop what was not sent; notify the destinations that were asked for something."""
     answer = await steps.run("settle_deliveries", asdict(settled))
     rows = decode_rows(DeliveryRow, answer.columns, answer.rows)
-    told = {row.destination: row for row in rows if row.state in TOLD and row.kind in ASKING}
-    for row in told.values():
+    earlier = {row.destination: row for row in rows if row.state in SENT and row.kind in ASKING}
+    for row in earlier.values():
         await steps.run("add_delivery", _values(settled_delivery(settled, row)))

@@ -12,7 +12,7 @@ OPERATION_STATES = ("21", "22", "23", "42")
 
 
 def name_in_use(database: Database, node: str) -> Unavailable:
-    """Return what a gateway is told whose name another one has."""
+    """Return the message for a gateway whose name another one has."""
     return Unavailable(
         f"Another gateway on {database} is called {node}.",
         hint="Stop that one, or give this one another name: `holdfast serve --node NAME`, or `name` in [node] of"
@@ -21,7 +21,7 @@ def name_in_use(database: Database, node: str) -> Unavailable:
 
 
 def taken_over(database: Database, node: str) -> Fenced:
-    """Return what a gateway is told whose name another one has taken while it was away."""
+    """Return the message for a gateway whose name another one took while it was away."""
     return Fenced(
         f"Another gateway on {database} is called {node} now; this one has stopped writing.",
         hint="Stop one of them, or start it under another name: `holdfast serve --node NAME`.",

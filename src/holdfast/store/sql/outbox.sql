@@ -88,7 +88,7 @@ ORDER BY seq, id LIMIT :limit;
 -- The notices whose place a delivery took.
 SELECT * FROM deliveries WHERE collapsed_into = :id AND collapsed_into <> '' AND kind <> 'digest' ORDER BY seq, id;
 
--- name: told_delivery
+-- name: last_sent_delivery
 -- The last one about a matter that reached a destination, or may have.
 SELECT * FROM deliveries WHERE matter = :matter AND destination = :destination AND state IN ('sent', 'unsure')
     AND kind <> 'settled' ORDER BY seq DESC LIMIT 1;

@@ -11,7 +11,7 @@ from holdfast.store.sqlite.operations import Transaction
 from holdfast.store.sqlite.writer import Writer
 from holdfast.store.tables import decode_rows
 
-TOLD = frozenset({"sending", "sent", "unsure"})
+SENT = frozenset({"sending", "sent", "unsure"})
 
 
 class SqliteOutbox(OutboxStore):
@@ -66,9 +66,9 @@ def _values(row: DeliveryRow) -> dict[str, object]:
 
 
 def _settle(tx: Transaction, settled: SettledMatter) -> None:
-    """Drop what was not sent; tell the destinations that were asked for something."""
+    """Drop what was not sent; notify the destinations that were asked for something."""
     cursor = tx.run("settle_deliveries", asdict(settled))
     rows = decode_rows(DeliveryRow, [column[0] for column in cursor.description], cursor.fetchall())
-    told = {row.destination: row for row in rows if row.state in TOLD and row.kind in ASKING}
-    for row in told.values():
+    earlier = {row.destination: row for row in rows if row.state in SENT and row.kind in ASKING}
+    for row in earlier.values():
         tx.run("add_delivery", _values(settled_delivery(settled, row)))
