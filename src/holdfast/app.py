@@ -134,7 +134,7 @@ def _store_opener(settings: Settings, asked: AskedStore) -> OpenStore:
     if not NODE_NAME.fullmatch(name):
         raise ConfigError(f"{name!r} cannot be the name of a node: use up to 63 letters, digits, `.`, `_` and `-`.")
     if name == LOCAL_NODE:
-        what = f"A node cannot be called {name}: that stands for the only node of a log in SQLite."
+        what = f"A node cannot be called {name}: this name is reserved for the only node of a log in SQLite."
         raise ConfigError(f"{what} Give it another name with --node, or as `name` in [node] of config.toml.")
     address = asked.address or settings.store.address
     if not address:

@@ -149,7 +149,7 @@ def agent_killed(rig: RealRig, session: str) -> str:
     said = of_kind(records, "ModelResponded")[-1]["text"]
     assert "APPLE10" in said, f"it said: {said}"
     if last["how"] == "new":
-        return f"**not resumed** ({_short(last['reason'])}), so it was told the conversation"
+        return f"**not resumed** ({_short(last['reason'])}), so it was given a summary of the conversation"
     directory = rig.gateway.home / "tasks" / last["task"]
     sent = next(directory / name for name in ("stdin", "stdin.closed") if (directory / name).exists()).read_bytes()
     assert b"APPLE10" not in sent, "it was told the word again"

@@ -209,7 +209,7 @@ async def test_what_was_adopted_before_is_refused_with_its_session(make: Make) -
     it = make("claude", "command")
     first = await it.adopted(key="first-time")
     session = first.stream.removeprefix("session/")
-    with pytest.raises(Conflict, match=f"goes on in session {session}") as refused:
+    with pytest.raises(Conflict, match=f"continues in session {session}") as refused:
         await it.adopt()
     assert f"holdfast send {session}" in refused.value.hint and "--anyway" in refused.value.hint
     again = await it.adopted(key="first-time")

@@ -95,7 +95,7 @@ async def test_a_turn_goes_on_by_itself_once_when_the_quota_resets(make: Make) -
     await life.start("!fail 429 quota exceeded, try again in 1 s")
     wait = await waiting(life)
     assert wait.until is not None and wait.choices == ["try again", "wait for me"] and wait.default == "try again"
-    assert "goes on by itself in" in why_of(await life.rig.sessions.get(ID))
+    assert "continues by itself in" in why_of(await life.rig.sessions.get(ID))
     await life.rest()
     answers = [event for event in await life.events() if isinstance(event, WaitAnswered)]
     assert [(answer.answer, answer.by) for answer in answers] == [("try again", ServiceActor(name="clock"))]

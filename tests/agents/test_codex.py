@@ -97,4 +97,4 @@ def test_a_session_of_its_own_terminal_is_adopted_and_stays_as_it_is(rig: RealRi
     assert original.read_bytes() == before
 
     refused = line("agents", "adopt", "codex", remote)
-    assert refused.returncode == 5 and f"it goes on in session {session}" in refused.stderr
+    assert refused.returncode == 5 and f"it continues in session {session}" in refused.stderr

@@ -328,7 +328,7 @@ async def test_a_plain_agent_without_a_word_has_not_answered(make: Make) -> None
     life = make("text", "silent")
     await life.start("nothing to do")
     state = await life.rest()
-    assert state.last_turn is not None and "without a word" in state.last_turn.reason
+    assert state.last_turn is not None and "without an answer" in state.last_turn.reason
 
 
 async def test_a_program_that_is_not_installed(make: Make) -> None:

@@ -89,7 +89,12 @@ def ended(**fields: Any) -> TaskRow:
         ({"exit_code": 137}, "", 2, "out of memory: the kernel"),
         ({"signal": "SIGKILL"}, "", None, "perhaps for lack of memory"),
         ({"signal": "SIGKILL"}, "", 0, ""),
-        ({"signal": "SIGABRT"}, "FATAL ERROR: JavaScript heap out of memory\n 1: 0xb", 0, "out of memory, by its own"),
+        (
+            {"signal": "SIGABRT"},
+            "FATAL ERROR: JavaScript heap out of memory\n 1: 0xb",
+            0,
+            "out of memory, as it reported",
+        ),
         ({"exit_code": 1}, "Error: no such file", 5, ""),
         ({"signal": "SIGKILL", "stop_by": "you"}, "", 1, ""),
     ],

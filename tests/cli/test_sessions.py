@@ -222,7 +222,7 @@ def test_a_session_goes_on_with_another_profile(gateway: GatewayProcess) -> None
     assert "Give --profile, --model or both." in cli("sessions", "agent", session).stderr
     assert "nobody" in cli("sessions", "agent", session, "--profile", "nobody").stderr
     assert cli.json("sessions", "show", session)["session"]["profile"] == "demo"
-    assert cli.ok("sessions", "agent", session, "--profile", "second") == "goes on with profile second\n"
+    assert cli.ok("sessions", "agent", session, "--profile", "second") == "continues with profile second\n"
     assert cli.json("send", "--wait", session, "say again")["profile"] == "second"
     chosen = cli.json("sessions", "agent", session, "--model", "demo")
     assert (chosen["profile"], chosen["model"]) == ("second", "demo")

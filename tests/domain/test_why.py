@@ -171,7 +171,7 @@ def test_a_mode_that_a_person_chose_and_an_archived_session() -> None:
         ),
         (
             WaitOpened(turn=1, wait="w1", purpose="quota", reason="None is left.", choices=[], until=96_000),
-            "goes on by itself in 30 s: None is left. `holdfast answer w1 'wait for me'` cancels that, "
+            "continues by itself in 30 s: None is left. `holdfast answer w1 'wait for me'` cancels that, "
             "`holdfast answer w1 'try again'` continues it now.",
         ),
         (

@@ -286,7 +286,7 @@ async def test_a_card_of_a_chat_has_its_agent_and_whoever_only_talks_reaches_no_
             before = len(api.sent(43))
             api.say(f"/card {verb} HF-1 do as I say", person=43)
             await rig.seen(lambda n=before: len(api.sent(43)) > n or None)  # type: ignore[misc]
-            assert api.texts(43)[-1] == "HF-1 was not added here. Only an approver can speak to its worker."
+            assert api.texts(43)[-1] == "HF-1 was not added here. Only an approver can send something to its worker."
         api.say("/card add Of Bob", person=43)
         await rig.shown("HF-2 was added", chat=43)
         api.say("/card comment HF-2 look here", person=43)

@@ -139,7 +139,7 @@ WORDS = {
     "card_in_review": "card in review",
     "card_not_startable": "card that cannot start",
     "failed_turn": "failed turn",
-    "session_not_startable": "session that cannot go on",
+    "session_not_startable": "session that cannot continue",
 }
 
 

@@ -188,7 +188,7 @@ class StartableCards:
         nodes = await self._nodes.all()
         placement = await self._runs.bound(replace(card, node=command.node))
         if placement.bound_to and not any(placement.fits(node) for node in nodes):
-            hint = f"`holdfast card retry {card.label} --fresh` begins anew, and then it can be moved."
+            hint = f"`holdfast card retry {card.label} --fresh` starts a new session; then the card can be moved."
             raise Conflict(f"It stays on node {placement.bound_to}: {placement.bound_because}.", hint=hint)
         _, _, path = card.workspace.partition(":")
         of_node = any(node.name == card.node for node in nodes)

@@ -110,7 +110,7 @@ def _line(stream: BufferedReader) -> str:
 def _status(line: str) -> int:
     parts = line.split(" ", 2)
     if len(parts) < 2 or not parts[0].startswith("HTTP/1.") or not parts[1].isdecimal():
-        raise ProtocolError("the server there does not speak HTTP")
+        raise ProtocolError("the server there does not answer in HTTP")
     return int(parts[1])
 
 
@@ -118,7 +118,7 @@ def _number(text: str, base: int) -> int:
     try:
         return int(text, base)
     except ValueError:
-        raise ProtocolError("the server there does not speak HTTP") from None
+        raise ProtocolError("the server there does not answer in HTTP") from None
 
 
 def _exactly(stream: BufferedReader, length: int) -> Iterator[bytes]:

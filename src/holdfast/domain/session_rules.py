@@ -314,7 +314,7 @@ def _repeat(session: Session, turn: int | None, text: str | None, *, id: str, by
     last = _last_turn(session)
     wanted = last if turn is None else turn
     if not session.chapter.start < wanted <= last or wanted in session.undone:
-        hint = f"`holdfast sessions fork {session.id} --at VERSION` goes on from there in another session."
+        hint = f"`holdfast sessions fork {session.id} --at VERSION` continues from there in another session."
         raise Conflict(f"The model does not see turn {wanted}.", hint=hint)
     if text is None:
         said = (one for one in session.messages if isinstance(one, UserMessage) and one.turn == wanted)

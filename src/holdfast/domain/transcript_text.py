@@ -76,7 +76,7 @@ SENTENCES = {
     "AgentPlanned": "Plan: {entries|plan}.",
     "FailureDismissed": "The failure of turn {turn} was dismissed by {by}.",
     "StopRequested": "A stop of turn {turn} was requested by {by}.",
-    "TurnBackgrounded": "Turn {turn} was made background task {task|short} by {by}. It goes on here.",
+    "TurnBackgrounded": "Turn {turn} was made background task {task|short} by {by}. It continues here.",
     "TurnSuspended": "Turn {turn} was suspended: {reason|clause}. It resumes automatically.",
     # Attempt 0: it was shut down, no crash.
     "TurnResumed": "Turn {turn} resumed after {away_ms|duration}[attempt?, attempt {attempt}]: {reason|clause}.",
@@ -174,7 +174,7 @@ RESET_WORDS = {
     "timezone": "time zone {}",
     "max_postpone": "postponed for at most {}",
     "process_max_age": "commands older than {} postpone nothing",
-    "on_live_process hand_over": "running commands go on",
+    "on_live_process hand_over": "running commands continue",
     "on_live_process stop_idle": "idle commands are stopped",
     "on_live_process stop": "running commands are stopped",
     "hand_over_note true": "with a note for the next chapter",
@@ -245,7 +245,7 @@ def wait_text(item: WaitItem, *, clock: FormatTime) -> str:
             when = f" at {clock(item.until)}" if item.until is not None else ""
             return f"Turn {item.turn} tries again{when}: {_clause(item.reason)}."
         case "quota" if item.until is not None:
-            return f"Turn {item.turn} goes on at {clock(item.until)}: {_clause(item.reason)}."
+            return f"Turn {item.turn} continues at {clock(item.until)}: {_clause(item.reason)}."
         case "resume" | "compaction" | "login" | "quota":
             return f"Turn {item.turn} waits for you: {_clause(item.reason)}."
         case _ as never:

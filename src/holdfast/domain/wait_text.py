@@ -27,7 +27,7 @@ def waiting_for(wait: WaitOpened, since: str, now: int) -> str:
                 return f"has been waiting for a quota for {since}: {wait.reason} {again} continues it."
             left = duration(max(0, wait.until - now))
             stay = f"`holdfast answer {wait.wait} '{KEEP_WAITING}'` cancels that"
-            return f"goes on by itself in {left}: {wait.reason} {stay}, {again} continues it now."
+            return f"continues by itself in {left}: {wait.reason} {stay}, {again} continues it now."
         case "approval":
             left = f" Without an answer it is denied in {duration(max(0, wait.until - now))}." if wait.until else ""
             answer = f"`holdfast answer {wait.wait} --allow` or --deny."

@@ -65,6 +65,6 @@ def files_for(home: Home, *, settings: str, push_key: bytes) -> list[NewFile]:
         files.append(NewFile(home.push_key, push_key, is_replaced=home.push_key.exists()))
     for file in files:
         if file.is_replaced and file.former.exists() and file.former.read_bytes() != file.path.read_bytes():
-            what = f"{file.path} says something else than the database, and {file.former} exists already."
+            what = f"{file.path} differs from the database, and {file.former} exists already."
             raise Conflict(f"{what} Nothing was changed.", hint=f"Move it aside first: mv {file.former} {file.former}2")
     return files

@@ -267,7 +267,9 @@ class ChatCommands:
                 if first == "comment" and not said:
                     raise Rejected("The comment is empty: /card comment CARD TEXT.")
                 if not incoming.may_approve and not await self._reports_to(row, incoming.chat):
-                    raise Rejected(f"{row.label} was not added here.", hint="Only an approver can speak to its worker.")
+                    raise Rejected(
+                        f"{row.label} was not added here.", hint="Only an approver can send something to its worker."
+                    )
                 await self._work.cards.execute(row.id, command, self._caller(incoming))
                 return ChatReply(f"{row.label}: {'commented' if first == 'comment' else 'unblocked'}.")
             case _:

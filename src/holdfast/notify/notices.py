@@ -105,7 +105,7 @@ def settled_by(record: Record) -> list[SettledMatter]:
         case TurnFinished():
             return [_settled(record, wait, f"the turn is over: {event.outcome}")]
         case TurnStarted():
-            return [_settled(record, turn, "work went on")]
+            return [_settled(record, turn, "its work continued")]
         case FailureDismissed() | SessionArchived():
             return [_settled(record, turn, "dealt with")]
         case InputReceived(by=PersonActor()):
@@ -155,7 +155,7 @@ def _by_session(record: Record, session: SessionRow, *, of_card: bool) -> Notice
         case WaitOpened(purpose="quota", until=None):
             return _of_session(record, session, wait, "question", "has used up its quota", event.reason)
         case WaitOpened(purpose="quota"):
-            said = "has used up its quota and goes on by itself"
+            said = "has used up its quota and continues by itself"
             return _of_session(record, session, wait, "question", said, event.reason)
         case WaitOpened(purpose="resume" | "compaction"):
             return _of_session(record, session, wait, "question", "asks whether to continue", event.reason)

@@ -128,7 +128,7 @@ def wait_instruction(wait: WaitItem, clock_ms: int) -> str:
         case "question":
             return f"waits for your answer: {numbered}, or your own text" if numbered else "type your answer"
         case "quota" if wait.until is not None:
-            return f"goes on in {_seconds(max(0, wait.until - clock_ms))}: {numbered}"
+            return f"continues in {_seconds(max(0, wait.until - clock_ms))}: {numbered}"
         case "compaction" | "login" | "quota":
             return f"waits for your choice: {numbered}"
         case "retry":

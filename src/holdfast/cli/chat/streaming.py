@@ -106,7 +106,7 @@ class MarkdownSplitter:
         return [piece] if markdown.strip() else []
 
 
-OTHERWISE = "the answer was stored otherwise than it was spoken; this is the stored one:"
+OTHERWISE = "the stored answer differs from the text above; this is the stored one:"
 
 
 class AnswerStream:

@@ -171,7 +171,7 @@ def adopt(cli: Cli, name: str, session: str | None, profile: str | None, anyway:
     done = f"adopted from {name}, {turns}: {detail.session.title}"
     cli.accepted(accepted, done, agent=name, profile=detail.session.profile, turns=len(detail.turns))
     short = accepted.session[:8]
-    cli.hint(f'go on: {program()} send {short} "…"   or: {program()} chat {short}')
+    cli.hint(f'continue: {program()} send {short} "…"   or: {program()} chat {short}')
 
 
 def _choose_session(cli: Cli, name: str, limit: int) -> str | None:
@@ -381,9 +381,9 @@ def _report(
     if end.outcome != "done":
         hint = end.problem.hint if end.problem is not None else ""
         raise CliError(f"{profile} did not finish its turn: {clean(end.reason)}", hint=clean(hint), code=FAILED)
-    memory = "it did not remember what it was told before"
+    memory = "it did not remember the conversation"
     if remembers:
-        memory = "yes, by its own session" if resumed != "new" else "no, but it was told the conversation"
+        memory = "yes, by its own session" if resumed != "new" else "no, but it was given a summary of the conversation"
     rows = [
         ("agent", f"{seen.agent} {one_line(seen.version)}".strip()),
         ("wrote its file", "yes" if written else "no"),

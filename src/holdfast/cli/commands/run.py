@@ -253,7 +253,7 @@ def _wait_text(session: str, item: WaitItem) -> str:
         case "compaction":
             return f"the turn waits for you: {item.reason}\nanswer with: {answer} 'try again' or {answer} digest"
         case "login" | "quota":
-            when = "" if item.until is None else f"\nit goes on by itself at {clock(item.until)}"
+            when = "" if item.until is None else f"\nit continues by itself at {clock(item.until)}"
             choices = " or ".join(f"{answer} '{choice}'" for choice in item.choices)
             return f"the turn waits for you: {item.reason}{when}\nanswer with: {choices}"
         case "approval":

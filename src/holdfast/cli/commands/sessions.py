@@ -120,7 +120,7 @@ def agent(cli: Cli, session: str, profile: str | None, model: str | None) -> Non
     accepted = cli.client.sessions.choose_agent(session, profile=profile, model=model)
     row = cli.client.sessions.get(accepted.session).session
     with_model = f" and {clean(row.model)}" if row.model else ""
-    done = f"goes on with profile {clean(row.profile)}{with_model}"
+    done = f"continues with profile {clean(row.profile)}{with_model}"
     cli.result(done, session=row.id, profile=row.profile, model=row.model)
 
 

@@ -23,15 +23,15 @@ KINDS = {
     "compaction": "context without a summary",
     "card_in_review": "card in review",
     "card_not_startable": "card that cannot start",
-    "session_not_startable": "session that cannot go on",
+    "session_not_startable": "session that cannot continue",
 }
-"""Where a kind of entry is called otherwise than by its own words."""
+"""What a kind of entry is called, if not by its name."""
 PLURALS = {
     "quota": "used-up quotas",
     "compaction": "contexts without a summary",
     "card_in_review": "cards in review",
     "card_not_startable": "cards that cannot start",
-    "session_not_startable": "sessions that cannot go on",
+    "session_not_startable": "sessions that cannot continue",
 }
 CHOICES = {
     "allow": "this call, once",

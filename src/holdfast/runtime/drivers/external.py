@@ -245,7 +245,9 @@ def given_tools(server: ToolServer | None) -> tuple[int, str]:
 def forgotten(external: ExternalCommand, reason: str) -> Problem:
     """Return the problem of an agent that must remember the run before, by the policy of its card, and does not."""
     message = f"{external.name} does not remember what the run before did: {reason}."
-    return Problem(code="agent_unfit", message=message, hint="`holdfast card unblock CARD --fresh` starts it anew.")
+    return Problem(
+        code="agent_unfit", message=message, hint="`holdfast card unblock CARD --fresh` starts a new session."
+    )
 
 
 def failed(turn: Turn, problem: Problem, *, step: int | None = None) -> ModelFailed:

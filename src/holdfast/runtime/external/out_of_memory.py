@@ -42,7 +42,7 @@ def out_of_memory(row: TaskRow, said: str, *, killed: int | None) -> str:
         return ""
     how = row.reason
     if WORDS.search(said):
-        return f"out of memory, by its own words; {how}"
+        return f"out of memory, as it reported; {how}"
     if row.signal != "SIGKILL" and row.exit_code != KILLED:
         return ""
     if killed:

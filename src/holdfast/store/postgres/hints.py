@@ -81,7 +81,7 @@ class NodeHints:
             except Exception as error:
                 failures += 1
                 known = isinstance(error, ConnectionEnded | psycopg.Error | HoldfastError)
-                message = "hints of other nodes are not heard for a moment: %s"
+                message = "hints of other nodes cannot be received for a moment: %s"
                 log.warning(message, error, exc_info=None if known else error)
             finally:
                 if wire is not None:

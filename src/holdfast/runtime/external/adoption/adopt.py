@@ -94,7 +94,7 @@ class Adoptions:
             before, session = await self._adopted(agent, file.id)
             if before and not command.anyway:
                 raise Conflict(
-                    f"It was adopted before: it goes on in session {before[-1]}.",
+                    f"It was adopted before: it continues in session {before[-1]}.",
                     hint=f"{_go_on(before[-1])} `--anyway` makes another session of it.",
                 )
             times, events = zip(*self._events(agent, profile, session, file, history, caller), strict=True)
@@ -200,7 +200,7 @@ def _add(agent: str) -> str:
 
 
 def _go_on(session: str) -> str:
-    return f'Go on there: `holdfast send {session} "…"` or `holdfast chat {session}`.'
+    return f'Continue there: `holdfast send {session} "…"` or `holdfast chat {session}`.'
 
 
 def _is_directory(path: str) -> bool:

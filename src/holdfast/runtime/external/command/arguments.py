@@ -76,7 +76,7 @@ def command_arguments(
     if any(len(word.encode(errors="surrogatepass")) > ARGUMENT_BYTES for word in words):
         size = len(prompt.encode(errors="surrogatepass"))
         raise Rejected(
-            f"The message is too long for the command line of {external.name}: with what it must be told besides, it "
+            f"The message is too long for the command line of {external.name}: with the instructions that it needs, it "
             f"has {size} bytes, and a word of a command line has at most {ARGUMENT_BYTES}.",
             hint="Put the text into a file and name the file; or, if the program reads its standard input, remove "
             "{prompt} from argv in the profile, and it gets the message there.",

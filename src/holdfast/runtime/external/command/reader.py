@@ -236,12 +236,12 @@ class CommandReader:
     # --- the end --------------------------------------------------------------------------------
 
     def end(self, ended: TaskRow, words: str, session: Session, *, now: int) -> list[AnyEvent] | None:
-        """Return how the turn ended, after its process has; None if it was cut. `words` is what it said last."""
+        """Return how the turn ended, after its process has; None if it was cut. `words` is its last output."""
         turn = session.turn
         assert turn is not None
         last = self.said_last
         if last is None and self._is_text and ended.exit_code == 0:
-            last = Answered() if self.steps.text.strip() else Failed("it ended without a word")
+            last = Answered() if self.steps.text.strip() else Failed("it ended without an answer")
         events = self._planned(session, turn)
         if isinstance(last, Answered):
             events += [unknown_end(turn, call, "the agent did not say how it ended") for call in turn.open_calls]
