@@ -109,7 +109,7 @@ class _Git:
         return read_git(of or self._repository, *words, seconds=left, limit=limit)
 
     def commit(self, name: str) -> str | None:
-        """Return the commit that a name stands for; None if there is none."""
+        """Return the commit that a name refers to; None if there is none."""
         try:
             return self("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").strip()
         except GitFailed:

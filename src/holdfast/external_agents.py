@@ -15,7 +15,7 @@ OutputFormat = Literal["claude", "qwen", "codex", "opencode", "gemini", "text"]
 """How a command-line agent says what it does: JSON lines of its own kind, or its answer as plain text."""
 PROMPT, SESSION, ADOPTED = "{prompt}", "{session}", "{adopted}"
 MODE, MCP = "{mode}", "{mcp}"
-"""Words of a command line that stand for the arguments of the mode, and of each MCP server."""
+"""Placeholders in a command line: for the arguments of the mode, and of each MCP server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

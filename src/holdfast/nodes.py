@@ -49,7 +49,7 @@ class Nodes:
         return self._store.is_shared and len(await self.all()) > 1
 
     async def check(self, word: str) -> None:
-        """Reject a word that is neither the name nor a label of a node."""
+        """Reject a text that is neither the name nor a label of a node."""
         known = await self.all()
         if word and not any(node.is_called(word) for node in known):
             names = ", ".join(_described(node) for node in known)

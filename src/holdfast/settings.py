@@ -269,7 +269,7 @@ class ProfileSettings:
     agent: str = ""
     """The external agent, by its name in `holdfast agents`."""
     argv: list[str] = field(default_factory=list)
-    """The command of an external agent, instead of the one that its name stands for. For a command-line agent without
+    """The command of an external agent, instead of the usual one of its name. For a command-line agent without
     a name it is the command of a turn: `{prompt}` and `{session}` are replaced; without `{prompt}` the prompt is the
     standard input."""
     resume_argv: list[str] = field(default_factory=list)
@@ -285,7 +285,7 @@ class ProfileSettings:
     agent_idle: str = "15m"
     """An external agent that has had nothing to do for this long is closed; it is resumed at the next message."""
     resume_after_quota: bool = False
-    """Whether its turn goes on by itself, once, at the time at which an external agent says that its quota resets."""
+    """Whether its turn continues by itself, once, at the time at which an external agent says that its quota resets."""
     session_reset: ResetSettings = field(default_factory=ResetSettings)
     """What is different from [session_reset] for its sessions."""
     resume: Literal["auto", "resume", "fresh"] | None = None

@@ -16,7 +16,7 @@ class StoreTimings:
     quick_sync: float = 0.0015
     """Below this the loop commits by itself; a slower disk is the writer's thread's."""
     lock: float = 5.0
-    """So long a write waits for another program that holds the write lock; then it is refused."""
+    """How long a write waits for another program that holds the write lock; then it is refused."""
     lock_notice: float = 1.0
     """From then on `health` says that the database is locked."""
     probe: float = 2.0
@@ -27,11 +27,11 @@ class StoreTimings:
     """Commits that come within it are indexed together."""
     search_retry: float = 5.0
     answer: float = 30.0
-    """So long a database server may take for an answer; then the connection is given up."""
+    """How long a database server may take for an answer; then the connection is given up."""
     reconnect: float = 0.1
     """The pause before a lost connection is made again that hears other nodes; it doubles with every failure."""
     lease: float = 8.0
-    """So long the life of a node lasts without being renewed; then others do its work."""
+    """How long the life of a node lasts without being renewed; then others do its work."""
     look: float = 5.0
     """Between two looks for what other nodes have committed, besides their hints."""
 
@@ -49,9 +49,9 @@ class ProcessTimings:
     recent: float = 5.0
     """A command that reads our input and did nothing for this long waits for it; a younger one is not called idle."""
     freeze: float = 10.0
-    """So long no process of a command is killed before all of them are stopped, so that none can start another one."""
+    """How long at most processes are only stopped, so that none can start another one, before any is killed."""
     force: float = 20.0
-    """So long what has not ended by itself is looked for, to be killed."""
+    """How long processes that have not ended by themselves are looked for, to be killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from holdfast.store.contract import Store
 from holdfast.store.rows import CardRow, FailedTurn, SessionRow, TitledWait
 
 MOST_SESSIONS = 100
-"""Of those that no node works on, so many are looked at."""
+"""How many sessions that no node works on are checked at most."""
 
 
 class InboxReader:

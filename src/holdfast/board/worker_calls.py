@@ -1,7 +1,7 @@
 """Calls of the tools `kanban_*` by an external agent, over MCP with the token of its run.
 
 The same tools as those of our own workers, under the same rules. There is no turn of ours in which a person could be
-asked, so what needs an approval is refused, and the agent is told what it can do instead.
+asked, so what needs an approval is refused, and the agent learns what it can do instead.
 """
 
 from __future__ import annotations

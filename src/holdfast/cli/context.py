@@ -46,7 +46,7 @@ class Terminal:
         return click.confirm(question, err=True)
 
     def prompt(self, question: str) -> str:
-        """Ask for a word."""
+        """Ask for a word, such as a choice."""
         return str(click.prompt(question, prompt_suffix=" ", err=True))
 
 

@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class _Value(click.ParamType[T]):
-    """What a function makes of a word; its ValueError says what is wrong with the word."""
+    """Converts an argument with a function, whose ValueError says what is wrong with it."""
 
     def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name = name

@@ -1,7 +1,7 @@
 """Following a session, or the board: a cursor into the log that survives the gateway.
 
 What was seen is never yielded again and nothing is left out. When the connection is cut it waits for
-the gateway, as long as its patience lasts, and goes on at its cursor.
+the gateway, as long as its patience lasts, and continues at its cursor.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RecordReceived(msgspec.Struct, frozen=True):
 
 
 class TextDelta(msgspec.Struct, frozen=True):
-    """A piece of an answer that is still being spoken: text and thinking, each with its place in the whole."""
+    """A piece of an answer that is being streamed: text and thinking, each with its offset in the whole."""
 
     turn: int
     step: int

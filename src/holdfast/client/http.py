@@ -37,7 +37,7 @@ REQUEST_SECONDS = 30.0
 STREAM_SECONDS = 35.0
 HEALTH_SECONDS = 2.0
 SOON_SECONDS = 0.5
-"""So long a gateway that was started a moment before may take until it says that it is starting."""
+"""How long a gateway that was just started may take until it answers that it is starting."""
 STARTING_SECONDS = 20.0
 POLL_SECONDS = 0.02
 TRIES = 3

@@ -1,6 +1,6 @@
 """Waiting for a gateway that is away and trying again: the one rule for how often, how long, and what is said.
 
-A gateway restarts in about a second, so the first pauses are short. Whoever waits says once that it is away and once
+A gateway restarts in about a second, so the first pauses are short. A waiting client says once that it is away and once
 that it is back.
 """
 

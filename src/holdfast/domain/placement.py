@@ -21,7 +21,7 @@ class KnownNode:
     """For how long it has given no sign of life."""
 
     def is_called(self, word: str) -> bool:
-        """Return whether a word is its name or one of its labels."""
+        """Return whether a text is its name or one of its labels."""
         return word == self.name or word in self.labels
 
 

@@ -148,7 +148,7 @@ def decide_reset(
 ) -> NotDue | ResetPostponed | Reset:
     """Return what to do about a session's reset now."""
     if session.card:
-        return NotDue()  # the next run goes on with it
+        return NotDue()  # the next run continues with it
     if (
         session.first_input is None
         or session.last_active is None

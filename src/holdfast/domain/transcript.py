@@ -78,7 +78,7 @@ from holdfast.domain.transcript_items import (
 
 
 class Transcript:
-    """One session: its items in order, and what is going on in it."""
+    """One session: its items in order, and its current state."""
 
     def __init__(self) -> None:
         self.session = self.title = self.profile = self.model = self.cwd = self.card = ""
@@ -112,7 +112,7 @@ class Transcript:
         self.wait = item
         self.items.append(item)
 
-    # --- what is going on -----------------------------------------------------------------------
+    # --- the current state ----------------------------------------------------------------------
 
     @property
     def state(self) -> SessionActivity:
@@ -195,7 +195,7 @@ class Transcript:
                 return True
 
     def _notice(self, event: NoticeEvent, record: Record) -> list[Change]:
-        """An event that is a line of its own, and that may change what is going on."""
+        """An event that is a line of its own, and that may change the current state."""
         changes: list[Change] = []
         turn = self.turn or TurnProgress(number=0, started_at=0)  # the open turn may have begun before our records
         match event:

@@ -227,7 +227,7 @@ class WaitItem(TranscriptItem, tag="wait"):
     pattern: str = ""
     shown: list[ShownArgument] = msgspec.field(default_factory=list)
     means: dict[str, str] = msgspec.field(default_factory=dict)
-    """The choices that our words stand for, where the choices are those of an external agent."""
+    """The choices that `allow`, `session` and `deny` mean, where the choices are those of an external agent."""
     answer: WaitAnswerView | None = None
 
     @property

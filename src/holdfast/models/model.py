@@ -109,7 +109,7 @@ async def stream_answer(
     save: Callable[[], Awaitable[None]],
     save_seconds: float,
 ) -> ModelAnswer:
-    """The whole answer. Its pieces are shown as they come; `save` keeps them, so long after one was shown."""
+    """The whole answer. Its pieces are shown as they come; `save` stores them, at most that long after that."""
     shown = asyncio.Event()
     saver = asyncio.create_task(_save_after(shown, save, save_seconds))
     try:

@@ -295,7 +295,7 @@ class ChatCommands:
             raise Rejected("The card needs a title: /card add TITLE.")
         row = await self._store.session_of_chat(incoming.chat)
         session = row.id if row else await self._create(incoming, CreateSession(), id=f"{incoming.id}-begin")
-        profile = (await self._work.sessions.get(session)).profile  # whoever may talk here may use this agent alone
+        profile = (await self._work.sessions.get(session)).profile  # people in this chat may use only this agent
         command = CreateCard(title=title[:TITLE_LIMIT], body=body.strip(), session=session, profile=profile)
         done = await self._work.cards.create(command, card=secrets.token_hex(4), caller=self._caller(incoming))
         card = await self._work.cards.get(done.stream.removeprefix("card/"))

@@ -40,7 +40,7 @@ class PushSubscriptions:
     def __init__(
         self, store: DeviceStore, key: PushKey, *, settings: Callable[[], PushSettings], contact: Callable[[], str]
     ) -> None:
-        """`contact` is the address of the dashboard, for whoever has none in the settings."""
+        """`contact` is the address of the dashboard, used if the settings have no contact."""
         self._store = store
         self._settings = settings
         self._contact = contact

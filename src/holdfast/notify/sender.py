@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 
 class OutboxSender(PeriodicTask):
-    """Sends what is due, every so often and when it is woken."""
+    """Sends what is due, at intervals and when it is woken."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class OutboxSender(PeriodicTask):
         return await self._outbox.first_due(name, at=now, horizon=now + SET_BACK_MS)
 
     async def _collapse(self, name: str, now: int) -> DeliveryRow:
-        """Put one delivery in the place of all that wait; an earlier one of this kind counts as what it stood for."""
+        """Replace all deliveries that wait by one; an earlier one of this kind counts as those that it replaced."""
         rows: list[DeliveryRow] = []
         for row in await self._outbox.backlog(name, limit=MOST_IN_ONE):
             rows += await self._outbox.collapsed_into(row.id) if row.kind == "digest" else [row]

@@ -188,7 +188,7 @@ class CommandPipes:
             return  # the pipe is full, until the command reads
 
     def close_input(self) -> bool:
-        """Close the input if that was asked for and all of it was moved: whoever moves the rest needs an open end."""
+        """Close the input if that was asked for and all of it was moved: what moves the rest needs an open end."""
         if (
             self._feed < 0
             or not self.closing

@@ -1,6 +1,6 @@
 """Killing a whole tree of processes: SIGTERM, wait, SIGSTOP, then SIGKILL; and a report of survivors.
 
-Members are the descendants of the command and of its keepers (which inherit its orphans), and whoever
+Members are the descendants of the command and of its keepers (which inherit its orphans), and every process that
 carries its mark: the nonce in its environment, or its output as stdout or stderr. Those two find what the
 tree does not when the keepers are dead. Stopping first means that nobody can fork while we look again. The
 keepers are never signalled: they have an end to record.

@@ -3,7 +3,7 @@
 The order (what to run) goes through memory, never through a file, and is complete before it is read. The report is a
 pipe that the keeper closes when the command has begun or will not; it carries the reason if there is one.
 
-A server that is dead, is frozen or cannot fork costs a start some time and nothing else. Before the start is made anew
+A server that is dead, is frozen or cannot fork costs a start some time and nothing else. Before the start is repeated
 without it, the directory is claimed in place of the keeper. That fails if the server has forked one that was first.
 """
 

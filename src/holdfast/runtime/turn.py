@@ -1,6 +1,6 @@
 """The loop of a turn, the centre of the system.
 
-    plan: what follows from the facts, up to the next effect  →  commit  →  perform  →  facts  →  again, until rest
+    plan: what follows from the facts, up to the next effect  →  commit  →  perform  →  facts  →  again, until `Rest`
 
 Recovery is not a subsystem: after a crash a new worker runs the same loop. First it describes what it found
 (`pick_up`): an interrupted answer, a tool call whose outcome is not known.
@@ -9,7 +9,7 @@ What others write meanwhile (a message, a stop) is in the log before the worker 
 a tool in the middle. Decisions are committed only if the session has not changed; else the worker plans again.
 
 Not here: what starts workers (`runner.py`), what comes next (`domain/next_step.py`), what an agent does
-(`drivers/builtin.py`), what writing takes (`writer.py`).
+(`drivers/builtin.py`), how events are written (`writer.py`).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class SessionWorker:
         self._clock = clock
         self._work_time = work_time
         self._timed_out = ""
-        """The wait whose time is over."""
+        """The wait that has timed out."""
 
     async def run(self, left: Partial, break_: Break = NO_BREAK) -> None:
         """The loop. `left` is the text so far of a step that an earlier worker left open."""
@@ -165,21 +165,21 @@ class SessionWorker:
         before = self._writer.session
         if await self._is_cancelled_by_log(before):
             return await self._cancel(plan, begun=False)
-        heard = False
+        cancelled = False
         with self._work_time.measured(before):
             effect = asyncio.create_task(self._effect(plan))
             try:
                 while not effect.done():
                     either: list[asyncio.Future[Any]] = [effect, self._changes.next()]
                     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-                    if not effect.done() and (heard := await self._is_cancelled_by_log(before)):
+                    if not effect.done() and (cancelled := await self._is_cancelled_by_log(before)):
                         break
                     self._driver.session_changed()
             finally:
                 if not effect.done():
                     effect.cancel()
                     await asyncio.gather(effect, return_exceptions=True)
-        return await self._cancel(plan, begun=True) if heard and effect.cancelled() else effect.result()
+        return await self._cancel(plan, begun=True) if cancelled and effect.cancelled() else effect.result()
 
     async def _effect(self, plan: Plan) -> Events:
         step = plan.step
@@ -200,8 +200,8 @@ class SessionWorker:
         await self._writer.refresh()
         session = self._writer.session
         answered = before.activity == "waiting" and session.activity != "waiting"
-        spoken = before.turn is None and bool(session.queue)
-        return answered or spoken or stop_reason(session) is not None
+        written_to = before.turn is None and bool(session.queue)
+        return answered or written_to or stop_reason(session) is not None
 
     async def _cancel(self, plan: Plan, *, begun: bool) -> Events:
         session = self._writer.session

@@ -202,7 +202,7 @@ class SessionWriter:
         return records[-1].version if records else after
 
     async def _read(self, read: Callable[[], Awaitable[T]]) -> T:
-        """Read, as soon as the store is there: what the worker is doing goes on meanwhile."""
+        """Read, as soon as the store is there; what the worker is doing continues meanwhile."""
         while True:
             try:
                 return await read()

@@ -33,7 +33,7 @@ class AgentSession(msgspec.Struct, frozen=True, kw_only=True):
     size: int
     """Of its file, in bytes."""
     session: str
-    """The session of Holdfast in which it goes on; empty if there is none."""
+    """The session of Holdfast in which it continues; empty if there is none."""
 
 
 class AgentSessions(msgspec.Struct, frozen=True, kw_only=True):

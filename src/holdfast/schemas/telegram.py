@@ -28,7 +28,7 @@ class TelegramStranger(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TelegramStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The bot, and who may use it."""
+    """The bot, and the people who may use it."""
 
     is_on: bool
     """Whether config.toml names the variable of a token."""

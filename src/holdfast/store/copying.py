@@ -4,7 +4,7 @@
 
 An engine says how its tables are read and written (`StoreTables`). The target is committed as a whole or not at all, so
 a copy that was cut leaves nothing that could be taken for a log. Not copied: lives and leases, which belong to
-processes, and the search index, which is made anew. Settings and keys are files where there is one node
+processes, and the search index, which is rebuilt. Settings and keys are files where there is one node
 (`lifecycle/shared_files.py`).
 """
 
@@ -72,7 +72,7 @@ class StoreTables(Protocol):
         """Conflict when a gateway uses the store."""
 
     async def commit(self) -> None:
-        """Keep what was written, durably. Whoever leaves without it has changed nothing."""
+        """Keep what was written, durably. Without it nothing is changed."""
 
 
 @dataclass(frozen=True, slots=True)

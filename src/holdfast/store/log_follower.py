@@ -1,6 +1,6 @@
 """Following the log: one way for everything that reacts to what was committed.
 
-A commit is a hint, so a follower also sweeps: at its start and then every so often. An error with one stream does not
+A commit is a hint, so a follower also sweeps: at its start and then at intervals. An error with one stream does not
 delay the others: that stream is tried again with a growing pause, and so is the follower itself when it
 ends. As long as something is left to try again, `state` says so, and `/healthz` and `holdfast doctor` repeat it.
 """
@@ -123,7 +123,7 @@ class LogFollower:
             kinds = kinds | retry.kinds
         try:
             await self._handle(stream, kinds)
-        except (Rejected, Corrupt) as error:  # deleted meanwhile, or damaged: trying again is in vain
+        except (Rejected, Corrupt) as error:  # deleted meanwhile, or damaged: trying again cannot help
             log.warning("%s skips %s: %s", self.state.name, stream, error)
             self._retries.pop(stream, None)
         except Exception as error:

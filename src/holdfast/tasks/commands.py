@@ -54,7 +54,7 @@ KNOWN_SECONDS = 5.0  # how long a start waits to find out the state of all comma
 SWEEP_SECONDS = 60.0
 ENDS = frozenset({"TurnFinished", "SessionArchived", "SessionDeleted"})  # what may end the lifetime of a command
 ELSEWHERE = ENDS | {"TaskStopRequested", "TaskPruned", "TaskStarted"}
-"""What is heard of other nodes; and of this one, if the answer to its commit was lost, so that nobody here knows."""
+"""Events of other nodes; and of this one, if the answer to its commit was lost, so that nothing here knows of it."""
 log = logging.getLogger(__name__)
 
 
@@ -180,7 +180,7 @@ class CommandTasks:
         if following is None or following.done():
             self._follow(row)
         else:
-            self._begin_requested.add(task)  # it is followed, perhaps without leave to begin
+            self._begin_requested.add(task)  # it is followed, perhaps without permission to begin
 
     async def _find_or_start(self, row: TaskRow, *, begin: bool) -> CommandState | None:
         """Return the state of a command, started if it has not begun; None if it is not to begin, or not now."""
@@ -249,10 +249,10 @@ class CommandTasks:
             task, row = left.id, left
         event = stop_requested(task, by=by, reason=reason, force=force)
         appended = await self.task_log.add(event, command=command)
-        self._obey(row, force=force)
+        self._send_stop(row, force=force)
         return appended
 
-    def _obey(self, row: TaskRow, *, force: bool) -> None:
+    def _send_stop(self, row: TaskRow, *, force: bool) -> None:
         if self.is_here(row):  # else its own node does that
             self.signals.send(row.id, force=force)
             self.follow_to_end(row)  # else nothing would write the end of one that has not begun
@@ -386,7 +386,7 @@ class CommandTasks:
             self._follow_all([row] if row.state == "running" else [])
         if "TaskStopRequested" in kinds:
             asked = [record.event for record in await self._store.load(task_stream(row.id), after=0)]
-            self._obey(row, force=any(isinstance(event, TaskStopRequested) and event.force for event in asked))
+            self._send_stop(row, force=any(isinstance(event, TaskStopRequested) and event.force for event in asked))
 
     async def _look_after_all(self) -> None:
         await self._stop_orphans(await self.running_here())

@@ -57,7 +57,7 @@ class OutputSearch:
     def feed(self, data: bytes, *, at: int, last: bool, ended: bool, limit: int) -> list[OutputMatch]:
         """Return at most `limit` matches in the next bytes. `last` is whether nothing follows them for now.
 
-        If the limit is reached, `next` is the end of the last match, and the search cannot go on.
+        If the limit is reached, `next` is the end of the last match, and the search cannot continue.
         """
         found: list[OutputMatch] = []
         if at != self._base + len(self._buffer):  # bytes in between were dropped

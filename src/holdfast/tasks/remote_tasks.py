@@ -26,7 +26,7 @@ LOOK_SECONDS = 2.0
 """For lists: what another node does not say in this time is left out."""
 AGAIN_SECONDS = 1.0
 LONGEST_READ_SECONDS = 10.0
-"""So long a node waits for output before it answers that there is none."""
+"""How long a node waits for output before it answers that there is none."""
 
 
 class ReadOutput(msgspec.Struct, frozen=True, tag=True):
@@ -139,7 +139,7 @@ class RemoteTasks:
         return msgspec.msgpack.decode(answer, type=int)
 
     async def begin(self, row: TaskRow) -> None:
-        """Have a command begin on its node, unless it has begun; return when that node has heard it."""
+        """Have a command begin on its node, unless it has begun; return when that node has received the request."""
         while True:
             try:
                 await self._ask(row, BeginThere(row.id), within=ANSWER_SECONDS)

@@ -270,7 +270,7 @@ class WaitOpened(Event, frozen=True):
     call_digest: str = ""
     """The digest of the call with its arguments and of the file that it would change."""
     means: dict[str, str] = msgspec.field(default_factory=dict)
-    """The choices that `allow`, `session` and `deny` stand for, where the choices are an external agent's own words."""
+    """The choices that `allow`, `session` and `deny` mean, where the choices are an external agent's own."""
 
 
 class TurnFinished(Event, frozen=True):

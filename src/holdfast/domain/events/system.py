@@ -27,7 +27,7 @@ class GatewayStopped(Event, frozen=True):
 
 
 class NodeEnded(Event, frozen=True):
-    """The gateway of a node ended or was lost while others went on; what it worked on is free from here on."""
+    """The gateway of a node ended or was lost while others continued; others may take over its work from here on."""
 
     node: str
     reason: str

@@ -88,7 +88,7 @@ async def _events(gateway: Gateway, session: str | None, request: Request, query
 
 
 def _looking(gateway: Gateway, session: str | None, follower: Follower) -> AbstractContextManager[None]:
-    """Whoever follows a session with the owner's token, as a terminal does, looks at it all the time."""
+    """A client that follows a session with the owner's token, such as a terminal, counts as looking at it."""
     if session is None or follower.device:
         return nullcontext()
     return gateway.notify.presence.attached(session_stream(session))

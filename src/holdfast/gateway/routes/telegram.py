@@ -1,4 +1,4 @@
-"""Telegram: the bot and who may use it. Who may is written into the settings."""
+"""Telegram: the bot, and the people who may use it, who are listed in the settings."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class BotApi:
                 raise
 
     async def answer_press(self, query: str, text: str, *, alert: bool) -> None:
-        """Show a text to whoever pressed a button. It may come too late to be seen."""
+        """Show a text to the person who pressed a button. It may come too late to be seen."""
         await self._call("answerCallbackQuery", {"callback_query_id": query, "text": text[:200], "show_alert": alert})
 
     async def set_commands(self, commands: dict[str, str]) -> None:

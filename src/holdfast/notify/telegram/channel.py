@@ -179,6 +179,6 @@ def _argument(one: ShownArgument, mask: Mask) -> str:
 
 
 def pressed(data: str) -> tuple[str, int] | None:
-    """Return the wait and the place of the answer that a button stands for; None if it is none of ours."""
+    """Return the wait and the place of the answer that a button sends; None if it is none of ours."""
     wait, _, place = data.partition(" ")
     return (wait, int(place)) if wait.isalnum() and place.isascii() and place.isdigit() else None

@@ -1,6 +1,6 @@
-"""Who may talk to the bot, and the codes by which the owner lets somebody in.
+"""The people who may talk to the bot, and the codes by which the owner adds somebody.
 
-Who may is in the settings alone. A code is computed from the token, the person and the hour, so nothing is stored of
+They are in the settings alone. A code is computed from the token, the person and the hour, so nothing is stored of
 strangers: it proves on the owner's machine that this person wrote to this bot within the last hour or two.
 """
 

@@ -198,7 +198,7 @@ class TelegramUpdates:
         return " ".join([verb, *rest]) if own and f"@{name}".lower() == own.lower() else ""
 
     def _incoming(self, update: int, subject: str, sender: User, chat: str, text: str) -> ChatInput:
-        """The numbers of updates may begin anew, so what it is about is part of the id."""
+        """The numbers of updates may start again from 1, so what it is about is part of the id."""
         bot = self._bot.settings.token().partition(":")[0]
         id = hashlib.sha256(f"{bot}/{update}/{subject}".encode()).hexdigest()[:32]
         approves = sender.id in self._bot.settings.approvers

@@ -122,7 +122,7 @@ class AcpDriver(ExternalDriver):
         return process if at_work else None
 
     def _has_tools(self, session: Session, known: AgentAttached) -> bool:
-        """Whether a process has the tools of the session's run. One that works on the turn goes on with what it has."""
+        """Whether a process has the tools of the session's run. One that works on the turn keeps what it has."""
         read, turn = session.output_read, session.turn
         if read is not None and turn is not None and prompted_turn(read.prompt) == turn.number:
             return True

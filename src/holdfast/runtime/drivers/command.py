@@ -240,7 +240,7 @@ class CommandDriver(ExternalDriver):
                 context, reason = "unproven", f"it opened session {remote} instead of a copy of {own.adopted}"
         elif last is not None and last.chapter == session.chapter.number and last.agent == external.name:
             if not external.command.resume:
-                return []  # each of its turns begins anew
+                return []  # each of its turns starts a new session
             reason = last.reason or "its process ended before it had a session"
         return [self._attach_event(named.version, external, remote, how, context, reason)]
 

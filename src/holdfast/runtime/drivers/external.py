@@ -100,7 +100,7 @@ class ExternalDriver(ABC):
         self._changed.set()
 
     async def leave(self, session: Session, *, now: int) -> Events:
-        """The agent goes on without us."""
+        """The agent continues without us."""
         return Events()
 
     # --- its process ----------------------------------------------------------------------------

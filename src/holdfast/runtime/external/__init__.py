@@ -11,5 +11,5 @@
     acp/               the Agent Client Protocol: its messages, and what they come to
     command/           agents that are a command for each turn: command lines, and parsers of their output
 
-The catalogue is data and stands below the settings, which name its agents: `holdfast/external_agents.py`.
+The catalogue is data, in a layer below the settings, which name its agents: `holdfast/external_agents.py`.
 """

@@ -31,7 +31,7 @@ class ExternalCommand:
     install: str = ""
     login: str = ""
     resume_after_quota: bool = False
-    """Whether a turn goes on by itself, once, when its quota is there again."""
+    """Whether a turn continues by itself, once, when its quota is there again."""
     command: TurnCommand | None = None
     """How it is run once for each turn; None for an agent that is one process for a session."""
     command_mode: CommandMode | None = None

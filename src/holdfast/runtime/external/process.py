@@ -1,6 +1,6 @@
 """The process of an external agent under its keepers: what it says, line by line with offsets, and how it is reached.
 
-It goes on without a gateway. Whoever comes after a crash reads on from the offset that the log has.
+It continues without a gateway. After a crash the next worker reads on from the offset in the log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ExternalProcess:
         self._pause = pause
 
     async def is_running(self) -> bool:
-        """Whether it can be told something."""
+        """Whether something can be sent to it."""
         row = await self._tasks.task_log.find(self.task)
         return row is not None and row.state == "running" and self.task in self._tasks.supervisor.live()
 

@@ -1,4 +1,4 @@
-"""What an external agent is told: the messages of a turn; if it lost its memory, the conversation so far. Pure."""
+"""What is sent to an external agent: the messages of a turn; if it lost its memory, the conversation so far. Pure."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _earlier(session: Session, turn: Turn) -> list[str]:
 
 
 def _so_far(own: list[Message], *, knows: bool) -> list[str]:
-    """Return what an agent is told that was interrupted in the middle of the turn."""
+    """Return the message for an agent that was interrupted in the middle of the turn."""
     notes = [message.text for message in own if isinstance(message, Note) and message.step > 0]
     done: list[Message] = [message for message in own if isinstance(message, AgentMessage | ToolResult)]
     steps = [] if knows or not done else [f"{LOST_STEPS}\n{digest(done, characters=DIGEST_CHARACTERS)}"]

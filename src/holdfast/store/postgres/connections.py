@@ -20,7 +20,7 @@ CONNECT_SECONDS = 10
 TURN, MIGRATING, PRESENCE, INDEXING = 46_900, 46_901, 46_902, 46_903
 """The first halves of the keys of advisory locks; the second is that of the schema, or of a node."""
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-POOLER = "A connection pooler (such as pgbouncer) stands between Holdfast and PostgreSQL."
+POOLER = "A connection pooler (such as pgbouncer) is between Holdfast and PostgreSQL."
 DIRECTLY = "Give the address of PostgreSQL itself: Holdfast keeps about 8 connections of its own open."
 ADDRESS = "It looks like this: postgresql://user@host:5432/database"
 SessionSettings = dict[str, str | int]

@@ -1,6 +1,6 @@
 """Requests between nodes, as rows of a table: the node that is asked takes a row, and writes its answer into it.
 
-One connection sends what this node asks and answers, and hears of what concerns it by a channel of its own. A hint may
+One connection sends the requests and answers of this node, and listens on a channel of its own. A hint may
 get lost, so it also looks every few seconds. Nothing here waits for the lock of the log.
 """
 
@@ -27,7 +27,7 @@ from holdfast.store.postgres.wire import ConnectionEnded, ResultRows, SqlStateme
 from holdfast.timings import StoreTimings
 
 OLD_MS = 60_000
-"""Requests are deleted so long after they could have been taken."""
+"""How long after they could have been taken requests are deleted."""
 SETTINGS: dict[str, str | int] = {"synchronous_commit": "off"}
 """A copy of an output is durable with the commit that says that the command ended, since that comes after it."""
 BROKEN = "The request failed there: {}."

@@ -111,7 +111,7 @@ class KnownFacts:
     last_seq: int = 0
     last_token: int = 0
     is_alive: bool = True
-    """Whether our life goes on."""
+    """Whether our life has not ended."""
     has_peers: bool = False
     """Whether other nodes have the store open."""
     is_draining: bool = False

@@ -66,7 +66,7 @@ class NodeHints:
             self._look.set()
 
     async def _keep_listening(self) -> None:
-        """Any error is tried again, since without this task nothing of other nodes would be heard."""
+        """Any error is tried again, since without this task commits of other nodes would not be noticed."""
         failures = 0
         while True:
             wire: Wire | None = None

@@ -1,7 +1,7 @@
 """Ends the lives of nodes that are lost, so that others can do their work.
 
-Every node looks; whoever sees it first ends the life under the lock of the log and writes that down in the same
-transaction, so no write of the lost node can stand behind it.
+Every node looks; the first that sees it ends the life under the lock of the log and writes that down in the same
+transaction, so no write of the lost node can come after it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class LostNodes:
         self._task = asyncio.create_task(self._keep_looking(), name="lost nodes")
 
     async def close(self) -> None:
-        """Stop looking, and say goodbye: what this node worked on is free at once."""
+        """Stop looking, and end the life of this node: what it worked on is free at once."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         if self._life.is_certain and self._writer.stopped is None:
@@ -70,7 +70,7 @@ class LostNodes:
     async def look(self) -> None:
         """End the lives of nodes that are lost."""
         if not self._life.is_certain:
-            return  # who may be lost does not judge others
+            return  # a node that may be lost itself does not judge others
         if (await self._readers.query("lost_lives", **self._question)).rows:
             await self._writer.do_alone(self._end_lost, repeatable=False)
 

@@ -80,7 +80,7 @@ class NodeLife:
         async with self._one_at_a_time:
             await self._connected()
             if not await self._take_name() and (await self._run("name_in_use", **self._name)).rows[0][0]:
-                raise name_in_use(self._database, self.node)  # else whoever has the name is frozen, and was lost
+                raise name_in_use(self._database, self.node)  # else the node that has the name is frozen, and was lost
             try:
                 await self._begin()
             except (ConnectionEnded, psycopg.Error) as error:  # a full disk, perhaps; the first write tries again

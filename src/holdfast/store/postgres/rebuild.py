@@ -1,4 +1,4 @@
-"""Makes the projections anew from the stored events, as `doctor --rebuild` does. No gateway may run meanwhile."""
+"""Rebuilds the projections from the stored events, as `doctor --rebuild` does. No gateway may run meanwhile."""
 
 from __future__ import annotations
 

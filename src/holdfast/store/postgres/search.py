@@ -1,6 +1,6 @@
 """Search: the trigrams of texts as numbers, in a table that follows the log with a position of its own.
 
-A trigram is three characters of the folded text; their checksum stands for them, and the text itself decides. One node
+A trigram is three characters of the folded text; their checksum is stored, and the text itself decides. One node
 at a time fills the table, beside the appends: a search is at most a second behind. Losing the table loses nothing.
 """
 

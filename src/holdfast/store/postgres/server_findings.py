@@ -9,7 +9,7 @@ from holdfast.store.contract import Finding
 from holdfast.store.postgres.connections import Database
 
 ROOM = 10
-"""So many connections a gateway should find free, with some for the people who look after the server."""
+"""How many connections should be free for a gateway, with some for the administrators of the server."""
 MUCH_WAL = 1 << 30
 MANY_DEAD_ROWS = 100_000
 OLD_TRANSACTION_SECONDS = 3_600

@@ -8,7 +8,7 @@ from holdfast.domain.errors import Corrupt, Fenced, HoldfastError, NotReady, Una
 from holdfast.store.postgres.connections import Database, explain
 
 OPERATION_STATES = ("21", "22", "23", "42")
-"""Classes of SQLSTATE: something is wrong with a statement or its values, so that trying again is in vain."""
+"""Classes of SQLSTATE: something is wrong with a statement or its values, so that trying again cannot help."""
 
 
 def name_in_use(database: Database, node: str) -> Unavailable:

@@ -305,7 +305,7 @@ class PostgresWriter:
                 self._retry(batch, Unavailable(error.message, hint=error.hint))
             case psycopg.errors.LockNotAvailable() | psycopg.errors.QueryCanceled():
                 self._retry(batch, locked(self._database))
-            case psycopg.errors.FeatureNotSupported():  # a table was changed by a newer version: prepare anew
+            case psycopg.errors.FeatureNotSupported():  # a table was changed by a newer version: prepare it again
                 self._lost(batch, str(error), in_doubt=False)
                 if self._wire is not None:
                     self._wire.close(str(error))
@@ -326,7 +326,7 @@ class PostgresWriter:
             self._wire.close(str(worse))
 
     async def _wait_settled(self) -> None:
-        """Wait until the transaction of a lost connection has ended: it has the lock for so long."""
+        """Wait until the transaction of a lost connection has ended: until then it has the lock."""
         deadline = time.monotonic() + self._timings.lock
         turn = statement("take_turn", {"key": TURN, "schema": self._database.schema})
         while not self._closed and self.stopped is None and time.monotonic() < deadline:

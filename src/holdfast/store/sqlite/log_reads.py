@@ -14,7 +14,7 @@ from holdfast.store.sqlite.queries import queries
 
 FETCH = 64
 LOAD_PAGE = 200
-"""Events that are decoded together: their text fits into memory that is used again, a larger one is mapped anew."""
+"""Events that are decoded together: their text fits into memory that is used again, a larger one is newly mapped."""
 
 
 def read_stream(db: sqlite3.Connection, stream: str, *, after: int, limit: int, size: int) -> Page:

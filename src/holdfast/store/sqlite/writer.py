@@ -45,7 +45,7 @@ OPERATION = (
     sqlite3.SQLITE_RANGE,
     sqlite3.SQLITE_TOOBIG,
 )
-"""What is wrong with a statement or its values, so that trying again is in vain; anything else may pass."""
+"""What is wrong with a statement or its values, so that trying again cannot help; anything else may pass."""
 DOCTOR = "Run `holdfast doctor`."
 KNOWN_HEADS = 10_000
 OpenWriter = Callable[[], sqlite3.Connection]

@@ -1,6 +1,6 @@
 """Questions of an agent (`elicitation/create`): a form becomes one question after the other, the answers one response.
 
-What was asked is in the log (`OwedRequest.fields`), so whoever comes after a crash asks the same, and answers once.
+What was asked is in the log (`OwedRequest.fields`), so the next worker after a crash asks the same, and answers once.
 Pure.
 """
 
@@ -77,7 +77,7 @@ class ElicitationRequest(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def is_asked(self) -> bool:
-        """Whether it is a form that the agent waits for. Codex also asks while it goes on: it would get no answer."""
+        """Whether it is a form that the agent waits for. Codex also asks while it continues: it would get no answer."""
         return self.mode == "form" and self._codex().get("delivery") != "async"
 
     @property

@@ -1,4 +1,4 @@
-"""The options of a permission: the agent's own words, and which of them our words stand for. Pure."""
+"""The options of a permission: the agent's own names, and which of them our answers mean. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Offered:
     choices: list[str] = field(default_factory=list)
     """In its own words and order; at least one refuses."""
     means: dict[str, str] = field(default_factory=dict)
-    """The choices that `allow`, `session` and `deny` stand for."""
+    """The choices that `allow`, `session` and `deny` mean."""
     ids: dict[str, str] = field(default_factory=dict)
     """The agent's ids, by choice and by word."""
     refusals: list[str] = field(default_factory=lambda: ["deny"])

@@ -1,6 +1,6 @@
-"""The process of an agent that speaks the protocol: what it is told, what it says, and how it is made ready.
+"""The process of an agent that speaks the protocol: its input, its output, and how it is made ready.
 
-It runs under keepers and goes on without a gateway. What was sent to it is in a file, so after a crash nothing is sent
+It runs under keepers and continues without a gateway. Its input is in a file, so after a crash nothing is sent
 twice and nothing is forgotten: a request is looked up there by its id before it is sent.
 """
 

@@ -1,4 +1,4 @@
-"""Adopts a session that an agent had in its own terminal: its history becomes a session here, which goes on in a copy.
+"""Adopts a session that an agent had in its own terminal: its history becomes a session here and continues in a copy.
 
     the file is found and read → who has it open → one append: the session, its imported turns, where they came from
 
@@ -155,7 +155,7 @@ class Adoptions:
             raise Rejected(message, hint=f"Install it: `{CATALOGUE[agent].install}`")
 
     async def _adopted(self, agent: str, remote: str) -> tuple[list[str], str]:
-        """Return the sessions in which one of the agent goes on, and the id of the next one.
+        """Return the sessions in which one of the agent continues, and the id of the next one.
 
         The ids follow from what is adopted, so that two who adopt the same at once cannot both succeed.
         """

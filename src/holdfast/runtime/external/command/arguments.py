@@ -41,7 +41,7 @@ def own_session_id(session: str, prompt: int) -> str:
 
 
 def takes_prompt(external: ExternalCommand, how: AttachedBy) -> bool:
-    """Whether the prompt is a word of the command line; else it is the standard input."""
+    """Whether the prompt is an argument of the command line; else it is the standard input."""
     return any(PROMPT in word for word in _form(external, how))
 
 

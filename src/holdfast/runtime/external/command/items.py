@@ -95,7 +95,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The agent reports that it cannot go on."""
+    """The agent reports that it cannot continue."""
 
     message: str
 

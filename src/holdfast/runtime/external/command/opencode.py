@@ -59,7 +59,7 @@ def _call(about: dict[str, Any]) -> list[Item]:
         exit_code=code if isinstance(code, int) else None,
     )
     found: list[Item] = [CallBegun(id, tool, state.get("input")), ended]
-    if failed and REJECTED in ended.output:  # which ends its turn, without a word
+    if failed and REJECTED in ended.output:  # which ends its turn without a message
         found.append(Failed("it asked for a permission, and nobody can be asked in this mode"))
     return found
 

@@ -279,7 +279,7 @@ def sum_of(one: Usage, other: Usage) -> Usage:
 
 
 def difference(total: Usage, before: Usage) -> Usage:
-    """Return what was used since; an agent that counts anew has used its total."""
+    """Return what was used since; an agent that starts counting again has used its total."""
     if total.input_tokens < before.input_tokens or total.output_tokens < before.output_tokens:
         return total
     return Usage(

@@ -1,6 +1,6 @@
-"""Writes stored events anew, page by page: how a migration changes the JSON of what happened.
+"""Rewrites stored events, page by page: how a migration changes the JSON of what happened.
 
-Each page is one transaction that also notes how far it came, so that a start after a crash goes on there. An event
+Each page is one transaction that also notes how far it came, so that a start after a crash continues there. An event
 that cannot be read stays as it is; its stream stops there, and no other.
 """
 
@@ -76,7 +76,7 @@ def _rewritten(row: EventRow, new_shape: NewShape) -> tuple[str, bytes, int, int
 
 
 def _check_space(db: sqlite3.Connection) -> None:
-    """All of the database may be written anew, and the log of that takes as much at most."""
+    """The whole database may be rewritten, and the write-ahead log of that takes as much at most."""
     (pages,), (size,) = (db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
     directory = Path(db.execute("PRAGMA database_list").fetchone()[2]).parent
     needed, free = pages * size, shutil.disk_usage(directory).free
