@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.left_running import left_running
 
 
-def test_a_process_that_is_left_is_told_with_its_test(tmp_path: Path) -> None:
+def test_a_process_that_is_left_is_reported_with_its_test(tmp_path: Path) -> None:
     keepers = str(tmp_path)  # and not those of other tests, which run beside this one
     began = time.clock_gettime(time.CLOCK_BOOTTIME) - 1
     with subprocess.Popen(["sleep", "600"], cwd=tmp_path) as process:

@@ -106,7 +106,7 @@ async def test_parallel_calls_end_in_any_order(make: Make) -> None:
     assert said(await life.events()) == ["call 1-a", "call 1-b", "meanwhile", "done 1-b B", "done 1-a A"]
 
 
-async def test_promise_3_the_agent_goes_on_while_no_gateway_is_there(make: Make, tmp_path: Path) -> None:
+async def test_promise_3_the_agent_continues_while_no_gateway_is_there(make: Make, tmp_path: Path) -> None:
     life = make()
     go = tmp_path / "go"
     await life.start("!say one two", "!call a read x", f"!wait {go}", "!say three", "!call b read y", "!say four")
@@ -160,7 +160,7 @@ async def test_an_agent_that_was_killed_resumes_its_own_session(make: Make, tmp_
     assert "!say one" in told and "Check what is done already" in told, "it knows both prompts"
 
 
-async def test_a_resume_that_opened_something_else_is_unproven_and_told(make: Make, tmp_path: Path) -> None:
+async def test_a_resume_that_opened_another_session_is_unproven_and_reported(make: Make, tmp_path: Path) -> None:
     life = make("amnesia")
     await life.start("say BANANA", "!say one", f"!once {tmp_path / 'died'} die 3")
     await life.until(AgentAttached, 2)
@@ -170,7 +170,7 @@ async def test_a_resume_that_opened_something_else_is_unproven_and_told(make: Ma
     assert (second.how, second.context) == ("resume", "unproven") and "does not list" in second.reason
 
 
-async def test_without_a_resume_the_conversation_is_told(make: Make) -> None:
+async def test_without_a_resume_the_agent_gets_an_account_of_the_conversation(make: Make) -> None:
     life = make("no-resume")
     await life.start("the word is BANANA", "!say one")
     await life.rest()
@@ -333,7 +333,7 @@ async def test_what_an_agent_repeats_when_it_loads_its_session_is_not_said_again
     assert (last.how, last.context) == ("load", "proven")
 
 
-async def test_a_fork_is_told_the_conversation(make: Make) -> None:
+async def test_a_fork_gets_an_account_of_the_conversation(make: Make) -> None:
     life = make()
     await life.start("the word is BANANA", "!say one")
     await life.rest()

@@ -104,7 +104,7 @@ async def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 
 @pytest.mark.parametrize(("name", "driver"), WAYS)
-async def test_it_goes_on_in_a_copy_and_the_original_stays_as_it_is(name: str, driver: str, make: Make) -> None:
+async def test_it_continues_in_a_copy_and_the_original_stays_as_it_is(name: str, driver: str, make: Make) -> None:
     it = make(name, driver, *(["fork"] if driver == "acp" else []))
     await it.life.start()
     before = it.originals()
@@ -132,7 +132,7 @@ async def test_it_goes_on_in_a_copy_and_the_original_stays_as_it_is(name: str, d
 
 
 @pytest.mark.parametrize(("name", "driver"), WAYS)
-async def test_killed_in_the_middle_it_goes_on_with_the_copy(
+async def test_killed_in_the_middle_it_continues_with_the_copy(
     name: str, driver: str, make: Make, tmp_path: Path
 ) -> None:
     it = make(name, driver, *(["fork"] if driver == "acp" else []), "quoted")
@@ -146,7 +146,7 @@ async def test_killed_in_the_middle_it_goes_on_with_the_copy(
     assert resumed.remote == forked.remote and it.originals() == before
 
 
-async def test_a_copy_that_cannot_be_made_is_said_and_the_agent_is_told_in_short(make: Make) -> None:
+async def test_a_copy_that_cannot_be_made_is_reported_and_the_agent_gets_a_short_account(make: Make) -> None:
     it = make("claude", "command", "forgetful")
     await it.life.start()
     before = it.originals()

@@ -35,7 +35,7 @@ def why_of(state: Session) -> str:
     return why(state, now=state.updated_at)[0].text
 
 
-async def test_a_turn_waits_for_a_log_in_and_goes_on(make: Make, tmp_path: Path) -> None:
+async def test_a_turn_waits_for_a_log_in_and_continues(make: Make, tmp_path: Path) -> None:
     login = tmp_path / "login"
     login.write_text("no")
     life = make(f"login={login}")
@@ -61,7 +61,7 @@ async def test_a_turn_waits_for_a_log_in_and_goes_on(make: Make, tmp_path: Path)
     assert [event.outcome for event in events if isinstance(event, TurnFinished)] == ["done"]
 
 
-async def test_a_log_in_that_expired_in_the_middle_goes_on_with_another_process(make: Make, tmp_path: Path) -> None:
+async def test_a_log_in_that_expired_in_the_middle_continues_with_another_process(make: Make, tmp_path: Path) -> None:
     life = make()
     await life.start("!say one", f"!once {tmp_path / 'mark'} fail -32000 token expired")
     assert (await waiting(life)).purpose == "login"
@@ -90,7 +90,7 @@ async def test_without_a_setting_a_used_up_quota_waits_for_a_person(make: Make, 
     assert len(attached) == 1, "the same process goes on"
 
 
-async def test_a_turn_goes_on_by_itself_once_when_the_quota_resets(make: Make) -> None:
+async def test_a_turn_continues_by_itself_once_when_the_quota_resets(make: Make) -> None:
     life = make(more="resume_after_quota = true")
     await life.start("!fail 429 quota exceeded, try again in 1 s")
     wait = await waiting(life)
@@ -134,7 +134,7 @@ async def test_a_stop_ends_a_turn_that_waits_for_its_quota(make: Make) -> None:
     assert state.last_turn is not None and state.last_turn.outcome == "stopped"
 
 
-async def test_the_countdown_goes_on_after_a_restart(make: Make) -> None:
+async def test_the_countdown_continues_after_a_restart(make: Make) -> None:
     life = make(more="resume_after_quota = true")
     await life.start("!fail 429 usage limit, try again in 3 s")
     wait = await waiting(life)

@@ -21,7 +21,7 @@ def rig(tmp_path: Path) -> Iterator[RealRig]:
         yield rig
 
 
-def test_promise_3_it_goes_on_after_kill_9_of_the_gateway_and_of_itself(rig: RealRig) -> None:
+def test_promise_3_it_continues_after_kill_9_of_the_gateway_and_of_itself(rig: RealRig) -> None:
     work = rig.work
     session = rig.create(f"The word is APPLE10. [[write {work}/a.txt|hello]] [[hold]]")
     assert rig.model.held.wait(PATIENCE)

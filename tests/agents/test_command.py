@@ -133,7 +133,7 @@ async def test_a_plan_is_in_the_log(make: Make) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-async def test_promise_3_the_agent_goes_on_while_no_gateway_is_there(make: Make, format: str, tmp_path: Path) -> None:
+async def test_promise_3_the_agent_continues_while_no_gateway_is_there(make: Make, format: str, tmp_path: Path) -> None:
     life = make(format)
     go = tmp_path / "go"
     await life.start("!say one two", "!call a ls", f"!wait {go}", "!say three", "!call b ls", "!say four")
@@ -174,7 +174,7 @@ async def test_an_agent_that_was_killed_resumes_its_own_session(make: Make, form
     assert "!say one" in told and "Check what is done already" in told, "it knows both prompts"
 
 
-async def test_a_plain_agent_that_was_killed_is_told_so(make: Make, tmp_path: Path) -> None:
+async def test_a_plain_agent_that_was_killed_is_informed(make: Make, tmp_path: Path) -> None:
     life = make("text")
     await life.start("!say one", f"!wait {tmp_path / 'go'}")
     await life.until(AgentAttached)
@@ -194,7 +194,7 @@ async def _size(life: AgentLife) -> int:
     return life.rig.tasks.supervisor.output(row.id).size()
 
 
-async def test_a_resume_that_opened_something_else_is_unproven_and_told(make: Make, tmp_path: Path) -> None:
+async def test_a_resume_that_opened_another_session_is_unproven_and_reported(make: Make, tmp_path: Path) -> None:
     life = make("codex", "amnesia")
     await life.start("the word is BANANA", "!say one")
     await life.rest()
@@ -211,7 +211,7 @@ async def test_a_resume_that_opened_something_else_is_unproven_and_told(make: Ma
 
 
 @pytest.mark.parametrize("format", FORMATS)
-async def test_a_session_that_cannot_be_resumed_is_told_the_conversation(
+async def test_a_session_that_cannot_be_resumed_gets_an_account_of_the_conversation(
     make: Make, format: str, tmp_path: Path
 ) -> None:
     life = make(format, "forgetful")
@@ -226,7 +226,9 @@ async def test_a_session_that_cannot_be_resumed_is_told_the_conversation(
     assert said(events)[-1] == "two"
 
 
-async def test_without_a_way_to_resume_each_turn_is_told_the_conversation(make: Make, tmp_path: Path) -> None:
+async def test_without_a_way_to_resume_each_turn_gets_an_account_of_the_conversation(
+    make: Make, tmp_path: Path
+) -> None:
     argv = [sys.executable, "-I", "-S", str(CLI), "text", "-p", "{prompt}"]
     life = make("text", settings=command_profile("unrestricted = true", argv))
     await life.start("the word is BANANA", "!say one")
@@ -311,7 +313,7 @@ async def test_an_agent_that_cannot_work_says_why(
 
 
 @pytest.mark.parametrize("format", FORMATS)
-async def test_a_turn_goes_on_after_a_log_in(make: Make, format: str, tmp_path: Path) -> None:
+async def test_a_turn_continues_after_a_log_in(make: Make, format: str, tmp_path: Path) -> None:
     life = make(format, "no-login")
     await life.start("!say one")
     records = await life.until(WaitOpened)
@@ -324,7 +326,7 @@ async def test_a_turn_goes_on_after_a_log_in(make: Make, format: str, tmp_path: 
     assert len([event for event in await life.events() if isinstance(event, DriverOutputRead) and event.prompt]) >= 2
 
 
-async def test_a_plain_agent_without_a_word_has_not_answered(make: Make) -> None:
+async def test_a_plain_agent_without_output_has_not_answered(make: Make) -> None:
     life = make("text", "silent")
     await life.start("nothing to do")
     state = await life.rest()
@@ -390,7 +392,7 @@ async def test_what_would_change_its_context_is_refused_with_the_reason(make: Ma
         await life.rig.say(ID, command)
 
 
-async def test_a_reset_and_a_fork_begin_a_new_session_that_is_told(make: Make, tmp_path: Path) -> None:
+async def test_a_reset_and_a_fork_begin_a_new_session_with_an_account_of_the_old(make: Make, tmp_path: Path) -> None:
     life = make("claude")
     await life.start("the word is BANANA", "!say one")
     await life.rest()

@@ -193,7 +193,7 @@ def test_every_command_line_has_no_marker_left(name: str) -> None:
             assert headers == {"Authorization": "Bearer ${TOKEN}"}
 
 
-def test_a_prompt_that_contains_placeholders_is_one_word_as_it_is() -> None:
+def test_a_prompt_that_contains_placeholders_is_one_unchanged_argument() -> None:
     profile = ProfileSettings(driver="command", argv=["a", "x{prompt}y", "{session}"], unrestricted=True)
     external = external_command("mine", profile)
     assert external is not None

@@ -23,7 +23,7 @@ from tests.agents.conftest import Make
         ((), True, "new", "none"),
     ],
 )
-async def test_a_resume_is_proven_or_the_agent_is_told_the_conversation(
+async def test_a_resume_is_proven_or_the_agent_gets_an_account_of_the_conversation(
     make: Make, tmp_path: Path, flags: tuple[str, ...], forgets: bool, how: str, context: str
 ) -> None:
     life = make(*flags)

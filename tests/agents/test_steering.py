@@ -42,7 +42,9 @@ async def test_a_message_joins_the_work_of_an_agent_that_can_take_it(make: Make)
 
 
 @pytest.mark.parametrize("command", ["", "claude"])
-async def test_it_waits_where_the_agent_cannot_and_the_person_is_told(make: Make, command: str, tmp_path: Path) -> None:
+async def test_a_message_waits_where_the_agent_cannot_be_steered_and_the_log_says_so(
+    make: Make, command: str, tmp_path: Path
+) -> None:
     life = make(command=command)
     await life.start("!say one", f"!wait {tmp_path / 'go'}")
     await life.until(AgentAttached)
@@ -70,7 +72,7 @@ async def test_a_message_that_the_agent_refuses_begins_the_next_turn(make: Make,
     assert said(events) == ["one", "two"] and not of(InputsJoined, events)
 
 
-async def test_the_agent_may_say_that_it_took_it_after_its_last_word(make: Make) -> None:
+async def test_the_agent_may_confirm_a_message_after_its_last_text(make: Make) -> None:
     life = make("steers-late")
     await life.start("!steered 1", "!say two")
     await life.until(AgentAttached)
@@ -104,7 +106,7 @@ async def test_a_message_during_a_permission_joins_after_its_answer(make: Make) 
     assert said(await life.events())[-1] == "[steered: look] two"
 
 
-async def test_an_agent_that_dies_is_told_again_what_it_was_told_meanwhile(make: Make, tmp_path: Path) -> None:
+async def test_messages_that_joined_are_sent_again_to_an_agent_that_died(make: Make, tmp_path: Path) -> None:
     life = make("steers")
     await life.start("!say one", f"!once {tmp_path / 'died'} steered 1", f"!once {tmp_path / 'gone'} die 1")
     await life.until(AgentAttached)

@@ -235,7 +235,7 @@ def test_whatever_else_is_in_the_line_is_asked_for(line: str) -> None:
         "BASH_ENV='$(rm x)' bash -c :",
     ],
 )
-def test_promise_deny_is_found_wherever_it_stands(line: str) -> None:
+def test_promise_a_denied_command_is_found_anywhere_in_a_line(line: str) -> None:
     assert policy(line, NO_RM) == "deny"
     assert (
         policy(line, {"*": "allow", "terminal:*": "allow", "terminal:rm x": "allow", "terminal:rm": "deny"}) == "deny"
@@ -394,7 +394,7 @@ def test_what_is_nested_too_deep_to_be_read_is_never_allowed(count: int) -> None
 
 
 @pytest.mark.parametrize("count", [10, 1_998, 2_500, 9_000])
-def test_a_command_behind_too_many_words_to_be_looked_at_is_never_allowed(count: int) -> None:
+def test_a_command_line_that_is_too_long_to_check_is_never_allowed(count: int) -> None:
     for command in ("rm x", "sh script"):
         assert policy("env " + "a " * count + command, NO_RM) != "allow"
 

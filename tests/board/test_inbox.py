@@ -151,7 +151,7 @@ async def test_a_failed_turn_leaves_with_the_next_turn(rig: BoardRig, inbox: Inb
     assert await inbox.entries() == []
 
 
-async def test_the_failed_turn_of_a_run_is_told_by_its_card(rig: BoardRig, inbox: InboxReader) -> None:
+async def test_the_failed_turn_of_a_run_is_in_the_inbox_as_its_card(rig: BoardRig, inbox: InboxReader) -> None:
     await rig.create(CARD)
     await rig.look()
     hand = await rig.worker(CARD)
@@ -188,7 +188,7 @@ async def test_a_turn_that_waits_for_a_person_is_there_with_its_answers(
     assert await inbox.entries() == []
 
 
-async def test_an_agent_is_told_when_nothing_waits(rig: BoardRig, inbox: InboxReader) -> None:
+async def test_an_agent_gets_a_sentence_when_nothing_waits(rig: BoardRig, inbox: InboxReader) -> None:
     await rig.new_session(SESSION)
     state = await rig.sessions.get(SESSION)
     context = (await rig.agents.of(state)).tool_context(state)

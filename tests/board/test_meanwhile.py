@@ -67,7 +67,7 @@ async def test_a_run_that_a_person_ended_is_not_ended_by_its_time_as_well(
     assert (card.status, end.outcome, end.failure) == ("blocked", "stopped", "")
 
 
-async def test_a_worker_that_just_blocked_is_not_told_to_have_left(
+async def test_a_worker_that_just_blocked_is_not_reported_as_left(
     rig: BoardRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await begun(rig)
@@ -179,7 +179,7 @@ async def test_a_card_that_was_completed_is_not_blocked_by_its_workspace(
     assert not any(isinstance(event, CardBlocked) for event in await rig.events(CARD))
 
 
-async def test_a_person_who_speaks_in_its_session_is_answered_before_the_run_begins(
+async def test_a_message_in_its_session_is_answered_before_the_run_begins(
     rig: BoardRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await begun(rig)

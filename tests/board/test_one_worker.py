@@ -146,7 +146,7 @@ def _asked_after_a_tool(session: Session) -> bool:
     return used and session.turn is not None and session.turn.asked
 
 
-async def test_what_the_board_said_is_taken_back_when_the_run_ends_before_it_was_heard(rig: BoardRig) -> None:
+async def test_a_message_of_the_board_is_withdrawn_when_the_run_ends_before_it_was_read(rig: BoardRig) -> None:
     await rig.create(CARD, "write a.txt one")
     await rig.look()
     session = (await rig.card(CARD)).runs[0].started.session

@@ -92,7 +92,7 @@ async def test_comments_since_the_block_are_the_next_turn_in_order_and_unchanged
     assert card.attempts == 0
 
 
-async def test_without_a_comment_it_is_told_that_it_was_resumed_why_and_for_how_long(rig: BoardRig) -> None:
+async def test_without_a_comment_the_worker_learns_that_it_was_resumed_why_and_after_how_long(rig: BoardRig) -> None:
     await blocked(rig)
     rig.move_clock(2 * 3_600_000)
     await rig.tell(CARD, UnblockCard())
@@ -112,7 +112,7 @@ async def test_a_run_that_died_at_once_is_skipped_and_its_comments_are_given_aga
     assert text == "[ann wrote:]\nblue\n[ann wrote:]\nor green"
 
 
-async def test_a_comment_while_it_runs_is_heard_once(rig: BoardRig) -> None:
+async def test_a_comment_during_a_run_is_delivered_once(rig: BoardRig) -> None:
     await rig.create(CARD)
     await rig.look()
     hand = await rig.worker(CARD)
@@ -128,7 +128,7 @@ async def test_a_comment_while_it_runs_is_heard_once(rig: BoardRig) -> None:
     assert text == "[ann wrote:]\nyes"
 
 
-async def test_a_comment_that_its_worker_did_not_hear_any_more_is_for_the_next(rig: BoardRig) -> None:
+async def test_a_comment_that_its_worker_did_not_read_is_for_the_next_worker(rig: BoardRig) -> None:
     await rig.create(CARD)
     await rig.look()
     hand = await rig.worker(CARD)
@@ -142,7 +142,7 @@ async def test_a_comment_that_its_worker_did_not_hear_any_more_is_for_the_next(r
     assert text == "[ann wrote:]\nfaster\n[ann wrote:]\nyes"
 
 
-async def test_auto_goes_fresh_with_reason_hand_over_and_warning_when_the_session_is_gone(rig: BoardRig) -> None:
+async def test_auto_starts_fresh_with_reason_hand_over_and_warning_when_the_session_is_gone(rig: BoardRig) -> None:
     hand = await blocked(rig)
     await rig.sessions.delete(hand.session, rig.caller())
     await rig.tell(CARD, UnblockCard(text="blue"))
@@ -161,7 +161,7 @@ async def test_auto_goes_fresh_with_reason_hand_over_and_warning_when_the_sessio
     assert "Notes from the previous worker:\nRun 1 ended as blocked (needs input): which colour?" in note
 
 
-async def test_auto_goes_fresh_when_the_profile_is_another(home: Path, rig: BoardRig) -> None:
+async def test_auto_starts_fresh_when_the_profile_is_another(home: Path, rig: BoardRig) -> None:
     (rig.home / "config.toml").write_text(TWO_PROFILES)
     await blocked(rig)
     await rig.tell(CARD, EditCard(profile="other"))
@@ -170,7 +170,7 @@ async def test_auto_goes_fresh_when_the_profile_is_another(home: Path, rig: Boar
     assert "run 1 had the profile demo, and now it is other" in why_fresh(card)
 
 
-async def test_auto_goes_fresh_when_the_session_was_given_to_another_agent(rig: BoardRig) -> None:
+async def test_auto_starts_fresh_when_the_session_was_given_to_another_agent(rig: BoardRig) -> None:
     (rig.home / "config.toml").write_text(TWO_PROFILES)
     hand = await blocked(rig)
     await rig.say(hand.session, ChooseAgent(profile="other"))
@@ -179,7 +179,7 @@ async def test_auto_goes_fresh_when_the_session_was_given_to_another_agent(rig: 
     assert "now has the profile other" in why_fresh(card)
 
 
-async def test_retention_leaves_the_session_that_a_card_will_go_on_with(rig: BoardRig) -> None:
+async def test_retention_keeps_the_session_that_a_card_will_continue(rig: BoardRig) -> None:
     async def unused() -> list[object]:
         rows = await rig.store.unused_sessions(archived=False, before=rig.clock.now() + 1)
         return [row.id for row in rows]
@@ -191,7 +191,7 @@ async def test_retention_leaves_the_session_that_a_card_will_go_on_with(rig: Boa
     assert set(await unused()) == {"00000000000000aa", hand.session}
 
 
-async def test_auto_goes_fresh_when_a_person_reset_the_session(rig: BoardRig) -> None:
+async def test_auto_starts_fresh_when_a_person_reset_the_session(rig: BoardRig) -> None:
     """The model sees nothing of that run any more: to say that it was resumed would be a lie."""
     hand = await blocked(rig)
     await hand.write(ChapterOpened(chapter=2, rule="person", reason="ann wanted it", by=person("ann")))
@@ -260,7 +260,7 @@ async def test_a_poisoned_session(rig: BoardRig, policy: str) -> None:
         assert "two runs in a row resumed it and ended the same way (crash)" in why_fresh(card)
 
 
-async def test_the_policy_resume_blocks_rather_than_to_begin_anew(rig: BoardRig) -> None:
+async def test_the_policy_resume_blocks_instead_of_a_fresh_start(rig: BoardRig) -> None:
     hand = await blocked(rig, resume="resume")
     await rig.sessions.delete(hand.session, rig.caller())
     await rig.tell(CARD, UnblockCard())
@@ -344,7 +344,7 @@ async def test_a_done_card_that_is_tried_again_resumes(rig: BoardRig) -> None:
     assert text == "[ann wrote:]\nnot quite"
 
 
-async def test_no_rule_resets_the_session_that_the_next_run_goes_on_with(rig: BoardRig) -> None:
+async def test_no_rule_resets_the_session_that_the_next_run_continues_with(rig: BoardRig) -> None:
     await rig.create(CARD)
     await rig.look()
     hand = await rig.worker(CARD)
@@ -364,7 +364,7 @@ async def test_no_rule_resets_the_session_that_the_next_run_goes_on_with(rig: Bo
     assert decide_reset(state, rules, moment, []) == NotDue()
 
 
-async def test_an_answer_without_a_word_about_the_card_twice_is_no_progress(rig: BoardRig) -> None:
+async def test_two_answers_without_a_report_on_the_card_are_no_progress(rig: BoardRig) -> None:
     await rig.create(CARD)
     await rig.look()
     hand = await rig.worker(CARD)

@@ -155,7 +155,7 @@ async def test_a_parent_that_was_done_is_done_in_the_archive_too(rig: BoardRig) 
     assert f"It waits for card HF-1 “card {OTHER}” (triage)" in await why(rig, "c0ffee03"), "taken up again"
 
 
-async def test_a_parent_that_was_never_done_says_how_to_go_on_without_it(rig: BoardRig) -> None:
+async def test_a_parent_that_was_never_done_says_how_to_continue_without_it(rig: BoardRig) -> None:
     await rig.create(OTHER, profile=None)
     await rig.create(CARD, parents=[OTHER])
     await rig.tell(OTHER, ArchiveCard())
@@ -260,7 +260,7 @@ async def test_a_permanent_error_of_the_provider_blocks(rig: BoardRig) -> None:
     assert "It is blocked (capability): It was wrong_key" in await why(rig)
 
 
-async def test_who_leaves_without_a_word_is_asked_once(rig: BoardRig) -> None:
+async def test_a_worker_that_ends_without_result_is_asked_once(rig: BoardRig) -> None:
     await one_that_runs(rig, CARD)
     hand = await rig.worker(CARD)
     await hand.begin()

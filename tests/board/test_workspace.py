@@ -144,7 +144,7 @@ async def test_what_is_gone_blocks(rig: BoardRig, repository: Path, what: str) -
     assert f"blocked: its workspace cannot be used: the {what}" in await found(rig)
 
 
-async def test_a_scratch_directory_that_is_gone_blocks_until_somebody_begins_anew(rig: BoardRig) -> None:
+async def test_a_scratch_directory_that_is_gone_blocks_until_a_fresh_start(rig: BoardRig) -> None:
     hand = await run_once(rig)
     await block(hand)
     Path(hand.run.workspace).rmdir()
@@ -154,7 +154,7 @@ async def test_a_scratch_directory_that_is_gone_blocks_until_somebody_begins_ane
     assert (await rig.card(CARD)).run is not None
 
 
-async def test_a_directory_of_the_user_is_told_as_it_is_and_never_removed(rig: BoardRig, repository: Path) -> None:
+async def test_a_directory_of_the_user_is_described_and_never_removed(rig: BoardRig, repository: Path) -> None:
     hand = await run_once(rig, workspace=f"dir:{repository}")
     assert hand.run.workspace_state == f"{repository}, branch main, clean"
     await block(hand)

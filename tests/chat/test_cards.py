@@ -17,7 +17,7 @@ def stands(gateway: GatewayProcess, card: str, wanted: str) -> Json:
     return until(found, f"card {card} is {wanted}")
 
 
-def test_a_card_is_written_asked_about_and_let_go_on(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+def test_a_card_is_added_explained_and_unblocked(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     with on_terminal(cli, cwd=cwd, columns=100) as chat:
         chat.until("idle")
         chat.enter("/board")
@@ -50,7 +50,7 @@ def test_a_card_is_written_asked_about_and_let_go_on(gateway: GatewayProcess, cl
     assert [one["text"] for one in comments] == ["it's under the mat", "complete found it"]
 
 
-def test_who_sits_at_a_worker_is_told_that_words_become_comments(
+def test_the_chat_of_a_worker_says_that_messages_become_comments(
     gateway: GatewayProcess, cli: CommandLine, cwd: Path
 ) -> None:
     gate = cwd / "gate"

@@ -116,7 +116,7 @@ def test_what_runs_is_shown_and_asked_about(gateway: GatewayProcess, cli: Comman
     assert texts == ["bg sleep 300", "say behind it"]
 
 
-def test_a_reset_that_nobody_saw_is_told_until_somebody_says_something(
+def test_a_reset_that_nobody_saw_is_shown_until_somebody_writes(
     gateway: GatewayProcess, cli: CommandLine, cwd: Path
 ) -> None:
     """And why it waits before, in one dim line above the prompt."""

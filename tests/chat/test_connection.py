@@ -72,7 +72,7 @@ def test_letters_arrive_in_order_and_once(gateway: GatewayProcess, post: Post) -
     assert [event["input"] for event in said] == [message.id for message in letters]
 
 
-def test_what_nobody_could_hear_is_not_in_doubt(gateway: GatewayProcess, post: Post) -> None:
+def test_what_was_never_sent_is_not_in_doubt(gateway: GatewayProcess, post: Post) -> None:
     session = gateway.create()
     gateway.kill9()
     message = post.say(session, "say late")
@@ -82,7 +82,7 @@ def test_what_nobody_could_hear_is_not_in_doubt(gateway: GatewayProcess, post: P
     assert post.outbox.unsent == [message]
 
 
-def test_what_a_silent_gateway_may_have_heard_is_in_doubt(gateway: GatewayProcess, post: Post) -> None:
+def test_what_a_silent_gateway_may_have_received_is_in_doubt(gateway: GatewayProcess, post: Post) -> None:
     session = gateway.create()
     with frozen(gateway):
         message = post.say(session, "say perhaps")
@@ -138,7 +138,7 @@ def full(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Post]:
     post.outbox.close()
 
 
-def test_a_stop_goes_before_a_message_that_a_full_disk_refuses(full: Post) -> None:
+def test_a_stop_is_sent_before_a_message_that_a_full_disk_refuses(full: Post) -> None:
     message = full.say("a" * 16, "say something")
     assert isinstance(full.status(), Retrying)
     stop = OutgoingMessage("stop", SessionRef("a" * 16), {"turn": 1}, "stop the turn", 0.0)

@@ -26,7 +26,7 @@ def bar(story: Story, columns: int, **more: Any) -> str:
     return "".join(text for _, text in toolbar(now(story, **more), columns))
 
 
-def test_the_piece_being_spoken_and_the_queue() -> None:
+def test_the_streamed_piece_and_the_queue() -> None:
     story = Story().begin()
     story.spoken("one **two** three")
     story.said("i2", "second\nline")

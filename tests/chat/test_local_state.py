@@ -73,7 +73,7 @@ def test_a_history_that_cannot_be_shortened_is_still_read(tmp_path: Path) -> Non
     assert submit.load()[-1].startswith("19 ")
 
 
-def test_a_mention_is_the_word_behind_an_at() -> None:
+def test_a_mention_is_the_text_after_an_at_sign() -> None:
     assert mention("look at @src/ho") == "src/ho"
     assert mention("@") == ""
     assert mention("a@b.c") is None

@@ -146,7 +146,7 @@ def test_how_long_it_thought() -> None:
     assert draw(ThinkingBlock(1, "a b")) == ["✻ thought (2 words)"]
 
 
-def test_blank_lines_stand_where_the_speaker_changes() -> None:
+def test_blank_lines_separate_speakers() -> None:
     call, said, spoke = called(1, "t", "", "done", "", 1), UserBlock("x"), TextBlock("y")
     assert needs_blank_line(said, spoke)
     assert needs_blank_line(spoke, spoke)

@@ -53,7 +53,7 @@ def test_a_text_at_the_end_is_the_rest_of_the_line(line: str, options: list[str]
     assert split_words(comment, line) == TypedWords(options, arguments)
 
 
-def test_an_argument_that_is_no_text_is_one_word() -> None:
+def test_an_argument_that_is_no_text_is_a_single_token() -> None:
     assert split_words(show, 'a "b c" d\'e') == TypedWords([], ["a", "b c", "d'e"])
 
 
@@ -78,7 +78,7 @@ def test_what_cannot_be_done_is_said_with_what_to_do(tmp_path: Path, line: str, 
     assert said in only_remark(tmp_path, line)
 
 
-def test_help_is_shown_in_the_words_of_the_chat(tmp_path: Path) -> None:
+def test_help_is_shown_as_slash_commands(tmp_path: Path) -> None:
     (block,) = run_command(str(tmp_path), "profiles show --help", here=HERE)
     assert isinstance(block, ListingBlock)
     assert block.lines[0] == "Usage: /profiles show [OPTIONS] NAME"
@@ -108,7 +108,7 @@ def test_what_is_meant_in_a_chat_is_filled_in(gateway: GatewayProcess) -> None:
     assert detail["followers"] == [session]
 
 
-def test_what_to_be_told_of_is_chosen_for_the_session_of_the_chat(gateway: GatewayProcess) -> None:
+def test_notifications_are_chosen_for_the_session_of_the_chat(gateway: GatewayProcess) -> None:
     here = ThisSession(id=gateway.create("say hello"), profile="demo")
     gateway.until_rest(here.id)
     run_command(str(gateway.home), "notify never", here=here)

@@ -67,7 +67,7 @@ def test_what_cannot_be_meant_is_explained(typed: str, said: str) -> None:
         ("no, not there", Answer("w1", "deny", "not there")),
     ],
 )
-def test_an_approval_is_answered_by_number_or_word(typed: str, answer: Answer) -> None:
+def test_an_approval_is_answered_by_number_or_name(typed: str, answer: Answer) -> None:
     assert parse_line(typed, APPROVAL) == answer
 
 

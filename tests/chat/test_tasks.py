@@ -89,7 +89,7 @@ def session_of(gateway: GatewayProcess, task: str) -> str:
     return str(row["id"])
 
 
-def test_a_stop_says_what_goes_on(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+def test_a_stop_says_what_continues(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     with on_terminal(cli, cwd=cwd) as chat:
         chat.until("idle")
         chat.type(f"bg sleep 300{ALT_ENTER}slow 300 a b c")

@@ -172,7 +172,7 @@ def test_a_session_that_somebody_deletes_takes_nothing_with_it(
         assert "detached; nothing is running" in chat.leave()
 
 
-def test_what_is_typed_behind_a_command_goes_where_it_leads(
+def test_input_after_a_command_goes_to_the_session_that_it_opens(
     gateway: GatewayProcess, cli: CommandLine, cwd: Path
 ) -> None:
     with on_terminal(cli, cwd=cwd) as chat:
@@ -239,7 +239,7 @@ def test_a_gateway_that_is_stopped_for_good_loses_nothing(gateway: GatewayProces
         assert "not sent: say two\n1 message could not be sent." in shown
 
 
-def test_lines_commands_files_and_hostile_words(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+def test_lines_commands_files_and_hostile_text(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     with on_terminal(cli, "chat", "--new", cwd=cwd, columns=120) as chat:
         chat.until("idle")
         chat.type(f"say one{ALT_ENTER}say two")
@@ -292,7 +292,7 @@ def test_without_a_gateway_one_is_started(alone: CommandLine, cwd: Path) -> None
         chat.leave()
 
 
-def test_a_terminal_that_can_only_print_is_told_what_to_use(cli: CommandLine, cwd: Path) -> None:
+def test_a_dumb_terminal_gets_a_hint_what_to_use(cli: CommandLine, cwd: Path) -> None:
     with on_terminal(cli, cwd=cwd, columns=200, TERM="dumb") as chat:
         shown = chat.ended(2)
     assert "error: The chat needs a terminal with a movable cursor" in shown
@@ -318,7 +318,7 @@ def test_without_a_terminal_it_says_what_to_use(cli: CommandLine) -> None:
         assert "holdfast run" in done.stderr
 
 
-def test_wrong_use_is_told_before_anything_is_drawn(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
+def test_wrong_use_is_reported_before_anything_is_drawn(gateway: GatewayProcess, cli: CommandLine, cwd: Path) -> None:
     cases = {
         ("chat", "ffffffff"): (4, "error: "),
         ("chat", "--profile", "nobody"): (2, "There is no profile nobody."),

@@ -22,7 +22,7 @@ def test_an_answer_without_deltas() -> None:
     assert (story.view.state, story.view.cost.tokens, story.view.cost.dollars) == ("idle", 7, 0.5)
 
 
-def test_spoken_pieces_are_shown_once_also_after_a_reconnect() -> None:
+def test_streamed_pieces_are_shown_once_also_after_a_reconnect() -> None:
     story = Story().begin()
     assert story.spoken("one\n\ntw") == [TextBlock("one")]
     assert story.view.answer_stream.rest.markdown == "tw"

@@ -120,7 +120,7 @@ def test_a_cut_answer_is_marked_only_when_it_begins_again(capsys: pytest.Capture
     assert capsys.readouterr() == ("a b c d\n", AGAIN + "\n")
 
 
-def test_two_answers_of_a_turn_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_answers_of_a_turn_are_separated(capsys: pytest.CaptureFixture[str]) -> None:
     log = Told(shown=True).begin()
     log.step(1, 1, "first")
     log("ModelRequested", turn=1, step=2)
@@ -138,7 +138,7 @@ def test_what_a_failed_model_call_said_is_shown(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == "half\n"
 
 
-def test_arguments_are_told_briefly() -> None:
+def test_arguments_are_shown_briefly() -> None:
     assert arguments_text('{"path": "a", "content": "x\\ny"}') == "path=a content=x y"
     assert arguments_text("not json " * 10) == "not json not json not json not json not…"
     assert arguments_text("[1]") == "[1]"

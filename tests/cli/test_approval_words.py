@@ -6,7 +6,7 @@ from holdfast.cli.render.inbox import shown_lines
 from holdfast.domain.events.parts import ShownArgument
 
 
-def test_the_directory_and_the_defaults_of_a_call_are_in_words() -> None:
+def test_the_directory_and_the_defaults_of_a_call_are_described() -> None:
     shown = [
         ShownArgument(name="command", value="make"),
         ShownArgument(name="cwd", value="/srv/shop"),

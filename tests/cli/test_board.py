@@ -68,7 +68,7 @@ def board(*cards: dict[str, Any], counts: int = 0) -> dict[str, Any]:
         ({"status": "triage", "reason": "moved"}, "", ""),
     ],
 )
-def test_why_it_stands_there_in_a_few_words(fields: dict[str, Any], why: str, said: str) -> None:
+def test_why_a_card_is_in_its_column_in_a_few_words(fields: dict[str, Any], why: str, said: str) -> None:
     assert card_reason(view(fields), why) == said
 
 
@@ -93,7 +93,7 @@ def test_nothing_is_wider_than_the_terminal(columns: int) -> None:
     assert max(map(width, lines)) <= columns
 
 
-def test_columns_stand_straight_whatever_is_in_them() -> None:
+def test_columns_are_aligned_whatever_is_in_them() -> None:
     cards = [CARD | {"status": status, "title": "年次報告書", "profile": "p"} for status in ("todo", "ready", "done")]
     lines = [click.unstyle(line) for line in render_board(board(*cards), 120)]
     heading = next(line for line in lines if "TODO" in line)
@@ -132,7 +132,7 @@ def records(*kinds: str) -> list[RecordReceived]:
     return found
 
 
-def test_a_run_has_its_part_of_the_session_with_its_last_words() -> None:
+def test_a_run_has_its_part_of_the_session_with_its_closing_message() -> None:
     first = ("SessionCreated", "bound1", "TurnStarted", "released1", "ModelResponded", "TurnFinished")
     second = ("bound2", "TurnStarted", "TurnFinished", "released2", "InputReceived")
     seen = records(*first, *second)

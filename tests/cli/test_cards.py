@@ -49,7 +49,7 @@ def parked(cli: CommandLine, title: str, *options: str) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def test_a_card_from_its_first_word_to_the_archive(gateway: GatewayProcess, cli: CommandLine) -> None:
+def test_the_life_of_a_card_from_creation_to_archive(gateway: GatewayProcess, cli: CommandLine) -> None:
     done = cli("card", "add", "The key", "--body", "say looking\nblock which key?", "--profile", "demo")
     card = done.stdout.strip()
     assert any(word in done.stderr for word in ("being started", "running", "blocked")), done.stderr

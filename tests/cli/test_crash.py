@@ -54,7 +54,7 @@ def test_a_terminal_marks_the_cut_text(gateway: GatewayProcess) -> None:
     assert after == WHOLE
 
 
-def test_a_goodbye_is_survived_too(gateway: GatewayProcess) -> None:
+def test_a_clean_shutdown_is_survived_too(gateway: GatewayProcess) -> None:
     running = CommandLine(gateway.home).spawn("run", MIDDLE, "--json")
     _running_session(gateway)
     assert gateway.terminate() == 0

@@ -50,7 +50,7 @@ def test_hints_repeat_the_home_that_was_given(shared: GatewayProcess, tmp_path: 
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["tasks --json show", "tasks show --json"])
-def test_options_may_stand_before_the_verb_of_a_noun(cli: CommandLine, shared: GatewayProcess, before: bool) -> None:
+def test_options_may_come_before_the_verb_of_a_noun(cli: CommandLine, shared: GatewayProcess, before: bool) -> None:
     task = cli.json("run", "--profile", "demo", "--detach", "say hello")["task"]
     options = ["--json", "--home", str(shared.home)]
     words = ["tasks", *options, "show", task] if before else ["tasks", "show", task, *options]
@@ -90,7 +90,7 @@ def test_leaving_a_run_in_json_says_so(cli: CommandLine, shared: GatewayProcess)
     cli.ok("stop", told["session"])
 
 
-def test_waiting_in_vain_has_a_code_of_its_own(cli: CommandLine) -> None:
+def test_a_wait_that_timed_out_has_its_own_exit_code(cli: CommandLine) -> None:
     task = json.loads(cli.ok("start", "--json", "--", "sleep", "300"))["task"]
     timed_out = cli("tasks", "wait", task, "--timeout", "0s")
     assert timed_out.returncode == 124

@@ -15,7 +15,7 @@ def cli(gateway: GatewayProcess) -> CommandLine:
     return CommandLine(gateway.home)
 
 
-def test_what_to_be_told_of_is_chosen_for_a_task(cli: CommandLine) -> None:
+def test_notifications_are_chosen_for_a_task(cli: CommandLine) -> None:
     task = cli.ok("start", "--notify", "always", "--", "sleep", "600").strip()
     assert cli.json("tasks", "show", task)["tell"] == "always"
     assert cli.ok("notify", "never", task[:6]) == f"{task}: you are never notified of it\n"
@@ -26,7 +26,7 @@ def test_what_to_be_told_of_is_chosen_for_a_task(cli: CommandLine) -> None:
     cli.ok("tasks", "kill", task)
 
 
-def test_what_to_be_told_of_is_chosen_for_a_card_and_for_a_session(cli: CommandLine) -> None:
+def test_notifications_are_chosen_for_a_card_and_for_a_session(cli: CommandLine) -> None:
     card = cli.ok("card", "add", "--triage", "--notify", "never", "The login").strip()
     assert cli.json("card", "show", card)["card"]["tell"] == "never"
     assert "notifications  never" in cli.ok("card", "show", card)
@@ -40,7 +40,7 @@ def test_what_to_be_told_of_is_chosen_for_a_card_and_for_a_session(cli: CommandL
     assert "You are never told of this session: chosen by cli." in cli.ok("sessions", "log", session)
 
 
-def test_a_run_is_told_by_its_card(cli: CommandLine) -> None:
+def test_notifications_of_a_run_are_chosen_for_its_card(cli: CommandLine) -> None:
     card = cli.ok("card", "add", "--profile", "demo", "--body", "complete", "Do it").strip()
     runs = until(lambda: cli.json("card", "show", card)["runs"] or None, "it runs")
     refused = cli("notify", "always", runs[0]["task"])

@@ -48,7 +48,7 @@ def a_browser(folder: Path) -> tuple[dict[str, str], Path]:
     return {"CI": "", "DISPLAY": ":0", "BROWSER": f"{script} %s"}, seen
 
 
-def test_with_a_screen_the_browser_is_led_to_the_address_and_no_process_has_the_code_in_its_words(
+def test_with_a_screen_the_browser_opens_the_address_and_no_process_has_the_code_in_its_arguments(
     cli: CommandLine, shared: GatewayProcess, tmp_path: Path
 ) -> None:
     screen, seen = a_browser(tmp_path)

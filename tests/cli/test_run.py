@@ -87,7 +87,7 @@ def test_a_message_that_steers_joins_the_turn(shared: GatewayProcess, cli: Comma
     assert "steered" in answer["text"]
 
 
-def test_ctrl_c_detaches_and_the_work_goes_on(gateway: GatewayProcess, tmp_path: Path) -> None:
+def test_ctrl_c_detaches_and_the_work_continues(gateway: GatewayProcess, tmp_path: Path) -> None:
     cli, gate = CommandLine(gateway.home), tmp_path / "gate"
     running = cli.spawn("run", f"sh {wait_for(gate)}\nsay going on", "--profile", "demo")
     until(lambda: gateway.followers() == 1, "it waits for the answer")
@@ -106,7 +106,7 @@ def test_ctrl_c_detaches_and_the_work_goes_on(gateway: GatewayProcess, tmp_path:
 # --- on a terminal ---------------------------------------------------------------------------------
 
 
-def test_a_terminal_shows_text_as_it_is_spoken_and_tools_in_one_line(cli: CommandLine, tmp_path: Path) -> None:
+def test_a_terminal_shows_text_as_it_is_streamed_and_tools_in_one_line(cli: CommandLine, tmp_path: Path) -> None:
     script = "slow 0.4 one two\nwrite a.txt x\nsay three"
     with cli.terminal("run", "--cwd", str(tmp_path), script) as terminal:
         assert terminal.wait() == 0

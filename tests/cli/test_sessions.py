@@ -171,7 +171,7 @@ def test_search_finds_any_language(cli: CommandLine) -> None:
         until(partial(found, text), "it is found")
 
 
-def test_delete_shows_what_goes_and_asks(cli: CommandLine) -> None:
+def test_delete_shows_what_will_be_deleted_and_asks(cli: CommandLine) -> None:
     session = cli.json("run", "say x")["session"]
     done = cli("sessions", "delete", session)
     assert done.returncode == 2
@@ -214,7 +214,7 @@ def test_a_reader_that_leaves_early_is_no_error(cli: CommandLine) -> None:
     reading.wait(PATIENCE)
 
 
-def test_a_session_goes_on_with_another_profile(gateway: GatewayProcess) -> None:
+def test_a_session_continues_with_another_profile(gateway: GatewayProcess) -> None:
     cli = CommandLine(gateway.home)
     with (gateway.home / "config.toml").open("a") as config:
         config.write('[profiles.second]\nmodel = "demo"\n')

@@ -196,7 +196,7 @@ def test_frozen_gateway_is_named_by_every_verb(gateway: GatewayProcess) -> None:
     assert all(f"error: The gateway (pid {gateway.pid}) does not answer.\n" in words for words in said), said
 
 
-def test_shutdown_names_the_commands_that_go_on(gateway: GatewayProcess) -> None:
+def test_shutdown_names_the_commands_that_continue(gateway: GatewayProcess) -> None:
     cli = CommandLine(gateway.home)
     task = cli.ok("start", "--", "sleep 600").strip()
     pid = cli.json("tasks", "show", task)["pid"]
@@ -271,7 +271,7 @@ def test_a_broken_address_is_no_address(alone: CommandLine) -> None:
     address.unlink()
 
 
-def test_another_version_is_told_once_with_the_remedy(cli: CommandLine) -> None:
+def test_another_version_is_reported_once_with_the_remedy(cli: CommandLine) -> None:
     program = "import holdfast; holdfast.__version__ = '9.9.9'; from holdfast.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", program, "run", "say x"],

@@ -80,7 +80,7 @@ def test_done_is_0_and_a_timeout_is_124(cli: CommandLine) -> None:
     assert (running.returncode, "still running" in running.stdout) == (124, True)
 
 
-def test_several_words_are_taken_as_they_are_and_one_is_for_the_shell(cli: CommandLine, tmp_path: Path) -> None:
+def test_several_arguments_are_unchanged_and_a_single_one_is_for_the_shell(cli: CommandLine, tmp_path: Path) -> None:
     assert cli.ok("tasks", "log", ended(cli, "printf", "%s;", "a b", "$HOME", "--x")) == "a b;$HOME;--x;\n"
     assert (
         cli.ok("tasks", "log", ended(cli, "echo a | tr a b; pwd", options=("--cwd", str(tmp_path))))
@@ -247,7 +247,7 @@ def test_waiting_survives_kill_9(cli: CommandLine, gateway: GatewayProcess, tmp_
     assert (waiting.returncode, "done" in out) == (0, True)
 
 
-def test_patience_ends_and_says_how_to_go_on(cli: CommandLine, gateway: GatewayProcess) -> None:
+def test_patience_ends_and_says_how_to_continue(cli: CommandLine, gateway: GatewayProcess) -> None:
     task = start(cli, "echo begun; sleep 300")
     follower = cli.spawn("tasks", "log", task, "--follow", "--patience", "0.3")
     assert follower.stdout is not None
@@ -338,7 +338,7 @@ def test_prune_shows_first_and_never_takes_what_is_pinned_or_runs(cli: CommandLi
     assert [task["id"] for task in cli.json("tasks", "history")["tasks"]] == [running]
 
 
-def test_until_a_time_and_the_word_of_the_runtime(cli: CommandLine) -> None:
+def test_until_a_time_and_the_reason_of_the_runtime(cli: CommandLine) -> None:
     task = start(cli, "sleep", "300", options=("--until", "1s"))
     cli("tasks", "wait", task)
     assert "its time limit had passed" in cli.ok("tasks", "show", task)
@@ -372,7 +372,7 @@ def test_a_detached_turn_is_reached_by_the_id_of_its_task(cli: CommandLine, gate
     assert "stopped" in cli.ok("tasks", "stop", task)
 
 
-def test_a_command_cannot_be_told_something(cli: CommandLine) -> None:
+def test_a_message_to_a_command_is_refused(cli: CommandLine) -> None:
     task = start(cli, "sleep", "300")
     done = cli("send", task, "hello")
     assert (done.returncode, "is a command, not an agent" in done.stderr) == (5, True)
@@ -381,7 +381,7 @@ def test_a_command_cannot_be_told_something(cli: CommandLine) -> None:
     assert (stop.returncode, f"holdfast tasks stop {task}" in stop.stderr) == (4, True)
 
 
-def test_stop_says_what_ends_with_the_turn_and_what_goes_on(cli: CommandLine, gateway: GatewayProcess) -> None:
+def test_stop_says_what_ends_with_the_turn_and_what_continues(cli: CommandLine, gateway: GatewayProcess) -> None:
     session = gateway.create("bg sleep 301\nsh sleep 302")
     tasks = until(lambda: _both(gateway, session), "both run")
     goes_on, ends = tasks["sleep 301"], tasks["sleep 302"]
@@ -398,7 +398,7 @@ def _both(gateway: GatewayProcess, session: str) -> dict[str, str] | None:
     return tasks if len(tasks) == 2 else None
 
 
-def test_the_transcript_tells_notes_from_people(cli: CommandLine, gateway: GatewayProcess) -> None:
+def test_the_transcript_distinguishes_notes_from_messages(cli: CommandLine, gateway: GatewayProcess) -> None:
     session = gateway.create("bg echo from the background")
     gateway.until_event(session, "NoteReceived")
     log = cli.ok("sessions", "log", session)

@@ -41,7 +41,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
     return Printed(capsys)
 
 
-def test_every_label_stands_apart_from_its_words(printed: Printed) -> None:
+def test_every_label_is_separated_from_its_text(printed: Printed) -> None:
     (line,) = printed("TurnSuspended", turn=1, reason="goodbye")
     assert line == "suspended Turn 1 was suspended: goodbye. It resumes automatically."
     assert printed("InputReceived", input="i", text="hello", mode="queue") == ["you       hello"]
@@ -53,7 +53,7 @@ def test_only_a_crash_is_an_attempt(printed: Printed, attempt: int, words: str) 
     assert line == f"resumed   Turn 1 resumed after 1 s{words}: it was stopped."
 
 
-def test_what_becomes_of_a_queued_message_is_told(printed: Printed) -> None:
+def test_what_becomes_of_a_queued_message_is_shown(printed: Printed) -> None:
     for input in ("a", "b", "c"):
         printed("InputReceived", input=input, text=input, mode="queue")
     moved = printed("InputRevised", input="c", place=1, by="web")
@@ -92,7 +92,7 @@ def test_a_failed_model_call_shows_what_it_said(printed: Printed) -> None:
     assert printed("ModelFailed", turn=1, step=1, text="half", problem=problem) == ["partial   half — cut: It was cut."]
 
 
-def test_waits_and_answers_are_told(printed: Printed) -> None:
+def test_waits_and_answers_are_shown(printed: Printed) -> None:
     question = printed("WaitOpened", turn=1, wait="w", purpose="question", reason="Which?", choices=["a", "b"])
     assert question == ["waiting   Turn 1 waits for an answer: Which? (a, b)"]
     answered = printed("WaitAnswered", turn=1, wait="w", answer="a", note="for now", by="web")
@@ -123,7 +123,7 @@ def test_a_chapter_says_why_what_became_of_what_ran_and_how_to_undo_it(printed: 
     ]
 
 
-def test_the_board_and_its_workers_are_told_in_plain_words(printed: Printed) -> None:
+def test_the_board_and_its_workers_are_described_in_plain_words(printed: Printed) -> None:
     (bound,) = printed("RunBound", card="ab12cd34", run=2)
     assert bound.startswith(
         "card      Run 2 of card ab12cd34 works in this session. Messages become comments on the card"

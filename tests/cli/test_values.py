@@ -63,7 +63,7 @@ def test_for_people() -> None:
     ]
 
 
-def test_long_values_go_on_below(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_values_continue_below(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
     assert click.unstyle(details([("a", "one two three four five six seven"), ("longer", "x\ny\x1b[2J")])) == (
         "a       one two three four\n        five six seven\nlonger  x\n        y[2J"

@@ -131,7 +131,7 @@ def test_a_command_is_started_followed_and_pinned(client: Client, tmp_path: Path
     assert client.why(task=task).sentences
 
 
-def test_words_are_a_command_without_a_shell(client: Client, tmp_path: Path) -> None:
+def test_a_list_of_arguments_is_a_command_without_a_shell(client: Client, tmp_path: Path) -> None:
     task = client.tasks.start_command(["printf", "%s", "$HOME"], cwd=str(tmp_path)).task
     client.tasks.wait(task)
     assert b"".join(piece.data for piece in client.tasks.output(task, raw=True)) == b"$HOME"

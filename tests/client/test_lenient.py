@@ -64,7 +64,7 @@ def closed_literals(type_: inspect.Type, path: str) -> Iterator[str]:
             pass
 
 
-def test_responses_allow_words_that_only_a_newer_gateway_knows() -> None:
+def test_responses_allow_values_that_only_a_newer_gateway_knows() -> None:
     results = {one.result for part in PARTS for one in part.operations if one.result is not None}
     closed = [path for shape in results for path in closed_literals(inspect.type_info(shape), shape.__name__)]
     assert not closed
@@ -86,7 +86,7 @@ def test_fields_of_the_parts_of_a_list_are_dropped_too() -> None:
     assert read.event.calls[0].tool == "read"
 
 
-def test_kinds_and_values_that_are_not_known_are_skipped_and_the_rest_goes_on() -> None:
+def test_kinds_and_values_that_are_not_known_are_skipped_and_the_rest_continues() -> None:
     delta = TextDelta(1, 1, 0, "x")
     items: list[RecordItem] = [
         RecordReceived(record(1, kind="SessionPainted", colour="red")),
@@ -118,7 +118,7 @@ def test_what_was_read_already_may_have_more_and_not_less() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"counts": [1]}, {"counts": "many"}, {"counts": {"done": "many"}}, []])
-def test_a_response_of_another_shape_is_refused_in_words(wrong: object) -> None:
+def test_a_response_of_another_shape_is_refused_with_a_message(wrong: object) -> None:
     with pytest.raises(UnexpectedResponse, match="does not fit"):
         convert(wrong, Counted)
 

@@ -26,7 +26,7 @@ def script(page: str, heading: str) -> str:
     return found.group(1)
 
 
-def test_promise_4_the_script_of_the_readme_goes_on_through_a_kill_9(gateway: GatewayProcess) -> None:
+def test_promise_4_the_script_of_the_readme_continues_through_a_kill_9(gateway: GatewayProcess) -> None:
     program = script("README.md", "From Python")
     assert PROMPT in program
     assert len(program.splitlines()) <= 13

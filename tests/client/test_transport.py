@@ -74,7 +74,7 @@ def test_what_came_before_a_cut_is_not_lost() -> None:
         assert seen == [b"one", b"two"]
 
 
-def test_whoever_waits_is_told_once_that_the_gateway_is_away_and_once_that_it_is_back() -> None:
+def test_a_waiting_client_says_once_that_the_gateway_is_away_and_once_that_it_is_back() -> None:
     tries: list[ClientError] = [GatewayNotRunning(Path("/nowhere")), ConnectionLost("cut"), ConnectionLost("cut")]
 
     def ask() -> str:

@@ -141,7 +141,7 @@ def test_a_card_waits_for_others_until_it_is_unlinked() -> None:
     assert card(LinkCard(parent=OTHER), LinkCard(parent="c0ffee03"), UnlinkCard(parent=OTHER)).parents == ("c0ffee03",)
 
 
-def test_a_card_is_scheduled_and_scheduled_anew() -> None:
+def test_a_card_can_be_rescheduled() -> None:
     scheduled = card(MoveCard(status="scheduled", at=NOW + 1), MoveCard(status="scheduled", at=NOW + 2))
     assert (scheduled.status, scheduled.scheduled_at) == ("scheduled", NOW + 2)
 
@@ -171,7 +171,7 @@ def running() -> Card:
         (UnblockCard(), "It is not blocked: it has been running for 0 s. A comment reaches its worker."),
     ],
 )
-def test_what_a_worker_would_not_hear_of_is_refused_while_it_works(command: CardCommand, words: str) -> None:
+def test_changes_that_do_not_reach_a_worker_are_refused_while_it_works(command: CardCommand, words: str) -> None:
     with pytest.raises(Conflict) as refused:
         tell(running(), command)
     assert words in refused.value.message

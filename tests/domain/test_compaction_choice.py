@@ -30,7 +30,7 @@ def asking() -> Book:
 
 
 @pytest.mark.parametrize(("said", "meant"), [("2", "digest"), (" digest ", "digest"), ("1", "try again")])
-def test_a_choice_is_taken_by_its_number_or_its_words(said: str, meant: str) -> None:
+def test_a_choice_is_accepted_by_its_number_or_its_text(said: str, meant: str) -> None:
     (event,) = decide(asking().session, AnswerWait(wait="w1", answer=said), id="c1", by=person("cli"))
     assert isinstance(event, WaitAnswered)
     assert event.answer == meant

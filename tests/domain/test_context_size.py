@@ -238,7 +238,7 @@ def test_off_is_off() -> None:
     assert [one.characters for one in book.requests[-1] if isinstance(one, ToolResult)] == [0] * 10
 
 
-def test_without_a_summary_it_goes_on_while_it_fits_then_with_a_digest() -> None:
+def test_without_a_summary_it_continues_while_it_fits_then_with_a_digest() -> None:
     book = Turns()
     limits = TurnLimits(steps=10_000, compaction=book.rules)
     book.say("read on")
@@ -273,7 +273,7 @@ def test_without_a_summary_it_goes_on_while_it_fits_then_with_a_digest() -> None
 
 @settings(max_examples=60, deadline=None)
 @given(reads=steps, tokens=st.integers(400, 20_000), long=st.integers(0, 40_000))
-def test_the_request_for_a_summary_fits_and_tells_what_was_left_out(
+def test_the_request_for_a_summary_fits_and_names_what_was_left_out(
     reads: list[list[str]], tokens: int, long: int
 ) -> None:
     book = Turns(rules=CompactionRules(threshold=0, limit=0))

@@ -104,7 +104,7 @@ def test_what_is_archived_is_not_archived_again() -> None:
 
 
 @pytest.mark.parametrize("command", [SendMessage(text=" \n"), RenameSession(title="  ")])
-def test_blank_words_are_rejected(command: SessionCommand) -> None:
+def test_blank_texts_are_rejected(command: SessionCommand) -> None:
     with pytest.raises(Rejected):
         Book().tell(command)
     with pytest.raises(Rejected):

@@ -34,7 +34,7 @@ def test_a_command_in_the_foreground_ends_when_its_call_is_not_open_whatever_its
     assert rule(GONE, CALL.call) == "its session was deleted"
 
 
-def test_a_command_in_the_background_goes_on_after_its_call_and_never_begins_after_it() -> None:
+def test_a_command_in_the_background_continues_after_its_call_and_never_begins_after_it() -> None:
     assert why_over(AT_REST, call=CALL.call, foreground=False, lifetime="session", begun=True) == ""
     assert why_over(AT_REST, call=CALL.call, foreground=False, lifetime="persist", begun=False) == "its turn ended"
     assert why_over(AT_REST, call="", foreground=False, lifetime="persist", begun=False) == ""

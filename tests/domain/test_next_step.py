@@ -68,7 +68,7 @@ def test_what_steers_joins_after_the_calls_in_flight_all_at_once() -> None:
     assert book.next() == CallModel(1, 2, 1)
 
 
-def test_what_steers_joins_even_after_the_last_word() -> None:
+def test_a_steering_message_joins_even_after_the_last_answer() -> None:
     book = Book("one").begin().answer("done")
     book.say("one more thing", "steer")
     assert isinstance(book.next(), Join)
@@ -82,7 +82,7 @@ def test_what_steers_begins_a_turn_when_none_runs() -> None:
     assert book.next() == Begin(1, [input])
 
 
-def test_an_interrupt_ends_the_turn_and_goes_before_the_queue() -> None:
+def test_an_interrupt_ends_the_turn_and_comes_before_the_queue() -> None:
     book = Book("one").begin()
     book.ask()
     book.say("queued")
@@ -103,7 +103,7 @@ def test_a_failed_model_fails_the_turn_and_the_queue_stays() -> None:
     assert book.next() == Begin(2, [waiting])
 
 
-def test_a_worker_whose_run_is_over_says_a_last_word_and_does_no_more() -> None:
+def test_a_worker_whose_run_is_over_adds_a_closing_message_and_nothing_more() -> None:
     book = Book("one").begin().answer("", "kanban_complete", "t").start_call("1.1.0")
     book.write(RunReleased(card="c0ffee01", run=1))
     book.finish_call("1.1.0")

@@ -43,7 +43,7 @@ def test_promise_7_a_cut_answer_becomes_a_fact_and_the_step_is_tried_again() -> 
     assert book.next() == CallModel(1, 1, 2)
 
 
-def test_the_model_is_told_that_and_for_how_long_it_was_interrupted() -> None:
+def test_the_model_learns_that_and_for_how_long_it_was_interrupted() -> None:
     book = asked()
     book.resume(after_ms=5_000, partial=Partial("half"))
     notes = [message.text for message in book.session.messages if isinstance(message, Note)]
@@ -53,7 +53,7 @@ def test_the_model_is_told_that_and_for_how_long_it_was_interrupted() -> None:
     ]
 
 
-def test_a_goodbye_is_named_as_the_cause() -> None:
+def test_a_clean_shutdown_is_named_as_the_cause() -> None:
     book = asked().suspend()
     assert book.activity() == "suspended"
     resumed = book.resume()[-1]

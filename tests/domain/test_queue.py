@@ -99,7 +99,7 @@ def test_what_a_turn_has_taken_cannot_be_changed_any_more() -> None:
             book.tell(command)
 
 
-def test_the_model_hears_the_revised_text_and_never_the_withdrawn_one() -> None:
+def test_the_model_gets_the_revised_text_and_never_the_withdrawn_one() -> None:
     book = Book()
     first, second = book.say("one"), book.say("two")
     book.tell(ReviseInput(input=first, text="uno"))
@@ -125,7 +125,7 @@ def test_a_message_in_front_is_taken_first() -> None:
     assert shown(book.session) == [(two, "two", "queue"), (one, "one", "queue")]
 
 
-def test_the_word_of_a_task_may_be_moved_and_withdrawn_but_not_reworded() -> None:
+def test_the_message_of_a_task_may_be_moved_and_withdrawn_but_not_edited() -> None:
     book = Book("work")
     book.begin()
     book.write(InputReceived(input="task-1", text="it ended", mode="queue", by=TaskActor(task="1"), source="task"))

@@ -47,7 +47,7 @@ def test_folding_in_one_go_equals_folding_bit_by_bit() -> None:
     assert fold(Session(ID), book.records) == again == book.session
 
 
-def test_the_activity_is_one_word() -> None:
+def test_the_activity_of_a_session() -> None:
     book = Book()
     assert book.activity() == "idle"
     book.say("one")

@@ -40,7 +40,7 @@ def test_a_digest_has_what_was_asked_the_last_answer_to_it_and_the_tools() -> No
     ]
 
 
-def test_an_answer_is_told_once_and_only_for_what_it_answers() -> None:
+def test_a_digest_has_each_answer_once_below_its_message() -> None:
     messages: list[Message] = [
         UserMessage(1, "one"),
         answer(1, "first"),

@@ -64,7 +64,7 @@ def test_a_number_of_bytes() -> None:
     ]
 
 
-def test_a_duration_is_told_in_its_largest_units_up_to_their_borders() -> None:
+def test_a_duration_is_shown_in_its_largest_units_up_to_their_limits() -> None:
     second, minute, hour = 1_000, 60_000, 3_600_000
     told = {
         -1: "0 s",

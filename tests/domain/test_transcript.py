@@ -104,7 +104,7 @@ def test_items_stay_in_the_order_of_the_events_that_began_them(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_changes_tell_a_client_everything(name: str) -> None:
+def test_changes_contain_everything_that_a_client_needs(name: str) -> None:
     """A client that knows only the changes has the same items."""
     transcript, known = Transcript(), {}
     for piece in load(name)["input"]:

@@ -78,7 +78,7 @@ def summary(item: Json) -> str:
     return summary_text(msgspec.convert({"item": "summary"} | item, SummaryItem), clock=clock)
 
 
-def test_everybody_says_these_words(request: pytest.FixtureRequest) -> None:
+def test_python_and_typescript_write_the_same_sentences(request: pytest.FixtureRequest) -> None:
     found = {
         "notices": [{"text": notice(event), "event": event} for event in EVENTS],
         "summaries": [{"text": summary(item), "item": item} for item in SUMMARIES],
@@ -104,7 +104,7 @@ def test_a_sentence_is_made_of_what_its_source_has(name: str) -> None:
     assert {found["format"] or "" for found in VALUE.finditer(SENTENCES[name])} <= {*FORMATS, "time"}
 
 
-def test_every_setting_of_a_reset_policy_has_words() -> None:
+def test_every_setting_of_a_reset_policy_has_a_text() -> None:
     choices: dict[str, tuple[str, ...]] = {
         "mode": get_args(ResetMode),
         "on_live_process": get_args(OnLiveProcess),

@@ -99,7 +99,7 @@ def test_a_wait_for_a_person_is_rest_and_is_answered_once() -> None:
 
 
 @pytest.mark.parametrize("text", ["yes", "Allow", "allow please"])
-def test_an_approval_takes_no_other_words(text: str) -> None:
+def test_an_approval_takes_no_other_answers(text: str) -> None:
     book = asked()
     wait = opened(book, purpose="approval", call="1.1.0", pattern="write:*")
     with pytest.raises(Rejected, match="allow, call, session, always, deny"):
@@ -221,7 +221,7 @@ def test_a_request_that_failed_says_why_and_waits_only_if_it_is_tried_again(
     assert [type(event) for event in wait] == ([] if again is None else [WaitOpened])
 
 
-def test_a_fork_knows_the_same_and_goes_its_own_way() -> None:
+def test_a_fork_knows_the_same_and_continues_separately() -> None:
     book = Book("one").begin().answer("done")
     book.finish()
     book.say("two")

@@ -272,7 +272,7 @@ def rewrite(path: Path, text: str) -> None:
     draft.replace(path)
 
 
-def test_settings_are_read_anew_and_an_error_keeps_the_last_good_ones(tmp_path: Path, server: Loopback) -> None:
+def test_settings_are_read_again_and_an_error_keeps_the_last_good_ones(tmp_path: Path, server: Loopback) -> None:
     with gateway_for(tmp_path, server) as gateway:
         gateway.start()
         config = gateway.home / "config.toml"

@@ -33,7 +33,7 @@ def settings(gateway: GatewayProcess, text: str) -> None:
     config.write_text(config.read_text() + text)
 
 
-def test_promise_6_a_refused_context_is_made_shorter_and_the_turn_goes_on(tmp_path: Path) -> None:
+def test_promise_6_a_refused_context_is_made_shorter_and_the_turn_continues(tmp_path: Path) -> None:
     with Loopback(otherwise=small) as server, gateway_for(tmp_path, server) as gateway:
         settings(gateway, "[compaction]\nkeep_recent = 1\n")
         gateway.start()

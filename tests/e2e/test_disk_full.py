@@ -167,7 +167,7 @@ def test_promise_1_start_on_a_full_disk_serves_reads_and_recovers(
         )
 
 
-def test_a_start_on_a_full_disk_is_told_in_the_home_channel(small_disk: Path, tmp_path: Path) -> None:
+def test_a_start_on_a_full_disk_is_reported_in_the_home_channel(small_disk: Path, tmp_path: Path) -> None:
     gateway = GatewayProcess(small_disk / "home", log_next_to=tmp_path, timings=QUICK_DISK)
     with listening() as (hook, port), gateway.start():
         gateway.kill9()

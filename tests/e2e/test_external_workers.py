@@ -96,7 +96,7 @@ def test_promise_1_the_gateway_is_killed_while_a_permission_is_open(gateway: Gat
     assert len(of_kind(records, "WaitAnswered")) == len(of_kind(records, "AgentAttached")) == 1
 
 
-def test_a_card_waits_for_a_log_in_and_goes_on_in_the_same_run(gateway: GatewayProcess, tmp_path: Path) -> None:
+def test_a_card_waits_for_a_log_in_and_continues_in_the_same_run(gateway: GatewayProcess, tmp_path: Path) -> None:
     card = add(gateway, DONE, profile="logged_out")
     wait = waiting(gateway)
     assert wait["purpose"] == "login" and detail(gateway, card)["card"]["status"] == "running"
@@ -191,7 +191,7 @@ def test_what_needs_an_approval_is_refused_with_a_reason(gateway: GatewayProcess
     assert len(gateway.get("/v1/cards")["cards"]) == 1
 
 
-def test_one_that_leaves_without_a_word_is_reminded(gateway: GatewayProcess) -> None:
+def test_a_worker_that_ends_without_result_is_reminded(gateway: GatewayProcess) -> None:
     card = add(gateway, "!say I am done, I think")
     session = session_of(gateway, card)
     gateway.until_event(session, "RunReleased")
@@ -221,7 +221,9 @@ def test_one_that_was_killed_is_resumed_in_the_same_run(gateway: GatewayProcess,
     assert "The word is PLUM." in said(gateway, session)
 
 
-def test_one_that_forgot_is_told_and_with_the_policy_resume_it_is_blocked(gateway: GatewayProcess) -> None:
+def test_an_agent_that_forgot_gets_an_account_and_with_the_policy_resume_the_card_is_blocked(
+    gateway: GatewayProcess,
+) -> None:
     block = '!tool kanban_block {"reason": "which one?"}'
     card = add(gateway, "The word is PLUM.", block, profile="forgetful", resume="resume")
     until_card(gateway, card, "blocked")

@@ -70,7 +70,7 @@ def new_home(directory: Path, port: int, more: str = "") -> Path:
     return home
 
 
-def test_promise_5_killed_while_it_tells_it_tells_again_under_the_same_id(tmp_path: Path) -> None:
+def test_promise_5_killed_while_it_sends_it_sends_again_under_the_same_id(tmp_path: Path) -> None:
     with listening() as (hook, port), GatewayProcess(new_home(tmp_path, port)) as gateway:
         gateway.start()
         hook.gate.clear()
@@ -88,7 +88,7 @@ def test_promise_5_killed_while_it_tells_it_tells_again_under_the_same_id(tmp_pa
         assert len({id for id, _ in hook.received}) == 1
 
 
-def test_what_is_answered_before_it_was_told_is_not_told(tmp_path: Path) -> None:
+def test_what_is_answered_before_it_was_sent_is_not_sent(tmp_path: Path) -> None:
     rules = '\n[profiles.demo]\nmodel = "demo"\n[profiles.demo.tools]\nread = "ask"\n'
     with listening() as (hook, port), GatewayProcess(new_home(tmp_path, port, rules)) as gateway:
         gateway.start()

@@ -107,7 +107,7 @@ def test_what_waits_for_a_node_goes_elsewhere_when_that_is_drained_and_then_forg
     assert (nodes.done(a, named)["node"], answered(a, talk_named)) == ("c", "c")
 
 
-def test_session_of_a_node_that_is_drained_goes_on_elsewhere_while_its_commands_run(nodes: Nodes) -> None:
+def test_session_of_a_node_that_is_drained_continues_elsewhere_while_its_commands_run(nodes: Nodes) -> None:
     a, b, c = nodes.a, nodes.b, nodes.c
     shared = nodes.directory / "shared"
     talk, at_work = (new_session(a, shared, text, node="gpu") for text in ("say hello", "slow 60 one two three"))

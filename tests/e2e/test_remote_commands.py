@@ -100,7 +100,7 @@ def test_a_long_output_is_the_same_on_every_node_and_can_be_searched(nodes: Node
     )
 
 
-def test_promise_7_what_runs_on_a_killed_node_is_unknown_and_its_true_end_is_told_when_it_is_back(
+def test_promise_7_what_runs_on_a_killed_node_is_unknown_and_its_true_end_is_reported_when_it_is_back(
     nodes: Nodes, tmp_path: Path
 ) -> None:
     gpu, laptop = nodes

@@ -64,7 +64,7 @@ def test_a_rule_that_was_answered_on_one_node_holds_on_the_others(nodes: Nodes) 
         assert "WaitOpened" not in kinds and "ToolCallStarted" in kinds
 
 
-def test_profiles_of_the_api_are_those_of_every_node_and_go_on_every_node(nodes: Nodes) -> None:
+def test_profiles_of_the_api_are_those_of_every_node_and_are_stored_for_every_node(nodes: Nodes) -> None:
     a, b, _ = nodes
     a.command("POST", "/v1/profiles", {"name": "made", "model": "demo"})
     until_on_all(nodes, "made")

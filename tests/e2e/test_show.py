@@ -105,7 +105,7 @@ def hears_everything(follower: Follower) -> None:
     assert max(map(len, heard.values())) > len(WHOLE) / 2
 
 
-def test_promise_4_nobody_watches_and_it_goes_on(tmp_path: Path) -> None:
+def test_promise_4_nobody_watches_and_it_continues(tmp_path: Path) -> None:
     """Detached: the client that began it is long gone, and nobody asks until it is done."""
     with GatewayProcess(tmp_path / "home").start() as gateway:
         session = gateway.create(f"{SLOW}\nwrite f.txt done\nread f.txt", cwd=tmp_path)
@@ -211,7 +211,7 @@ def test_promise_5_resuming_without_progress_has_a_budget(tmp_path: Path) -> Non
         assert of_kind(records, "TurnResumed")[-1]["attempt"] == 1, "a person's word begins the count anew"
 
 
-def test_promise_5_a_goodbye_does_not_use_the_budget_up(tmp_path: Path) -> None:
+def test_promise_5_a_shutdown_does_not_use_the_budget_up(tmp_path: Path) -> None:
     with configured(tmp_path, "[resume]\nattempts = 1\n") as gateway:
         session = gateway.create(SLOW)
         for request in range(1, 5):

@@ -35,7 +35,7 @@ def result(records: list[Json]) -> Json:
 @pytest.mark.parametrize(
     ("gateway", "end"), [(SLOW_TO_WRITE, "kill -9"), ({}, "goodbye")], indirect=["gateway"], ids=["kill -9", "goodbye"]
 )
-def test_promise_3_a_foreground_command_goes_on_and_the_turn_too(
+def test_promise_3_a_foreground_command_continues_and_the_turn_too(
     gateway: GatewayProcess, tmp_path: Path, end: str
 ) -> None:
     go = tmp_path / "go"
@@ -218,7 +218,7 @@ def test_everybody_sees_the_same_processes(gateway: GatewayProcess, tmp_path: Pa
     assert of_kind(own, "ToolCallFinished")[-1]["output"].splitlines()[0].startswith(seen[-1]["id"]), "its own first"
 
 
-def test_a_tree_is_ended_as_a_whole_and_told_of_once(gateway: GatewayProcess, tmp_path: Path) -> None:
+def test_a_tree_is_ended_as_a_whole_and_reported_once(gateway: GatewayProcess, tmp_path: Path) -> None:
     session = gateway.create("bg (setsid sleep 70 &); (setsid sleep 71 &); echo up; sleep 72", cwd=tmp_path)
     gateway.until_rest(session)
     (running,) = gateway.get("/v1/tasks")["tasks"]
@@ -279,7 +279,7 @@ def test_files_that_a_command_changed_are_known_where_there_is_git(gateway: Gate
 # --- lifetimes --------------------------------------------------------------------------------------
 
 
-def test_a_command_ends_with_its_session_or_goes_on_by_its_lifetime(gateway: GatewayProcess, tmp_path: Path) -> None:
+def test_a_command_ends_with_its_session_or_continues_by_its_lifetime(gateway: GatewayProcess, tmp_path: Path) -> None:
     sessions = [gateway.create("bg sleep 60", cwd=tmp_path) for _ in range(2)]
     for session in sessions:
         gateway.until_rest(session)
@@ -307,7 +307,7 @@ def test_a_command_ends_when_its_time_is_over_also_after_a_restart(gateway: Gate
 # --- agents -----------------------------------------------------------------------------------------
 
 
-def test_a_delegated_prompt_is_a_session_of_its_own_and_its_end_is_told_once(
+def test_a_delegated_prompt_is_a_session_of_its_own_and_its_end_is_reported_once(
     gateway: GatewayProcess, tmp_path: Path
 ) -> None:
     session = gateway.create("delegate write made.txt hello\nsay on", cwd=tmp_path)

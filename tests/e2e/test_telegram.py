@@ -41,7 +41,7 @@ def shown(api: BotApiServer, text: str, *, chat: int = 42) -> Json:
     return until(lambda: next((one for one in api.sent(chat) if text in one["text"]), None), f"the bot says {text!r}")
 
 
-def test_pair_talk_approve_by_a_button_and_go_on_after_a_kill(tmp_path: Path) -> None:
+def test_pair_talk_approve_by_a_button_and_continue_after_a_kill(tmp_path: Path) -> None:
     with bot_api() as api, gateway_with_bot(tmp_path, api, "") as gateway:
         gateway.start()
         api.say("say hello")

@@ -80,7 +80,7 @@ def test_the_rules_show_what_they_let_go_and_then_let_it_go(kept: GatewayProcess
     assert kept.command("POST", "/v1/retention")["count"] == 0
 
 
-def test_without_a_rule_nothing_goes(gateway: GatewayProcess) -> None:
+def test_without_a_rule_nothing_is_deleted(gateway: GatewayProcess) -> None:
     ran(gateway, "true")
     assert gateway.get("/v1/retention")["rules"] == []
     assert gateway.command("POST", "/v1/retention")["count"] == 0
@@ -115,7 +115,7 @@ def test_what_ended_lately_is_found_however_long_ago_it_began(gateway: GatewayPr
     assert {task["id"] for task in gateway.get("/v1/tasks", ended=ended + 1)["tasks"]} == {second}
 
 
-def test_a_task_tells_its_events_and_is_measured(gateway: GatewayProcess) -> None:
+def test_a_task_returns_its_events_and_is_measured(gateway: GatewayProcess) -> None:
     task = str(gateway.command("POST", "/v1/tasks", {"shell": "while :; do :; done"})["task"])
     view = until(lambda: found if (found := gateway.get(f"/v1/tasks/{task}"))["cpu"] else None, "its work was measured")
     assert 0 < view["cpu"] < 64 and view["memory"] > 100_000

@@ -405,7 +405,7 @@ def test_unknown_routes_and_methods(gateway: GatewayProcess, method: str, path: 
         refused(answer, 404, "openapi.json")
 
 
-def test_a_search_goes_on_when_what_it_finds_was_just_deleted(gateway: GatewayProcess) -> None:
+def test_a_search_continues_when_what_it_finds_was_just_deleted(gateway: GatewayProcess) -> None:
     session, other = (gateway.create(f"say quagga {name}") for name in ("one", "two"))
     for id in (session, other):
         gateway.until_rest(id)

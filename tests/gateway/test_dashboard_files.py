@@ -99,7 +99,7 @@ def test_it_is_packed_for_those_who_want_that(root: Path, said: str, packed: boo
     assert ("content-encoding" in answer.headers) is packed
 
 
-def test_who_has_it_already_is_told_so(root: Path) -> None:
+def test_a_person_who_is_paired_already_gets_a_message(root: Path) -> None:
     files = DashboardFiles(root)
     first = ask(files, "/")
     again = ask(files, "/", if_none_match=f'"other", W/{first.headers["etag"]}')

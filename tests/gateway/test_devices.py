@@ -260,7 +260,7 @@ def test_who_asked_before_it_was_revoked_gets_nothing_after(gateway: GatewayProc
     assert answer.status_code == 401 and task not in answer.text
 
 
-def test_a_device_can_revoke_itself_and_hears_so(browser: Browser) -> None:
+def test_a_device_can_revoke_itself_and_is_informed(browser: Browser) -> None:
     answer = browser.request("DELETE", f"/v1/devices/{browser.id}")
     assert answer.status_code == 202 and answer.json()["device"] == browser.id
     assert browser.request("GET", "/v1/status").status_code == 401

@@ -68,7 +68,7 @@ def test_a_card_without_a_profile_gets_the_default_one(gateway: GatewayProcess) 
     assert gateway.get(f"/v1/cards/{card}")["card"]["profile"] == "demo"
 
 
-def test_the_log_of_a_card_goes_on_past_a_run_whose_session_was_deleted(gateway: GatewayProcess) -> None:
+def test_the_log_of_a_card_continues_past_a_run_whose_session_was_deleted(gateway: GatewayProcess) -> None:
     def runs() -> list[dict[str, str]]:
         found: list[dict[str, str]] = gateway.get(f"/v1/cards/{card}")["runs"]
         return found

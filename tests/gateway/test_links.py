@@ -94,7 +94,7 @@ def test_head_answers_like_get_without_a_body(gateway: GatewayProcess, path: str
     assert len(got.content) > 0
 
 
-def test_after_head_the_connection_goes_on(gateway: GatewayProcess) -> None:
+def test_after_head_the_connection_continues(gateway: GatewayProcess) -> None:
     """A body that was sent all the same would be taken for the next answer."""
     with httpx.Client(base_url=gateway.url) as client:
         assert client.head("/").status_code == 200

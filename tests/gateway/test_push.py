@@ -63,7 +63,7 @@ def ask(gateway: GatewayProcess, text: str = "sh echo waits") -> str:
     return str(gateway.command("POST", "/v1/sessions", {"text": text, "profile": "careful"})["session"])
 
 
-def test_a_device_turns_it_on_changes_what_it_is_told_and_turns_it_off(
+def test_a_device_turns_pushes_on_changes_their_kinds_and_turns_them_off(
     gateway: GatewayProcess, service: PushService, phone: Browser
 ) -> None:
     before = phone.get("/v1/push")
@@ -98,7 +98,7 @@ def test_a_test_arrives_and_the_list_says_when(gateway: GatewayProcess, service:
     assert [message["kind"] for message in service.messages] == ["test", "test"]
 
 
-def test_an_approval_is_told_with_what_can_be_answered_and_that_it_is_settled(
+def test_an_approval_is_notified_with_its_choices_and_when_it_is_settled(
     gateway: GatewayProcess, service: PushService, phone: Browser
 ) -> None:
     turn_on(phone, service, details=True, **ALWAYS)

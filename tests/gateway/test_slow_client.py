@@ -157,7 +157,7 @@ async def test_promise_4_who_reads_slowly_gets_everything(
     assert records(seen) == page(gateway, path_of(big_session), limit=2000)
 
 
-def test_a_client_that_does_not_read_does_not_delay_a_goodbye(gateway: GatewayProcess, big_session: str) -> None:
+def test_a_client_that_does_not_read_does_not_delay_a_shutdown(gateway: GatewayProcess, big_session: str) -> None:
     with patient(gateway), ExitStack() as stack:
         deaf_ones(gateway, big_session, stack)
         assert gateway.terminate() == 0

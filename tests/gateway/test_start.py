@@ -81,7 +81,7 @@ def test_garbage_instead_of_a_database(gateway: GatewayProcess, size: int) -> No
     assert hashlib.sha256(database.read_bytes()).hexdigest() == before
 
 
-def test_garbage_instead_of_a_search_index_is_built_anew(gateway: GatewayProcess) -> None:
+def test_garbage_instead_of_a_search_index_is_rebuilt(gateway: GatewayProcess) -> None:
     (gateway.home / "search.db").write_bytes(b"this is no database" * 1000)
     with gateway.start():
         session = gateway.create("say needle in a haystack")

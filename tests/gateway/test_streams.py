@@ -351,7 +351,7 @@ async def test_a_heartbeat_is_no_excuse(nervous: GatewayProcess) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_promise_4_a_goodbye_ends_every_stream_in_order(tmp_path: Path, form: Form) -> None:
+async def test_promise_4_a_shutdown_ends_every_stream_in_order(tmp_path: Path, form: Form) -> None:
     with GatewayProcess(tmp_path / "home").start() as gateway:
         session = gateway.create("slow 600 " + " ".join(WORDS * 99))
         spoken = asyncio.Event()

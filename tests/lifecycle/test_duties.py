@@ -159,7 +159,7 @@ async def test_promise_2_a_frozen_retention_deletes_nothing(pair: Pair) -> None:
     assert len(await other.events(SessionArchived)) == 1
 
 
-async def test_promise_2_a_frozen_node_tells_nobody(pair: Pair) -> None:
+async def test_promise_2_a_frozen_node_sends_nothing(pair: Pair) -> None:
     """Neither plans nor sends: that somebody was told is written before and after it."""
     frozen, other = pair.frozen, pair.other
     await frozen.store.outbox.begin()
@@ -185,7 +185,7 @@ async def test_promise_2_a_frozen_node_tells_nobody(pair: Pair) -> None:
     await outbox.add(delivery(4))  # not part of the duty: the answer to a command, which every node may give
 
 
-async def test_a_node_that_has_lost_the_duty_to_tell_hears_no_chats_any_more(pair: Pair) -> None:
+async def test_a_node_that_lost_the_notification_duty_polls_no_chats(pair: Pair) -> None:
     """Two nodes that ask Telegram for messages at once would each get an error."""
 
     async def hears() -> bool:

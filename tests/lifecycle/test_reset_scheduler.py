@@ -61,7 +61,7 @@ async def test_a_silence_is_reset_once_and_on_time(rig: LifecycleRig) -> None:
     assert await chapters(rig) == [("idle", 1)], "nobody was here since"
 
 
-async def test_after_an_undo_the_silence_begins_anew(rig: LifecycleRig) -> None:
+async def test_after_an_undo_the_idle_time_starts_again(rig: LifecycleRig) -> None:
     rig.profiles.rules = IDLE
     await rig.wait(61 * MINUTE)
     await rig.tell(UndoReset(), "u1")

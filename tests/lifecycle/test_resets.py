@@ -229,7 +229,7 @@ async def test_an_archive_and_the_end_of_a_command(
     assert (await rig.store.task(ONE)).state != "running"
 
 
-async def test_a_message_after_a_reset_is_heard_in_the_new_chapter(rig: LifecycleRig) -> None:
+async def test_a_message_after_a_reset_belongs_to_the_new_chapter(rig: LifecycleRig) -> None:
     await rig.reset("r1")
     await rig.say("say anew", "m2")
     records = await rig.rest()

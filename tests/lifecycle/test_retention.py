@@ -95,7 +95,7 @@ async def attic(tmp_path: Path) -> AsyncIterator[Attic]:
     await rig.close()
 
 
-async def test_without_a_rule_nothing_goes(attic: Attic) -> None:
+async def test_without_a_rule_nothing_is_deleted(attic: Attic) -> None:
     assert await attic.goes() == {}
     assert await attic.retention.apply_to_sessions() == {}
 

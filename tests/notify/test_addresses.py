@@ -46,6 +46,6 @@ async def test_other_ways_to_write_this_machine(host: str) -> None:
         await PublicNetwork().connect_tcp(host, 9)
 
 
-def test_a_failed_connection_is_told_without_the_number_of_its_error() -> None:
+def test_a_failed_connection_is_reported_without_its_errno() -> None:
     assert failure_words(OSError(-2, "Name or service not known")) == "Name or service not known"
     assert failure_words(TimeoutError()) == "TimeoutError"

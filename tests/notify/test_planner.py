@@ -101,7 +101,7 @@ async def at_work(store: Store, *events: AnyEvent, id: str = A) -> None:
         ("compaction", "question", "asks whether to continue"),
     ],
 )
-async def test_a_wait_is_told_until_it_is_answered(watch: Watch, purpose: Purpose, kind: str, summary: str) -> None:
+async def test_a_wait_is_notified_until_it_is_answered(watch: Watch, purpose: Purpose, kind: str, summary: str) -> None:
     await at_work(watch.store, opened(purpose))
     assert await watch.told() == [(kind, "Fix it", summary)]
     (row,) = await watch.store.outbox.pending("webhooks.mine")
@@ -136,7 +136,7 @@ async def test_only_a_call_that_is_shown_as_a_whole_can_be_allowed(
         assert row.detail == "allow terminal ls *.py *? In /src"
 
 
-async def test_an_imported_turn_is_not_told(watch: Watch) -> None:
+async def test_an_imported_turn_causes_no_notice(watch: Watch) -> None:
     await at_work(watch.store, TurnFinished(turn=1, outcome="done", reason=IMPORTED))
     assert await watch.told() == []
 
@@ -178,7 +178,7 @@ async def test_the_next_message_makes_the_last_answer_old(watch: Watch) -> None:
     assert await watch.told() == []
 
 
-async def test_the_turn_of_an_agent_that_another_started_is_told_by_its_task(watch: Watch) -> None:
+async def test_the_turn_of_an_agent_that_another_started_is_notified_as_its_task(watch: Watch) -> None:
     born = SessionCreated(session=A, profile="demo", cwd="/", title="Helper", by=person(), origin=Delegated(task=A))
     await write(watch.store, session_stream(A), born, said(), started(1, "i"), responded(), over())
     await write(watch.store, task_stream(A), task(A, task_kind="agent", worker=A), ended(A))
@@ -198,7 +198,7 @@ async def test_a_task_that_was_stopped_is_no_news(watch: Watch) -> None:
     assert await watch.told() == []
 
 
-async def test_a_turn_in_the_background_is_told_once(watch: Watch) -> None:
+async def test_a_turn_in_the_background_is_notified_once(watch: Watch) -> None:
     await at_work(watch.store, responded("It is fixed."), over())
     end = TaskFinished(task=B, outcome="done", reason="", end=TurnEnded(session=A, turn=1))
     await write(watch.store, task_stream(B), task(B, task_kind="agent", worker=A), end)
@@ -209,7 +209,7 @@ def choice(tell: Tell) -> TaskTellSet:
     return TaskTellSet(task=A, tell=tell, by=person())
 
 
-async def test_a_task_of_which_a_person_wants_to_be_told(watch: Watch) -> None:
+async def test_a_task_with_notifications_always(watch: Watch) -> None:
     await write(watch.store, task_stream(A), task(A, title="tests"), choice("always"), ended(A, "done"))
     assert await watch.told("webhooks.home") == [("done", "tests", "is done")], "it is told of failures only"
     rows = [*await watch.store.outbox.pending("webhooks.home"), *await watch.store.outbox.pending("webhooks.mine")]
@@ -217,14 +217,14 @@ async def test_a_task_of_which_a_person_wants_to_be_told(watch: Watch) -> None:
 
 
 @pytest.mark.parametrize("tell", ["never", "default"])
-async def test_a_task_of_which_a_person_wants_to_hear_nothing_or_what_the_rules_say(watch: Watch, tell: Tell) -> None:
+async def test_a_task_with_notifications_never_or_by_the_rules(watch: Watch, tell: Tell) -> None:
     await write(watch.store, task_stream(A), task(A, tell="always"), choice(tell), ended(A, "failed"))
     expected = 0 if tell == "never" else 1
     assert (len(await watch.told()), len(await watch.told("webhooks.home"))) == (expected, expected)
     assert all(row.when_absent for row in await watch.store.outbox.pending("webhooks.mine"))
 
 
-async def test_a_foreground_task_is_told_where_a_person_asked_for_it(watch: Watch) -> None:
+async def test_a_foreground_task_is_notified_where_a_person_asked_for_it(watch: Watch) -> None:
     await write(watch.store, task_stream(A), task(A, foreground=True), choice("always"), ended(A, "done"))
     assert [kind for kind, *_ in await watch.told()] == ["done"]
 
@@ -268,7 +268,7 @@ async def test_a_choice_is_not_about_the_reports_of_the_gateway(watch: Watch, te
 
 
 @pytest.mark.parametrize("noun", ["session", "task"])
-async def test_what_was_deleted_is_not_told_any_more(watch: Watch, noun: str) -> None:
+async def test_what_was_deleted_causes_no_notice(watch: Watch, noun: str) -> None:
     await at_work(watch.store, responded(), over())
     await write(watch.store, task_stream(A), task(A), ended(A, "done"))
     assert len(await watch.told()) == 2
@@ -277,7 +277,7 @@ async def test_what_was_deleted_is_not_told_any_more(watch: Watch, noun: str) ->
     assert len(await watch.told()) == 1
 
 
-async def test_a_blocked_card_is_told_until_somebody_deals_with_it(watch: Watch) -> None:
+async def test_a_blocked_card_is_notified_until_somebody_deals_with_it(watch: Watch) -> None:
     await put(watch.store, card(A, "running", title="The login"))
     await then(watch.store, A, CardBlocked(card=A, block_kind="needs_input", reason="Which **key**?", by=BOARD))
     assert await watch.told() == [("blocked", "HF-1 The login", "is blocked")]
@@ -286,7 +286,7 @@ async def test_a_blocked_card_is_told_until_somebody_deals_with_it(watch: Watch)
 
 
 @pytest.mark.parametrize(("by", "count"), [(BOARD, 1), (person(), 0)])
-async def test_what_a_person_did_is_not_told(watch: Watch, by: Actor, count: int) -> None:
+async def test_what_a_person_did_causes_no_notice(watch: Watch, by: Actor, count: int) -> None:
     await put(watch.store, card(A), card(B))
     await then(watch.store, A, CardCompleted(card=A, summary="done it", by=by))
     assert len(await watch.told()) == count
@@ -294,7 +294,7 @@ async def test_what_a_person_did_is_not_told(watch: Watch, by: Actor, count: int
     assert len(await watch.told()) == 2 * count
 
 
-async def test_the_turn_of_a_worker_is_told_by_its_card_and_a_frozen_one_stalled(watch: Watch) -> None:
+async def test_the_turn_of_a_worker_is_notified_as_its_card_and_a_frozen_one_as_stalled(watch: Watch) -> None:
     await put(watch.store, card(A, title="The login"))
     await then(watch.store, A, run(A, session=B))
     await at_work(watch.store, responded(), over("failed"), id=B)
@@ -372,7 +372,7 @@ async def test_whoever_does_something_looks_at_it(watch: Watch) -> None:
     assert presence.last_look(f"card/{A}") == 0, "nobody but the board was there"
 
 
-async def test_promise_5_what_was_committed_before_a_crash_is_told_once(watch: Watch, tmp_path: Path) -> None:
+async def test_promise_5_what_was_committed_before_a_crash_is_planned_once(watch: Watch, tmp_path: Path) -> None:
     await at_work(watch.store, opened())  # committed, and the gateway is killed before it plans anything
     await watch.rig.close()
     for _ in range(3):
@@ -383,7 +383,7 @@ async def test_promise_5_what_was_committed_before_a_crash_is_told_once(watch: W
     watch.rig = GatewayRig(tmp_path, Profiles(tmp_path / "config.toml"))
 
 
-async def test_without_a_destination_nothing_is_planned_and_one_that_is_added_hears_of_what_comes(
+async def test_without_a_destination_nothing_is_planned_and_a_new_one_gets_later_events(
     watch: Watch, tmp_path: Path
 ) -> None:
     (tmp_path / "config.toml").write_text("")
@@ -395,7 +395,7 @@ async def test_without_a_destination_nothing_is_planned_and_one_that_is_added_he
     assert len(await watch.told()) == 1
 
 
-async def test_a_session_that_was_deleted_meanwhile_tells_nothing(watch: Watch) -> None:
+async def test_a_session_that_was_deleted_meanwhile_causes_no_notice(watch: Watch) -> None:
     await at_work(watch.store, opened())
     await write(watch.store, SYSTEM, deleted(A))
     assert await watch.told() == []

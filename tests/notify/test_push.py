@@ -271,7 +271,7 @@ async def test_a_device_that_was_signed_out_gets_nothing(phone: Phone) -> None:
     assert await phone.store.devices.pushes() == []
 
 
-async def test_the_same_browser_as_another_device_is_not_told_twice(phone: Phone) -> None:
+async def test_the_same_browser_as_another_device_is_not_notified_twice(phone: Phone) -> None:
     await let_in(phone.store, "d2")
     await phone.push.save(phone.row(device="d2"))
     assert list(phone.push.rows) == ["d2"]

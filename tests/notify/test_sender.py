@@ -125,7 +125,7 @@ async def test_it_is_sent_once_with_no_more_than_the_title(post: Post) -> None:
     assert (found.state, found.attempts, found.receipt) == ("sent", 1, "r1")
 
 
-async def test_details_are_told_where_that_is_allowed_and_masked(post: Post) -> None:
+async def test_details_are_sent_where_that_is_allowed_and_masked(post: Post) -> None:
     post.destinations.found[TO] = Destination(TO, post.channel, frozenset(), when_absent=True, details=True)
     await post.plan(new(detail="the plan is hunter2"))
     await post.round()
@@ -238,7 +238,7 @@ async def test_what_can_never_work_is_given_up_at_once_and_the_next_is_sent(post
     assert (await post.row(first.id)).error == "It answered 404. Check its address."
 
 
-async def test_nobody_is_told_of_a_question_that_somebody_looks_at_until_they_leave(post: Post) -> None:
+async def test_a_question_that_somebody_looks_at_is_sent_only_when_they_leave(post: Post) -> None:
     row = new()
     await post.plan(row)
     post.presence.look([row.stream])
@@ -269,7 +269,7 @@ async def test_an_attached_terminal_counts_as_looking(post: Post) -> None:
     assert post.told == [row.id]
 
 
-async def test_somebody_who_saw_the_end_is_not_told_of_it(post: Post) -> None:
+async def test_somebody_who_saw_the_end_is_not_notified(post: Post) -> None:
     row = new(kind="done")
     await post.plan(row)
     post.clock.move(10)
@@ -279,7 +279,7 @@ async def test_somebody_who_saw_the_end_is_not_told_of_it(post: Post) -> None:
     assert (found.state, found.error, post.told) == ("dropped", "somebody looked at it", [])
 
 
-async def test_somebody_who_looked_before_the_end_is_told(post: Post) -> None:
+async def test_somebody_who_looked_before_the_end_is_notified(post: Post) -> None:
     row = new(kind="done")
     post.presence.look([row.stream])
     post.clock.move(LOOKING_MS)
@@ -288,7 +288,7 @@ async def test_somebody_who_looked_before_the_end_is_told(post: Post) -> None:
     assert post.told == [row.id]
 
 
-async def test_whoever_was_told_is_told_that_it_is_settled_with_the_receipt(post: Post) -> None:
+async def test_a_destination_that_got_a_notice_gets_its_settlement_with_the_receipt(post: Post) -> None:
     row = new()
     await post.plan(row)
     await post.round()
@@ -325,7 +325,7 @@ async def test_settled_while_it_is_being_sent_and_the_sending_fails(post: Post) 
     assert {one.state for one in await post.store.outbox.history(limit=9)} == {"dropped"}
 
 
-async def test_a_channel_that_is_not_told_of_the_end_of_a_matter(post: Post) -> None:
+async def test_a_channel_without_settled_messages_gets_none(post: Post) -> None:
     post.channel.reports_settled = False
     row = new()
     await post.plan(row)
@@ -387,7 +387,7 @@ async def test_one_message_about_many_says_what_waits_at_that_moment(post: Post)
     assert len({message.id for message in post.channel.messages}) == 1
 
 
-async def test_that_something_is_settled_is_told_by_itself(post: Post) -> None:
+async def test_a_settled_message_is_not_collapsed(post: Post) -> None:
     row = new(1)
     await post.plan(row)
     await post.round()
@@ -488,7 +488,7 @@ async def test_a_clean_end_lets_a_message_that_cannot_be_repeated_arrive(post: P
     assert [(await post.row(row.id)).state for row in (first, second)] == ["sent", "pending"]
 
 
-async def test_a_crash_while_it_is_told_that_it_is_settled_tells_it_again(post: Post) -> None:
+async def test_a_settled_message_is_sent_again_after_a_crash_while_sending(post: Post) -> None:
     post.channel.repeatable = False
     asked = new(1, matter="wait/a")
     await post.plan(asked)
@@ -511,7 +511,7 @@ async def test_what_may_have_arrived_is_marked_and_the_next_one_is_sent(post: Po
     assert (found.state, found.error) == ("unsure", "It did not answer.")
 
 
-async def test_where_it_is_unsure_whether_it_was_told_nothing_is_changed_there(post: Post) -> None:
+async def test_a_notice_that_may_not_have_arrived_is_not_edited(post: Post) -> None:
     post.channel.results = [Unsure("It did not answer.")]
     await post.plan(new(1, matter="wait/a"))
     await post.round()

@@ -97,7 +97,7 @@ async def test_stop_stops_the_turn(rig: TelegramRig, api: BotApiServer) -> None:
     await rig.shown("No turn is running")
 
 
-async def test_a_failure_is_told(rig: TelegramRig, api: BotApiServer) -> None:
+async def test_a_failure_is_reported(rig: TelegramRig, api: BotApiServer) -> None:
     api.say("fail")
     assert "failed" in (await rig.shown("failed"))["text"]
 
@@ -317,7 +317,7 @@ async def test_many_strangers_are_not_all_answered(rig: TelegramRig, api: BotApi
     assert len({one["chat"]["id"] for one in api.sent()}) == 20
 
 
-async def test_who_is_removed_is_not_heard_and_not_answered_any_longer(rig: TelegramRig, api: BotApiServer) -> None:
+async def test_a_removed_person_is_neither_read_nor_answered(rig: TelegramRig, api: BotApiServer) -> None:
     api.say("slow 1 too late", person=43)
     await rig.seen(lambda: rig.runner.working or None)
     text = (rig.home / "config.toml").read_text().replace("[42, 43]", "[42]  ")

@@ -233,7 +233,7 @@ async def test_buttons_of_which_it_was_not_known_that_they_arrived_go_when_they_
 
 
 @pytest.mark.parametrize("details", [True, False])
-async def test_a_chat_is_told_of_other_sessions_and_can_answer_what_it_is_shown(
+async def test_a_chat_is_notified_of_other_sessions_and_can_answer_what_it_is_shown(
     tmp_path: Path, api: BotApiServer, details: bool
 ) -> None:
     given = (

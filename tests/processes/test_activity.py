@@ -70,7 +70,7 @@ def test_the_evidence_is_what_was_seen() -> None:
     assert (seen.seconds, seen.cpu, seen.io, seen.output, seen.ports, seen.uses) == (2.0, 0.5, 2000.0, 20, (8080,), 2)
 
 
-def test_time_that_stands_still_divides_nothing() -> None:
+def test_a_sample_without_elapsed_time_does_not_divide_by_zero() -> None:
     assert classify(QUIET, QUIET).word == "idle"
 
 

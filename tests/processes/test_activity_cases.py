@@ -165,7 +165,7 @@ TIMINGS = ProcessTimings(window=5.0, recent=1.0)
 """A minute that is over in five seconds."""
 
 
-async def test_the_word_is_what_a_person_would_say(rig: ProcessRig) -> None:
+async def test_the_activity_is_what_a_person_would_say(rig: ProcessRig) -> None:
     """Three looks in a row, and a case is over. On a busy machine a command may get no processor for seconds, does
     nothing and is called idle: then it takes longer. That no word flickers is seen on a quiet one.
     """
@@ -190,7 +190,7 @@ async def test_the_word_is_what_a_person_would_say(rig: ProcessRig) -> None:
 
 @pytest.mark.proof
 @pytest.mark.alone
-async def test_no_word_flickers(rig: ProcessRig) -> None:
+async def test_activity_does_not_flicker(rig: ProcessRig) -> None:
     seen = await watch(rig, looks=60)
     shown = f"60 looks, {APART} s apart\n{table(seen)}"
     print(f"\n{shown}")

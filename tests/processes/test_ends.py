@@ -20,7 +20,7 @@ from tests.processes.rig import PYTHON, ProcessRig, code, fresh
 UNTIL = "until [ -e go ]; do sleep 0.01; done; echo done; exit 42"
 
 
-async def test_promise_3_after_a_restart_it_is_found_alive_and_its_end_is_heard(rig: ProcessRig) -> None:
+async def test_promise_3_after_a_restart_it_is_found_alive_and_its_end_is_observed(rig: ProcessRig) -> None:
     running = await rig.start(UNTIL)
     supervisor = await rig.restart()
     assert await supervisor.attach(running.id) == running

@@ -28,7 +28,7 @@ async def test_its_end_is_its_own(rig: ProcessRig, sandbox: tuple[str, ...]) -> 
     assert isinstance(outcome, Ended) and outcome.signal == signal.SIGKILL
 
 
-async def test_it_hears_the_signal_that_asks_it_to_end(rig: ProcessRig, sandbox: tuple[str, ...]) -> None:
+async def test_it_gets_the_signal_that_asks_it_to_end(rig: ProcessRig, sandbox: tuple[str, ...]) -> None:
     trap = "trap 'echo bye; exit 3' TERM; echo ready; while true; do sleep 0.01; done"
     running = await rig.start(trap, sandbox=sandbox)
 

@@ -124,7 +124,7 @@ async def test_an_id_is_used_once(rig: ProcessRig) -> None:
     assert (rig.cwd / "ran").read_text() == "once\n"
 
 
-async def test_a_start_that_was_cancelled_can_be_made_anew_once(rig: ProcessRig) -> None:
+async def test_a_start_that_was_cancelled_can_be_repeated_once(rig: ProcessRig) -> None:
     command = rig.command("echo once >> ran")
     found = await rig.supervisor.attach(command.id)
     assert isinstance(found, NeverStarted) and found.cancelled
@@ -136,7 +136,7 @@ async def test_a_start_that_was_cancelled_can_be_made_anew_once(rig: ProcessRig)
 
 
 @pytest.mark.parametrize("forked", [True, False], ids=["forked", "direct"])
-async def test_promise_3_a_keeper_that_comes_late_does_not_run_a_command_that_was_started_anew(
+async def test_promise_3_a_keeper_that_comes_late_does_not_run_a_command_that_was_started_again(
     rig: ProcessRig, monkeypatch: pytest.MonkeyPatch, forked: bool
 ) -> None:
     """It was stopped before it claimed its directory; that was put away meanwhile, and its claim was deleted first."""
@@ -151,7 +151,7 @@ async def test_promise_3_a_keeper_that_comes_late_does_not_run_a_command_that_wa
 
 
 @pytest.mark.parametrize("sandbox", [(), pytest.param(BUBBLEWRAP, marks=needs_bubblewrap)], ids=["plain", "sandbox"])
-async def test_promise_3_a_command_whose_keeper_came_late_is_started_anew_once(
+async def test_promise_3_a_command_whose_keeper_came_late_is_started_again_once(
     rig: ProcessRig, sandbox: tuple[str, ...]
 ) -> None:
     """Its start was cancelled by a gateway that did not start it anew at once; its keeper gave up in the meantime."""

@@ -15,7 +15,7 @@ from tests.provider.loopback import Loopback
 ROOT = Path(__file__).parent.parent.parent
 
 
-async def test_it_echoes_and_calls_what_it_is_told_to(model: ProviderModel) -> None:
+async def test_it_echoes_and_calls_tools_as_requested(model: ProviderModel) -> None:
     assert (await ask(model, UserMessage(1, "Hi there")))[1].text == "You said: Hi there"
     told = UserMessage(1, 'call read {"path": "a"}\ncall list')
     _, answer = await ask(model, told)

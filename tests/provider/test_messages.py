@@ -43,7 +43,7 @@ async def test_results_are_results(model: ProviderModel, server: Loopback, wire:
     ]
 
 
-async def test_notes_stand_behind_the_results(model: ProviderModel, server: Loopback) -> None:
+async def test_notes_come_after_the_results(model: ProviderModel, server: Loopback) -> None:
     server.script(OK)
     await ask(
         model,
@@ -72,7 +72,7 @@ async def test_notes_stand_behind_the_results(model: ProviderModel, server: Loop
         ("unknown", "the gateway died", "[outcome unknown] the gateway died"),
     ],
 )
-async def test_an_outcome_is_said_in_words(
+async def test_an_outcome_is_described_in_the_result(
     model: ProviderModel, server: Loopback, outcome: str, output: str, text: str
 ) -> None:
     server.script(OK)
@@ -144,7 +144,7 @@ async def test_roles_alternate_whatever_was_undone(model: ProviderModel, server:
 
 
 @pytest.mark.parametrize("messages", [[AgentMessage(1, "Done.", "", [])], [UserMessage(1, " ")]])
-async def test_the_last_word_is_ours(
+async def test_a_request_ends_with_a_user_message(
     model: ProviderModel, server: Loopback, messages: list[AgentMessage | UserMessage]
 ) -> None:
     server.script(OK)
@@ -192,7 +192,7 @@ async def test_anthropic_is_asked_to_cache_what_stays(server: Loopback) -> None:
 # --- thinking goes back to who thought it -------------------------------------------------------
 
 
-async def test_thinking_goes_back_with_its_seal(model: ProviderModel, server: Loopback, wire: Wire) -> None:
+async def test_thinking_returns_with_its_signature(model: ProviderModel, server: Loopback, wire: Wire) -> None:
     server.script(Reply(Think(["Let me ", "think."], signature="U0VBTA=="), Text("I look."), Call("read", {})), OK)
     _, answer = await ask(model)
     await ask(model, HELLO, said(answer), ToolResult(1, "1.1.0", "read", "done", "A"))
@@ -207,7 +207,7 @@ async def test_thinking_goes_back_with_its_seal(model: ProviderModel, server: Lo
         ]
 
 
-async def test_several_seals_go_back_to_their_own_words(server: Loopback) -> None:
+async def test_several_signatures_return_with_their_own_text(server: Loopback) -> None:
     model = ProviderModel(provider(server, "anthropic"), "loopback")
     parts = (Think("a 🙂", "QQ=="), Think("", "UkVE", redacted=True), Think("b", "Qg=="), Call("read", {}))
     server.script(Reply(*parts), OK)
@@ -240,7 +240,7 @@ async def test_a_broken_seal_is_no_seal(model: ProviderModel, server: Loopback, 
     assert "hm" not in json.dumps(sent(server))
 
 
-async def test_what_is_attached_to_a_call_goes_back(server: Loopback) -> None:
+async def test_what_is_attached_to_a_call_returns(server: Loopback) -> None:
     model = ProviderModel(provider(server, "openai"), "loopback")
     extra = {"google": {"thought_signature": "c2lnbmVk"}}
     server.script(Reply(Call("read", {"path": "a"}, extra=extra), Call("read", {"path": "b"})), OK)

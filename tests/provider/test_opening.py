@@ -26,7 +26,7 @@ def test_importing_the_port_does_not_import_the_library() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_only_what_speaks_the_wire_is_imported() -> None:
+def test_only_modules_of_the_wire_are_imported() -> None:
     """The SDK of the other wire is a second of work and 40 MB."""
     for wire, other in (("openai", "anthropic"), ("anthropic", "openai")):
         code = (

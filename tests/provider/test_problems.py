@@ -134,7 +134,7 @@ async def test_a_wrong_key_names_where_it_comes_from(model: ProviderModel, serve
     )
 
 
-async def test_the_words_are_short_and_on_one_line(model: ProviderModel, server: Loopback) -> None:
+async def test_the_message_is_short_and_on_one_line(model: ProviderModel, server: Loopback) -> None:
     server.script(Fail(500, "it\nbroke " * 1000))
     message = (await refused(model)).problem.message
     assert len(message) < 500
@@ -155,7 +155,7 @@ async def test_a_key_that_cannot_be_one_is_never_sent(server: Loopback, wire: Wi
     assert not server.requests
 
 
-async def test_the_word_none_is_no_secret(server: Loopback, wire: Wire) -> None:
+async def test_the_value_none_is_no_secret(server: Loopback, wire: Wire) -> None:
     model = ProviderModel(provider(server, wire, key="none"), "loopback")
     server.script(Fail(500, "none of the models is loaded"))
     assert "none of the models" in (await refused(model)).problem.message
@@ -234,7 +234,7 @@ EMPTY = 'data: {"choices": [{"index": 0, "delta": {"content": ""}}]}\n\n'
 
 
 @pytest.mark.parametrize("said", [[], ["Hel", "lo"]])
-async def test_signs_of_life_are_no_words(server: Loopback, wire: Wire, said: list[str]) -> None:
+async def test_keep_alives_are_no_text(server: Loopback, wire: Wire, said: list[str]) -> None:
     model = ProviderModel(replace(provider(server, wire), quiet_seconds=0.5), "loopback", idle_seconds=5)
     pings = [part for _ in range(1_000) for part in (Raw(PING[wire] + (EMPTY if wire == "openai" else "")), Pause(0.1))]
     server.script(Reply(*map(Text, said), *pings))

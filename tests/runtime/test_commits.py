@@ -166,7 +166,7 @@ class AwayStore(SqliteStore):
         return await super().load(stream, after=after)
 
 
-async def test_an_answer_goes_on_while_the_store_is_away(tmp_path: Path) -> None:
+async def test_an_answer_continues_while_the_store_is_away(tmp_path: Path) -> None:
     store = AwayStore(tmp_path / "holdfast.db")
     rig = await Rig(tmp_path, store=store, timings=UNHURRIED).start()
     await rig.create("hold one")

@@ -169,7 +169,7 @@ def wait_at(records: Sequence[Record]) -> int:
     return kinds(records).index("WaitOpened")
 
 
-async def test_summaries_in_vain_stop_after_three_and_why_says_so(rig: LifecycleRig) -> None:
+async def test_ineffective_summaries_stop_after_three_and_why_says_so(rig: LifecycleRig) -> None:
     """The turns that are kept are larger than the threshold, so no summary makes the context small enough."""
     rig.agents.limits = limits(threshold=100, limit=100_000, keep_recent=6)
     text = "say " + "word " * 100
@@ -258,7 +258,7 @@ def _code(event: object) -> str:
     return event.problem.code
 
 
-async def test_a_wish_outlives_the_goodbye_of_the_gateway(rig: LifecycleRig, tmp_path: Path) -> None:
+async def test_a_requested_compaction_outlives_the_shutdown(rig: LifecycleRig, tmp_path: Path) -> None:
     rig.agents.summary_seconds = 60
     await rig.create("summary hang")
     await rig.rest()
@@ -389,7 +389,7 @@ async def test_a_note_for_the_next_chapter_is_tried_again_once_if_another_attemp
 
 
 @pytest.mark.parametrize("how", ["echo", "fail"])
-async def test_a_secret_that_a_person_said_stands_in_no_summary_note_or_digest(rig: LifecycleRig, how: str) -> None:
+async def test_a_secret_in_a_message_is_in_no_summary_note_or_digest(rig: LifecycleRig, how: str) -> None:
     await rig.create(f"say {SECRET}\nsummary {how}")
     await quiet(rig)
     await rig.reset("r1", note=True)

@@ -86,7 +86,7 @@ async def test_a_turn_that_is_detached_in_the_moment_of_its_end_is_a_task_that_e
     assert (row.state, row.summary) == ("done", "done at last")
 
 
-async def test_a_start_that_is_told_twice_is_no_second_agent_and_is_not_refused(rig: Rig) -> None:
+async def test_a_start_that_is_requested_twice_is_no_second_agent_and_is_not_refused(rig: Rig) -> None:
     await rig.create()
     started, starter = work(rig, ONE, "hold on"), agent_tasks(rig, most=1)
     first = await starter.start(started, profile="script", caller=caller("delegate-it"))

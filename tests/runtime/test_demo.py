@@ -61,7 +61,7 @@ async def test_it_counts_and_echoes_over_turns() -> None:
     )
 
 
-async def test_it_goes_on_after_each_tool_call_where_it_stood() -> None:
+async def test_it_continues_after_each_tool_call_where_it_stood() -> None:
     script = user("say first\nwrite a.txt some text\nread a.txt\nsay last")
     first = await ask(script)
     assert first.text == "first"
@@ -99,7 +99,7 @@ async def test_a_message_that_steers_is_carried_out_too() -> None:
     assert (await ask(*said)).text == "two"
 
 
-async def test_it_fails_when_told_to() -> None:
+async def test_it_fails_when_asked_to() -> None:
     with pytest.raises(ModelError, match="because the message asked for it"):
         await ask(user("fail"))
     with pytest.raises(ModelError):

@@ -96,7 +96,7 @@ async def test_promise_1_a_crash_at_any_commit_neither_loses_nor_repeats_a_line(
     await asyncio.gather(*(crash(tmp_path / str(fault.at), fault) for fault in faults))
 
 
-async def test_an_agent_goes_on_while_no_gateway_is_there(tmp_path: Path) -> None:
+async def test_an_agent_continues_while_no_gateway_is_there(tmp_path: Path) -> None:
     """A goodbye is no interruption: nothing is written about it."""
     first = DriverLife(tmp_path)
     await first.start("echo x >> ran; echo call a; until [ -e go ]; do sleep 0.01; done; echo result a; echo answer b")

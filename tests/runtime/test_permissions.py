@@ -170,7 +170,7 @@ async def test_what_was_allowed_is_what_is_done(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "expected"), [("allow", "allow"), ("session", "allow"), ("deny", "failed")])
-def test_a_persons_word_counts(tmp_path: Path, answer: str, expected: str) -> None:
+def test_an_answer_of_a_person_is_final(tmp_path: Path, answer: str, expected: str) -> None:
     book, call = called("write", path="docs/a.md", content="x")
     wait = asked(book, call, {}, tmp_path)
     assert isinstance(wait, WaitOpened)
@@ -205,7 +205,7 @@ def test_a_server_does_not_allow_its_own_tools(tmp_path: Path, rules: dict[str, 
     assert (tool.effect, word(found)) == ("pure", expected)
 
 
-def test_an_unknown_tool_is_told_what_there_is(tmp_path: Path) -> None:
+def test_a_call_of_an_unknown_tool_gets_the_list_of_tools(tmp_path: Path) -> None:
     book, call = called("fly", path="a")
     found = asked(book, call, {}, tmp_path)
     assert isinstance(found, ToolOutput)

@@ -39,7 +39,9 @@ TASKS = [ended(1, 5), ended(2, 50, "failed"), ended(10, 1, dropped=900), ended(4
         (RetentionSettings(tasks_days=30, tasks_count=1), {"tasks_count = 1": [2, 10], "tasks_days = 30": [40]}),
     ],
 )
-def test_each_goes_by_the_first_rule_that_lets_it_go(rules: RetentionSettings, gone: dict[str, list[int]]) -> None:
+def test_each_task_is_deleted_by_the_first_rule_that_matches(
+    rules: RetentionSettings, gone: dict[str, list[int]]
+) -> None:
     found = outlived(TASKS, rules, now=NOW)
     assert {rule: [int(task.ended.id, 16) for task in tasks] for rule, tasks in found.items()} == gone
 

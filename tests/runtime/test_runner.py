@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("each_engine")
 HOUR = 3_600_000
 
 
-async def test_promise_1_a_goodbye_keeps_the_text_so_far_and_the_next_start_goes_on(tmp_path: Path) -> None:
+async def test_promise_1_a_shutdown_keeps_the_text_so_far_and_the_next_start_continues(tmp_path: Path) -> None:
     rig = await Rig(tmp_path).start()
 
     async def heard() -> str:
@@ -62,7 +62,7 @@ async def test_promise_1_a_goodbye_keeps_the_text_so_far_and_the_next_start_goes
     await rig.close()
 
 
-async def test_a_goodbye_at_rest_writes_nothing(tmp_path: Path) -> None:
+async def test_a_shutdown_while_idle_writes_nothing(tmp_path: Path) -> None:
     rig = await Rig(tmp_path).start()
     await rig.create("say hello")
     before = await rig.rest()
@@ -188,7 +188,7 @@ async def test_promise_1_a_message_taken_before_the_disk_was_full_is_worked_on_a
     await rig.close()
 
 
-async def test_a_goodbye_does_not_wait_for_a_full_disk(tmp_path: Path) -> None:
+async def test_a_shutdown_does_not_wait_for_a_full_disk(tmp_path: Path) -> None:
     store = mortal_store(tmp_path / "holdfast.db", Fault(5, "full"))
     rig = await Rig(tmp_path, store=store).start()
     await rig.create("say hello")
@@ -200,7 +200,7 @@ async def test_a_goodbye_does_not_wait_for_a_full_disk(tmp_path: Path) -> None:
     await rig.close()
 
 
-async def test_a_stop_that_nobody_heard_is_honoured_at_the_next_start(tmp_path: Path) -> None:
+async def test_a_stop_that_no_worker_saw_is_honoured_at_the_next_start(tmp_path: Path) -> None:
     rig = await Rig(tmp_path).start()
     await rig.create("hold on")
     await rig.until(seen(ModelRequested))
@@ -254,7 +254,7 @@ async def test_whatever_ends_a_worker_another_one_starts(tmp_path: Path, error: 
     await rig.close()
 
 
-async def test_while_nobody_works_it_is_said_why_and_a_word_does_not_wait_for_the_pause(tmp_path: Path) -> None:
+async def test_why_explains_the_pause_of_a_failed_worker_and_a_message_ends_it(tmp_path: Path) -> None:
     store, timings = Flaky(tmp_path / "holdfast.db", Corrupt("It does not match.")), RuntimeTimings(retry=3600.0)
     rig = await Rig(tmp_path, store=store, timings=Timings(runtime=timings)).start()
     await rig.create("say hello")
@@ -287,7 +287,7 @@ async def test_a_sweep_finds_what_is_open_and_nobody_works_on(tmp_path: Path) ->
     await rig.close()
 
 
-async def test_after_a_start_open_turns_go_on_a_few_at_a_time(tmp_path: Path) -> None:
+async def test_after_a_start_open_turns_continue_a_few_at_a_time(tmp_path: Path) -> None:
     ids = [f"{number:016x}" for number in range(RESUME_AT_ONCE + 3)]
     rig = Rig(tmp_path)
     for id in ids:

@@ -62,14 +62,14 @@ async def test_a_command_id_that_meant_something_else_is_a_conflict(rig: Rig) ->
         await rig.sessions.execute(ID, SendMessage(text="other"), other)
 
 
-async def test_words_said_at_once_all_get_in(rig: Rig) -> None:
+async def test_messages_sent_at_the_same_time_are_all_stored(rig: Rig) -> None:
     await rig.create()
     await asyncio.gather(*(rig.say(f"hello {n}", f"m{n}") for n in range(12)))
     inputs = only(await rig.records(), InputReceived)
     assert len({event.input for event in inputs if isinstance(event, InputReceived)}) == 12
 
 
-async def test_words_and_work_at_once_all_get_in(rig: Rig) -> None:
+async def test_messages_and_work_at_the_same_time_are_all_stored(rig: Rig) -> None:
     await rig.start()
     await rig.create("say hello")
     await asyncio.gather(*(rig.say(f"say {n}", f"m{n}") for n in range(10)))

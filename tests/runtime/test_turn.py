@@ -73,7 +73,7 @@ async def test_promise_1_the_intent_is_written_before_the_effect(rig: Rig, tmp_p
     await rig.rest()
 
 
-async def test_tools_are_run_in_order_and_the_model_is_told(rig: Rig, tmp_path: Path) -> None:
+async def test_tools_are_run_in_order_and_the_model_gets_their_results(rig: Rig, tmp_path: Path) -> None:
     write, read = call("write", path="a.txt", content="hello"), call("read", path="a.txt")
     await rig.create(f"call {write} & {read}\nsay done")
     history = check_ended(await rig.rest())
@@ -278,7 +278,7 @@ async def test_a_cut_waits_for_the_write_that_is_under_way(tmp_path: Path, by: s
     await rig.close()
 
 
-async def test_the_text_so_far_is_saved_while_it_speaks(rig: Rig) -> None:
+async def test_the_text_so_far_is_saved_while_it_is_streamed(rig: Rig) -> None:
     await rig.create("slow one two three four five six")
     partial = await eventually(lambda: rig.store.partial(STREAM))
     assert partial is not None

@@ -45,7 +45,7 @@ async def test_a_clock_that_is_set_does_not_end_a_turn(tmp_path: Path, jump: int
     assert (await outcome(rig)).outcome == "done"
 
 
-async def test_a_clock_that_stands_still_or_is_set_back_does_not_prolong_a_turn(tmp_path: Path) -> None:
+async def test_a_clock_that_stops_or_is_set_back_does_not_prolong_a_turn(tmp_path: Path) -> None:
     rig = Rig(tmp_path, limits=TurnLimits(minutes=1), clock=JumpingClock(-DAY))
     seconds = iter(range(0, 1_000_000, 40))
     rig.runner._work_time = WorkTime(lambda: float(next(seconds)))

@@ -178,7 +178,7 @@ class StoreContract:
 
     # --- append ---------------------------------------------------------------------------------
 
-    async def test_an_append_says_where_it_stands(self, store: Store) -> None:
+    async def test_an_append_returns_its_version_and_seq(self, store: Store) -> None:
         first = await write(store, STREAM, created(A), said())
         second = await write(store, STREAM, asked(), expect=2)
         assert (first.stream, first.version, first.seq) == (STREAM, 2, 2)
@@ -648,7 +648,7 @@ class StoreContract:
                 assert (await versions(store, STREAM))[-1] == version
                 await job
 
-    async def test_a_follower_hears_of_its_stream_and_a_follower_of_all_of_everything(self, store: Store) -> None:
+    async def test_a_follower_gets_its_stream_and_a_follower_of_all_gets_everything(self, store: Store) -> None:
         with store.subscribe(STREAM) as one, store.subscribe(None) as all_:
             await session(store, A, "x")
             await session(store, B)
@@ -661,7 +661,7 @@ class StoreContract:
             }
             assert one.drain() == {}
 
-    async def test_a_follower_hears_of_nothing_but_what_it_wants(self, store: Store) -> None:
+    async def test_a_follower_gets_only_the_kinds_that_it_wants(self, store: Store) -> None:
         with store.subscribe(None, lambda stream, kind: stream == STREAM and kind == "InputReceived") as changes:
             await session(store, B, "another stream")
             await session(store, A)
@@ -689,7 +689,7 @@ class StoreContract:
             assert one.drain() == {STREAM: set()}
             assert other.drain() == all_.drain() == {}
 
-    async def test_who_has_left_hears_nothing(self, store: Store) -> None:
+    async def test_a_follower_that_has_left_gets_nothing(self, store: Store) -> None:
         with store.subscribe(STREAM) as changes:
             pass
         await session(store, A)
@@ -733,7 +733,7 @@ class StoreContract:
         await found(store, "quick")
         assert await store.search(query, limit=SEARCH_LIMIT) == []
 
-    async def test_search_is_newest_first_and_limited_and_says_who_spoke(self, store: Store) -> None:
+    async def test_search_is_newest_first_and_limited_and_has_the_role(self, store: Store) -> None:
         await session(store, A, "needle one")
         await write(store, STREAM, started(1, "i"), asked(), responded("needle two"))
         await session(store, B, "needle three")
@@ -816,7 +816,7 @@ class StoreContract:
         await write(store, SYSTEM, deleted(A))
         assert (await store.devices.read_positions("d1"), await store.devices.last_session("d1")) == ({}, "")
 
-    async def test_a_push_subscription_belongs_to_one_device_and_goes_with_it(self, engine: Engine) -> None:
+    async def test_a_push_subscription_belongs_to_one_device_and_is_deleted_with_it(self, engine: Engine) -> None:
         store = await engine.open()
         await let_in(store, "d1", "d2")
         for row in (pushed("d1", "https://a"), pushed("d1", "https://b"), pushed("d2", "https://c")):

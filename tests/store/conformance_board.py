@@ -162,7 +162,7 @@ class BoardContract:
         assert (await create(A, "one-command")).duplicate
         assert [(await store.cards.card(id)).number for id in (A, C)] == [1, 2]
 
-    async def test_a_number_is_not_given_again_after_the_store_was_opened_anew(self, engine: Engine) -> None:
+    async def test_a_number_is_not_given_again_after_the_store_was_reopened(self, engine: Engine) -> None:
         for id, number in ((A, 1), (B, 2), (C, 3)):
             store = await engine.open()
             await put(store, card(id))

@@ -86,7 +86,7 @@ class OutboxContract:
         assert {row.id for row in await store.outbox.pending(TO)} == {other.id, delivery(2).id}
         assert len(await store.outbox.pending("webhooks.other")) == 1
 
-    async def test_a_settled_matter_is_dropped_or_where_it_was_told_it_is_told_too(self, store: Store) -> None:
+    async def test_a_settled_matter_is_dropped_or_where_it_was_sent_reported_as_settled(self, store: Store) -> None:
         waiting, told = delivery(1), delivery(1, to="webhooks.other")
         await store.outbox.plan(OutboxPlan(1, (waiting, told)))
         await store.outbox.mark(replace(told, state="sent", receipt="42"))
@@ -100,14 +100,14 @@ class OutboxContract:
         await store.outbox.plan(OutboxPlan(3, (settled(3),)))  # once is enough
         assert len(await store.outbox.pending("webhooks.other")) == 1
 
-    async def test_what_asks_for_nothing_is_not_told_to_be_settled(self, store: Store) -> None:
+    async def test_a_notice_that_asks_for_nothing_gets_no_settled_message(self, store: Store) -> None:
         row = delivery(kind="done")
         await store.outbox.plan(OutboxPlan(1, (row,)))
         await store.outbox.mark(replace(row, state="sent"))
         await store.outbox.plan(OutboxPlan(2, (settled(2),)))
         assert await states(store) == [("done", "sent")]
 
-    async def test_a_matter_that_comes_up_again_after_it_was_settled_is_told(self, store: Store) -> None:
+    async def test_a_matter_that_comes_up_again_after_it_was_settled_is_sent(self, store: Store) -> None:
         await store.outbox.plan(OutboxPlan(3, (delivery(1), settled(2), delivery(3))))
         assert await states(store) == [("question", "dropped"), ("question", "pending")]
 
@@ -120,7 +120,7 @@ class OutboxContract:
         (dropped,) = [one for one in await store.outbox.history(limit=9) if one.id == row.id]
         assert (dropped.state, dropped.error) == ("dropped", "settled before it was sent: answered")
 
-    async def test_a_delivery_that_no_event_tells_of_is_added_once_at_the_end_of_the_log(self, store: Store) -> None:
+    async def test_a_delivery_without_an_event_is_added_once_at_the_end_of_the_log(self, store: Store) -> None:
         await write(store, f"session/{A}", said())
         end = (await store.counts()).seq
         row = delivery(0, kind="reply")

@@ -211,7 +211,7 @@ class WorkContract:
         await write(store, STREAM, ChapterOpened(chapter=2, rule="idle", reason="idle", by=THE_CLOCK))
         assert len(await failures()) == 1, "neither another turn nor the clock has dealt with it"
 
-    async def test_a_failure_that_a_card_or_an_agent_was_told_of_is_not_in_the_inbox(self, store: Store) -> None:
+    async def test_a_failure_that_was_reported_to_a_card_or_an_agent_is_not_in_the_inbox(self, store: Store) -> None:
         await at_work(store)
         await write(store, card_stream(C), card(C), run(C, session=A), run_over(C, until_turn=1))
         await write(store, STREAM, failed())
@@ -255,7 +255,7 @@ class WorkContract:
         await write(store, STREAM, waits_for("w2"), TurnFinished(turn=1, outcome="stopped", reason="enough"))
         assert values(await store.wait("w2"), *answered) == ("closed", None, None, AT)
 
-    async def test_the_inbox_is_oldest_first_and_without_what_goes_on_by_itself(self, store: Store) -> None:
+    async def test_the_inbox_is_oldest_first_and_without_what_continues_by_itself(self, store: Store) -> None:
         for number, (id, purpose) in enumerate(((A, "question"), (B, "retry"), (C, "resume"))):
             stream = await at_work(store, id)
             await write(store, stream, waits_for(f"{id[:2]}-wait", purpose), at=AT - number)  # type: ignore[arg-type]
@@ -404,7 +404,7 @@ class WorkContract:
             await write(store, STREAM, *events)
             assert await busy() is expected, events
 
-    async def test_unused_sessions_are_at_rest_unpinned_and_nobody_goes_on_with_them(self, store: Store) -> None:
+    async def test_unused_sessions_are_at_rest_unpinned_and_nobody_continues_with_them(self, store: Store) -> None:
         async def unused(*, archived: bool = False) -> list[object]:
             return [values(row, "id")[0] for row in await store.unused_sessions(archived=archived, before=AT + 50)]
 
@@ -486,7 +486,7 @@ class WorkContract:
         assert await store.devices.codes(at=AT) == {}
         assert await store.devices.read_positions("d1") == {}
 
-    async def test_the_text_so_far_goes_with_its_session(self, store: Store) -> None:
+    async def test_the_text_so_far_is_deleted_with_its_session(self, store: Store) -> None:
         await session(store, A)
         lease = await store.claim(STREAM, holder="t")
         await store.save_partial(lease, PartialText(1, 1, "x", "", AT))

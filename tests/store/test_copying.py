@@ -138,7 +138,7 @@ async def test_everything_is_the_same_after_the_way_there_and_back(tmp_path: Pat
     assert sorted(path.name for path in back.path.glob("*.db*")) == ["holdfast.db"]
 
 
-async def test_both_engines_go_on_where_the_other_was(tmp_path: Path, database: Database) -> None:
+async def test_both_engines_continue_where_the_other_was(tmp_path: Path, database: Database) -> None:
     home = await full_home(tmp_path)
     await copied(home, database)
     server, file = await open_store(database, home / "tasks"), SqliteStore(home / "holdfast.db")

@@ -85,7 +85,7 @@ def writer_held_up(path: Path) -> Iterator[None]:
 # --- promise 1: written before told ---------------------------------------------------------------
 
 
-async def test_promise_1_nobody_is_told_before_the_commit(store: SqliteStore, path: Path) -> None:
+async def test_promise_1_nothing_is_visible_before_the_commit(store: SqliteStore, path: Path) -> None:
     await session(store, A)
     with store.subscribe(None) as changes:
         with writer_held_up(path):
@@ -199,7 +199,7 @@ def change_shape(index: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [lose, scribble, run_ahead, change_shape])
-async def test_a_harmed_search_index_is_built_anew_from_the_log(path: Path, harm: object) -> None:
+async def test_a_harmed_search_index_is_rebuilt_from_the_log(path: Path, harm: object) -> None:
     store = SqliteStore(path)
     await session(store, A, "needle")
     await found(store, "needle")
@@ -232,7 +232,7 @@ async def test_an_output_that_is_the_result_of_a_call_is_indexed_once(path: Path
 
 
 @pytest.mark.parametrize("noticed", ["by a search", "by an append"])
-async def test_a_search_index_that_breaks_while_in_use_is_built_anew(path: Path, noticed: str) -> None:
+async def test_a_search_index_that_breaks_while_in_use_is_rebuilt(path: Path, noticed: str) -> None:
     store = SqliteStore(path)
     await session(store, A, *(f"needle {n} " + "x" * 200 for n in range(400)))
     if noticed == "by a search":
@@ -321,7 +321,7 @@ async def test_a_long_log_is_counted_once(store: SqliteStore, path: Path) -> Non
 # --- notices are hints ----------------------------------------------------------------------------
 
 
-async def test_whoever_follows_finds_what_no_notice_told_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_follower_finds_commits_without_a_notification(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subscriptions.Subscriptions, "committed", lambda self, records: None)
     store = SqliteStore(path, StoreTimings(sweep=0.01))
     await session(store, A)

@@ -140,7 +140,7 @@ def test_what_an_approval_grants() -> None:
     assert grant(answer="call") is None, "a person answered a question with that word"
 
 
-def test_an_unknown_word_becomes_the_closest_known_one() -> None:
+def test_an_unknown_value_becomes_the_closest_known_one() -> None:
     usage = {"input_tokens": 7, "output_tokens": 2, "cost": None}
     answer = {"turn": 1, "step": 1, "text": "x", "thinking": "", "calls": [], "usage": usage, "duration_ms": 1}
     event = migrated("ModelResponded", finish="end_turn", **answer)

@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "run" / "lock"
 
 
-def test_a_second_owner_is_told_the_pid_of_the_first_and_kill_9_frees_it(path: Path) -> None:
+def test_a_second_owner_is_refused_with_the_pid_of_the_first_and_kill_9_frees_it(path: Path) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -79,7 +79,7 @@ def migrated(old: Path, tmp_path_factory: pytest.TempPathFactory) -> Migrated:
     return Migrated(stored(path), projections(path))
 
 
-def test_every_event_is_read_and_stands_where_it_stood(old: Path, migrated: Migrated) -> None:
+def test_every_event_is_read_and_keeps_its_position(old: Path, migrated: Migrated) -> None:
     before = [decode_old(data) for _, _, data, _ in stored(old)]
     records = [decode(data) for _, _, data, _ in migrated.events]
     assert [(r.seq, r.stream, r.version, r.at) for r in records] == before
@@ -94,7 +94,7 @@ def decode_old(line: bytes) -> tuple[int, str, int, int]:
         return found
 
 
-def test_promise_1_a_migration_that_is_killed_goes_on_where_it_stood(database: Path, migrated: Migrated) -> None:
+def test_promise_1_a_migration_that_is_killed_continues_where_it_stood(database: Path, migrated: Migrated) -> None:
     kills, last = 0, 0
     for point in (1, 3, 2, 2, 100):
         child = subprocess.run([sys.executable, "-c", KILLED, str(database), str(point)], check=False)
@@ -107,7 +107,7 @@ def test_promise_1_a_migration_that_is_killed_goes_on_where_it_stood(database: P
     assert progress(database) == 0, "nothing is left of it"
 
 
-def test_killed_before_the_lists_are_made_anew_they_are_made_at_the_next_start(
+def test_killed_before_the_lists_are_rebuilt_they_are_rebuilt_at_the_next_start(
     database: Path, migrated: Migrated
 ) -> None:
     prepare(database)
@@ -149,7 +149,7 @@ async def test_promise_7_an_event_that_cannot_be_migrated_stops_its_own_stream_o
     await store.close()
 
 
-def test_a_disk_without_room_for_it_is_told(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_space_for_the_migration_is_reported(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0))
     before = stored(database)
     with pytest.raises(Unavailable, match=r"needs .* MiB of free space .*; there are 0 MiB"):

@@ -196,7 +196,7 @@ async def test_a_node_that_is_shut_down_leaves_its_leases_at_once(database: Data
         assert [(event.node, event.heard_at) for event in await ended(stays)] == [("leaves", 0)]
 
 
-async def test_a_single_node_leaves_without_a_word(database: Database) -> None:
+async def test_a_single_node_leaves_without_an_event(database: Database) -> None:
     async with opened(database, "alone") as store:
         await session(store, A)
     async with opened(database, "alone") as store:

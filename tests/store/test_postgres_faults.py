@@ -109,7 +109,7 @@ async def test_there_is_no_such_user() -> None:
     assert "does not let us in" in problem.message
 
 
-async def test_a_user_without_rights_is_told_what_an_administrator_can_do() -> None:
+async def test_a_user_without_rights_gets_a_hint_for_the_administrator() -> None:
     shared_server().sql("DROP ROLE IF EXISTS weak", "CREATE ROLE weak LOGIN")
     schema = new_schema()
     problem = await refusal(lambda: Database(shared_server().url(user="weak"), schema))
@@ -321,7 +321,7 @@ def _stop_and_start(server: PostgresServer, how: signal.Signals) -> None:
     server.start()
 
 
-async def test_a_follower_hears_of_commits_after_the_server_was_restarted() -> None:
+async def test_a_follower_gets_commits_after_the_server_was_restarted() -> None:
     with own_server({"fsync": "off"}) as server:
         database = Database(server.url())
         await prepare(database)
@@ -395,7 +395,7 @@ async def test_a_gateway_that_is_frozen_with_the_lock_loses_it(database: Databas
         await frozen.run([SqlStatement("COMMIT")], within=PATIENCE)
 
 
-async def test_writes_go_on_when_no_further_connection_is_free(database: Database) -> None:
+async def test_writes_continue_when_no_further_connection_is_free(database: Database) -> None:
     shared_server().sql("DROP ROLE IF EXISTS few", "CREATE ROLE few SUPERUSER LOGIN")
     async with opened(replace(database, url=shared_server().url(user="few"))) as store:
         await session(store, A)

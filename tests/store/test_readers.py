@@ -60,7 +60,7 @@ async def test_who_finds_every_thread_at_work_waits_for_the_first(readers: Reade
     assert await late in await asyncio.gather(*reads), "by one of the same threads"
 
 
-async def test_what_goes_wrong_is_told_to_whoever_asked_and_to_nobody_else(readers: Readers) -> None:
+async def test_an_error_reaches_the_reader_that_caused_it_and_no_other(readers: Readers) -> None:
     with pytest.raises(Unavailable, match="no such table"):
         await readers.read(lambda db: db.execute("SELECT * FROM missing"))
     assert await readers.read(lambda db: db.execute("SELECT 1").fetchone()) == (1,)

@@ -50,7 +50,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     await opened.close()
 
 
-async def test_it_decides_anew_until_nobody_was_quicker(store: SqliteStore) -> None:
+async def test_it_decides_again_after_each_lost_race(store: SqliteStore) -> None:
     renaming = Renaming(store, rivals=3)
     appended = await renaming.run()
     assert renaming.decided_on == [1, 2, 3, 4] and appended.version == 5

@@ -81,7 +81,7 @@ async def kinds_of(node: Node, task: str) -> list[type]:
     return [type(record.event) for record in await node.store.load(task_stream(task), after=0)]
 
 
-async def test_promise_3_a_command_runs_although_its_node_never_heard_that_its_start_was_committed(
+async def test_promise_3_a_command_runs_although_its_node_lost_the_answer_to_its_start(
     nodes: tuple[Node, Node], tmp_path: Path
 ) -> None:
     """The log has the start, and the node that wrote it was cut off before the answer: another one has the client."""

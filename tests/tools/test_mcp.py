@@ -113,7 +113,7 @@ async def test_old_noisy_and_strict_servers_work(start: Start, way: str) -> None
     assert await run(tools[f"{way}__echo"], a=1) == ToolOutput("echo {'a': 1}")
 
 
-async def test_names_that_would_be_the_same_are_told_apart(start: Start) -> None:
+async def test_names_that_would_be_the_same_are_made_distinct(start: Start) -> None:
     tools = await offered(start(odd("plain")), "plain")
     twins = [name for name in tools if name.startswith("plain__a_b_")]
     assert len(twins) == 2

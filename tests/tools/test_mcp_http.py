@@ -77,7 +77,7 @@ async def test_a_server_over_http_is_like_any_other(start: Start, tmp_path: Path
         await process.wait()
 
 
-async def test_a_server_that_was_started_anew_is_greeted_anew(start: Start) -> None:
+async def test_a_restarted_server_is_initialized_again(start: Start) -> None:
     async with OddHttp() as server:
         tools = await offered(start(McpServer(name="odd", url=server.url, headers={"X-Key": "k"})), "odd")
         assert await run(tools["odd__echo"]) == ToolOutput("echo")

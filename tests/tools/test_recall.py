@@ -13,7 +13,7 @@ from tests.runtime.rig import ID, call
 OTHER = "fedcba9876543210"
 
 
-async def test_it_finds_words_results_and_what_was_asked_of_tools(tmp_path: Path) -> None:
+async def test_it_finds_messages_results_and_arguments_of_tools(tmp_path: Path) -> None:
     rig = await LifecycleRig(tmp_path).start()
     await rig.create(f"call {call('write', path='marmot.txt', content='alpine')}\nsay Whistling")
     await rig.create("say walrus", session=OTHER)

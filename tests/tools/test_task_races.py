@@ -108,7 +108,7 @@ async def test_a_stop_by_force_on_top_of_a_patient_one_does_not_lose_the_end(
 
 
 @pytest.mark.parametrize("desk", [TaskTimings(retry=0.0)], indirect=True)
-async def test_an_end_whose_commit_was_in_doubt_is_written_once_and_told_once(
+async def test_an_end_whose_commit_was_in_doubt_is_written_once_and_reported_once(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append, doubts = desk.store.append, [Unavailable("The disk does not take writes.")]
@@ -127,7 +127,9 @@ async def test_an_end_whose_commit_was_in_doubt_is_written_once_and_told_once(
     assert len(await desk.notes()) == 1
 
 
-async def test_a_command_that_ends_while_it_is_detached_is_told_of(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_command_that_ends_while_it_is_detached_is_reported(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     append, raced = desk.store.append, set[str]()
 
     async def racing(wanted: Append) -> Appended:
@@ -409,7 +411,7 @@ async def begun(desk: Desk) -> str:
     return rows[-1].id
 
 
-async def test_the_end_of_a_turn_that_is_heard_late_does_not_end_the_command_of_the_next_turn(
+async def test_the_end_of_a_turn_that_is_noticed_late_does_not_end_the_command_of_the_next_turn(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     react, go, heard = desk.tasks._follower._handle, asyncio.Event(), asyncio.Event()

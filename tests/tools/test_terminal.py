@@ -114,7 +114,7 @@ async def desk(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[
         yield desk
 
 
-async def test_past_its_timeout_a_command_goes_on_in_the_background_and_is_told_of_later(desk: Desk) -> None:
+async def test_past_its_timeout_a_command_continues_in_the_background_and_is_reported_later(desk: Desk) -> None:
     command = "echo first; until [ -e go ]; do sleep 0.02; done; echo second > late"
     result, timeout = await desk.call("terminal", command=command, timeout=1), 10
     while "first" not in result.output:  # a busy machine needs some before the first word
@@ -400,7 +400,7 @@ async def test_promise_7_what_a_command_does_is_unknown_and_not_empty_until_some
     )
 
 
-async def test_a_known_secret_that_a_command_prints_stands_in_no_event_and_its_output_stays_raw(desk: Desk) -> None:
+async def test_a_known_secret_that_a_command_prints_is_in_no_event_and_its_output_stays_raw(desk: Desk) -> None:
     printing = {"command": f"echo so; printf %s-%s {SECRET[:7]} {SECRET[8:]}"}
     waited = await desk.call("terminal", **printing)
     left = await desk.call("terminal", **printing, background=True, notify=False)
