@@ -1,4 +1,4 @@
-"""What all tests share: the options of the suite, and what is the same however it is started."""
+"""Options and fixtures of all tests, and settings that must not depend on how the suite is started."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-gc.disable()  # until all modules are imported: they make no garbage
+gc.disable()  # until all modules are imported: that makes no garbage
 
-pytest.register_assert_rewrite("tests.store.conformance")  # no test module, but its assertions explain themselves too
+pytest.register_assert_rewrite("tests.store.conformance")  # not a test module, but its assertions are explained too
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")  # by default an example that takes 0.2 s is an error, and machines are noisy
+settings.load_profile("unhurried")  # by default an example that takes 0.2 s is an error; busy machines are slower
 
-# a sandbox has a /tmp of its own, and many a test has its agent look at a file beside its workspace
+# not below /tmp: a sandbox has its own, and agents of many tests read a file next to their workspace
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in its background: nobody
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # whom a test starts would hear its Ctrl-C
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts background jobs so,
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # and the processes of tests would ignore Ctrl-C
 
 
 BEGAN = time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -35,9 +35,9 @@ os.umask(UMASK)
 
 @pytest.fixture(autouse=True)
 def same_umask() -> Iterator[None]:
-    """A home that is prepared closes what its process makes from then on; here that is the process of the next test.
+    """Preparing a home sets the umask of the process, which here is also the process of the next test.
 
-    Also before the test: a fixture of a whole module may have prepared one.
+    It is restored before each test too: a fixture of the module may have prepared a home.
     """
     os.umask(UMASK)
     yield
@@ -54,9 +54,9 @@ def each_engine(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True)
 def engine_of_rigs(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After the test it is the usual one again, and its schemas are free."""
+    """Set the engine of `--store`; after the test it is SQLite again, and the schemas are free."""
     asked = request.config.getoption("--store")
-    if asked != "sqlite" or "each_engine" in request.fixturenames:  # other tests need no part of it
+    if asked != "sqlite" or "each_engine" in request.fixturenames:  # other tests do not need it
         from tests.engines import engines
 
         engines.name = asked
@@ -69,16 +69,16 @@ def engine_of_rigs(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--store", choices=("sqlite", "postgres"), default="sqlite", help="the engine of rigs")
-    parser.addoption("--regenerate", action="store_true", help="write the golden files anew, to be read as a diff")
+    parser.addoption("--regenerate", action="store_true", help="rewrite the golden files, to be reviewed as a diff")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Modules that have only long versions are not even collected."""
+    """Modules that have only long versions are collected only for `-m proof`."""
     return True if collection_path.name.endswith("_at_length.py") and not is_proof(config) else None
 
 
 def pytest_collection_finish() -> None:
-    """What the modules of all tests brought is not looked through again whenever a test makes garbage."""
+    """Freeze the objects of all modules, so that the garbage collector does not scan them in each test."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)  # as in a gateway
@@ -90,8 +90,8 @@ def is_proof(config: pytest.Config) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The long versions run only when somebody says `-m proof`. Several workers run the files in a mixed order: in that
-    of the directories all tests with a browser would compete in the end, and those that wait would run before.
+    """The long versions run only with `-m proof`. Workers get the files in a mixed order: in alphabetical order all
+    tests with a browser would compete at the end.
     """
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: zlib.crc32(item.location[0].encode()))

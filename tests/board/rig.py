@@ -109,19 +109,19 @@ class BoardRig(GatewayRig):
         """Wait until nobody works in a session."""
         return await self.until_session(session, lambda state: state.activity == "idle")
 
-    async def worker(self, card: str) -> Hand:
+    async def worker(self, card: str) -> ManualWorker:
         """Play the worker of the open run."""
         run = (await self.cards.get(card)).run
         assert run is not None
-        return await Hand(self, run.started).take()
+        return await ManualWorker(self, run.started).take()
 
 
 def id_of(rig: BoardRig) -> str:
     return f"{id(rig):x}"
 
 
-class Hand:
-    """A worker by hand: it writes what a worker writes, under its lease, one thing after the other."""
+class ManualWorker:
+    """A worker that a test drives by hand: it writes what a worker writes, under its lease, step by step."""
 
     def __init__(self, rig: BoardRig, run: RunStarted) -> None:
         self.rig = rig
@@ -131,7 +131,7 @@ class Hand:
         self.called: Call | None = None
         """Its last tool call."""
 
-    async def take(self) -> Hand:
+    async def take(self) -> ManualWorker:
         self._lease = await self.rig.store.claim(session_stream(self.session), holder="hand")
         return self
 

@@ -22,7 +22,7 @@ from holdfast.domain.errors import Conflict
 from holdfast.domain.events.card import RunStarted
 from holdfast.domain.events.session import Purpose, WaitAnswered, WaitOpened
 from tests.actors import person
-from tests.board.rig import BoardRig, Hand
+from tests.board.rig import BoardRig, ManualWorker
 from tests.store.test_unreadable import spoil
 
 CARD, OTHER, SESSION = "c0ffee01", "c0ffee02", "ab12ab12ab12ab12"
@@ -37,12 +37,12 @@ async def kinds(inbox: InboxReader) -> list[tuple[str, str]]:
     return [(entry.kind, entry.id) for entry in await inbox.entries()]
 
 
-async def failed(rig: BoardRig, session: str = SESSION) -> Hand:
+async def failed(rig: BoardRig, session: str = SESSION) -> ManualWorker:
     """A session whose turn failed."""
     if not (await rig.sessions.get(session)).exists:
         await rig.new_session(session)
     await rig.say(session, SendMessage(text="say hello"))
-    hand = await Hand(rig, a_run(session)).take()
+    hand = await ManualWorker(rig, a_run(session)).take()
     await hand.begin()
     await hand.end("failed", "network")
     return hand
@@ -178,7 +178,7 @@ async def test_a_turn_that_waits_for_a_person_is_there_with_its_answers(
 ) -> None:
     await rig.new_session(SESSION)
     await rig.say(SESSION, SendMessage(text="say hello"))
-    hand = await Hand(rig, a_run(SESSION)).take()
+    hand = await ManualWorker(rig, a_run(SESSION)).take()
     await hand.begin()
     await hand.write(WaitOpened(turn=1, wait="w1", purpose=purpose, reason="Shall I?"))
     (entry,) = await inbox.entries()

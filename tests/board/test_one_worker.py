@@ -17,7 +17,7 @@ from holdfast.domain.events.session import InputReceived, InputWithdrawn, StopRe
 from holdfast.domain.history import ToolResult
 from holdfast.domain.session import Session
 from tests.board.history import check_card
-from tests.board.rig import BoardRig, Hand
+from tests.board.rig import BoardRig, ManualWorker
 from tests.eventually import eventually
 from tests.rig import StoppedClock
 from tests.store.rebuilt import check_projections
@@ -26,14 +26,14 @@ CARD = "c0ffee01"
 NIGHT = 10 * 3_600_000
 
 
-async def frozen(rig: BoardRig, card: str) -> tuple[Hand, Call]:
+async def frozen(rig: BoardRig, card: str) -> tuple[ManualWorker, Call]:
     """A worker with a call in its hands that nobody has seen moving for long; its run is over, its turn is closed."""
     await rig.look()
     old = await rig.worker(card)
     await old.begin()
     await old.calls("kanban_heartbeat", note="at it")
     call = await old.wants("kanban_complete", summary="from the old worker")
-    other = await Hand(rig, old.run).take()  # the lease is somebody else's from now on
+    other = await ManualWorker(rig, old.run).take()  # the lease is somebody else's from now on
     await other.write(
         ToolCallFinished(
             turn=(await old.state()).turns,
@@ -72,7 +72,7 @@ async def freeze_and_wake(home: Path, count: int, seed: int) -> tuple[int, int]:
         new = await rig.worker(card)
         await new.begin()
 
-        async def wakes(old: Hand = old, call: Call = call, pause: int = chance.randrange(4)) -> None:
+        async def wakes(old: ManualWorker = old, call: Call = call, pause: int = chance.randrange(4)) -> None:
             for _ in range(pause):
                 await asyncio.sleep(0)
             nonlocal refusals
@@ -82,7 +82,7 @@ async def freeze_and_wake(home: Path, count: int, seed: int) -> tuple[int, int]:
                     ToolCallFinished(turn=1, call="1.9.0", tool="x", outcome="done", output="", duration_ms=0)
                 )
 
-        async def works(new: Hand = new, pause: int = chance.randrange(4)) -> None:
+        async def works(new: ManualWorker = new, pause: int = chance.randrange(4)) -> None:
             for _ in range(pause):
                 await asyncio.sleep(0)
             assert (await new.calls("kanban_complete", summary="from the new worker")).outcome == "done"

@@ -30,14 +30,14 @@ from holdfast.domain.history import Note
 from holdfast.domain.reset import Due, NotDue, ResetClockReading, ResetRules, decide_reset, next_reset
 from holdfast.tasks.views import view
 from tests.actors import person
-from tests.board.rig import BoardRig, Hand
+from tests.board.rig import BoardRig, ManualWorker
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 CARD = "c0ffee01"
 TWO_PROFILES = '[profiles.other]\nmodel = "demo"\n'
 
 
-async def blocked(rig: BoardRig, **more: Any) -> Hand:
+async def blocked(rig: BoardRig, **more: Any) -> ManualWorker:
     """A card whose first run got somewhere and asked a question."""
     await rig.create(CARD, "the body", **more)
     await rig.look()

@@ -38,7 +38,7 @@ from holdfast.domain.events.session import NoteReceived, ToolCallFinished, WaitO
 from holdfast.domain.next_step import Partial, TurnLimits
 from holdfast.domain.resume import pick_up
 from tests.board.history import check_card
-from tests.board.rig import BoardRig, Hand
+from tests.board.rig import BoardRig, ManualWorker
 from tests.engines import EngineName, engines
 from tests.memory import MEMORY
 from tests.rig import StoppedClock
@@ -74,8 +74,8 @@ class BoardMachine(RuleBasedStateMachine):
         self.home = tempfile.TemporaryDirectory(dir=MEMORY)
         self.loop = asyncio.Runner()
         self.clock = StoppedClock(1_800_000_000_000)
-        self.zombies: list[Hand] = []
-        self.hand: Hand | None = None
+        self.zombies: list[ManualWorker] = []
+        self.hand: ManualWorker | None = None
 
     def do(self, work: Coroutine[None, None, T]) -> T:
         return self.loop.run(work)
@@ -167,7 +167,7 @@ class BoardMachine(RuleBasedStateMachine):
         self.do(self.hand.wants("kanban_complete", summary="from the grave"))
         call = self.hand.called
         assert call is not None
-        other = self.do(Hand(self.rig, self.hand.run).take())
+        other = self.do(ManualWorker(self.rig, self.hand.run).take())
         self.do(other.write(_cut(call)))
         for _ in range(40):
             self.rig.awake_seconds += 60
@@ -184,7 +184,7 @@ class BoardMachine(RuleBasedStateMachine):
         """It was frozen with a call in its hands, or its run was taken away."""
         self._wake(data.draw(st.sampled_from(self.zombies)))
 
-    def _wake(self, zombie: Hand) -> None:
+    def _wake(self, zombie: ManualWorker) -> None:
         zombie.rig = self.rig
         before = {card: len(self.do(self.rig.records(card))) for card in CARDS}
         if zombie.called is not None:
@@ -236,7 +236,7 @@ class BoardMachine(RuleBasedStateMachine):
         if self.hand is not None:
             self.hand.rig = self.rig
             self.zombies.append(self.hand)
-            self.hand = self.do(Hand(self.rig, self.hand.run).take())
+            self.hand = self.do(ManualWorker(self.rig, self.hand.run).take())
             found = pick_up(self.do(self.hand.state()), Partial(), now=self.clock.now(), limits=TurnLimits())
             if found:
                 self.do(self.hand.write(*found))

@@ -15,13 +15,13 @@ from holdfast.domain.events.parts import Call
 from holdfast.domain.events.session import NoteReceived, WaitOpened
 from holdfast.runtime.permissions import Allowed, check_permission
 from holdfast.runtime.tools.context import ToolFailed
-from tests.board.rig import BoardRig, Hand
+from tests.board.rig import BoardRig, ManualWorker
 
 CARD, OTHER = "c0ffee01", "c0ffee02"
 STRICT = '[profiles.strict]\nmodel = "demo"\n'
 
 
-async def at_work(rig: BoardRig, card: str = CARD, **more: Any) -> Hand:
+async def at_work(rig: BoardRig, card: str = CARD, **more: Any) -> ManualWorker:
     await rig.create(card, "the body", **more)
     await rig.look()
     hand = await rig.worker(card)

@@ -13,7 +13,7 @@ from holdfast.board import workspace
 from holdfast.config import command_environment
 from holdfast.domain.commands import ArchiveCard, RetryCard, UnblockCard
 from holdfast.domain.errors import Rejected
-from tests.board.rig import BoardRig, Hand
+from tests.board.rig import BoardRig, ManualWorker
 
 CARD = "c0ffee01"
 
@@ -41,7 +41,7 @@ def repository(tmp_path: Path) -> Path:
     return context
 
 
-async def run_once(rig: BoardRig, **more: Any) -> Hand:
+async def run_once(rig: BoardRig, **more: Any) -> ManualWorker:
     """The first run gets somewhere, and blocks."""
     await rig.create(CARD, **more)
     await rig.look()
@@ -51,7 +51,7 @@ async def run_once(rig: BoardRig, **more: Any) -> Hand:
     return hand
 
 
-async def block(hand: Hand) -> None:
+async def block(hand: ManualWorker) -> None:
     await hand.calls("kanban_block", reason="a question")
     await hand.end()
 

@@ -139,8 +139,8 @@ class MemoryLog:
         pass
 
 
-class Hand:
-    """A worker: a token, and the session as far as it has looked."""
+class MachineWorker:
+    """A worker of the state machine: its token, and the session as far as it has read the log."""
 
     def __init__(self, token: int) -> None:
         self.token = token
@@ -233,12 +233,12 @@ class SessionMachine(RuleBasedStateMachine):
     """See above."""
 
     log: Log
-    worker: Hand | None = None
+    worker: MachineWorker | None = None
 
     def __init__(self) -> None:
         super().__init__()
         self.now = 10 * HOUR
-        self.zombies: list[Hand] = []
+        self.zombies: list[MachineWorker] = []
         self.commands: dict[str, SessionCommand] = {}
         self.said: list[str] = []
 
@@ -337,7 +337,7 @@ class SessionMachine(RuleBasedStateMachine):
         """A new worker, whatever became of the old one: dead, frozen, or about to wake up."""
         if self.worker is not None:
             self.zombies.append(self.worker)
-        self.worker = Hand(self.log.claim())
+        self.worker = MachineWorker(self.log.claim())
         self.worker.look(self.log)
         found = pick_up(self.worker.session, Partial("so far"), now=self.now, limits=LIMITS)
         self.log.append(found, at=self.now, token=self.worker.token)
