@@ -161,7 +161,7 @@ def search(cli: Cli, text: str, limit: int) -> None:
 def context(cli: Cli, session: str) -> None:
     """Show what the model sees of SESSION, and its size.
 
-    Also shows how much room is left, the chapter, whether a summary replaces older turns, and when the next one
+    Also shows how many tokens are left, the chapter, whether a summary replaces older turns, and when the next one
     is written.
     """
     from holdfast.schemas.chapters import ModelContext
