@@ -393,6 +393,6 @@ def _lifetime(started: TaskStarted, at: int) -> str:
         case "session":
             return "Lifetime: until its session is archived or deleted."
         case "until":
-            return f"Lifetime: {duration((started.until or at) - at)} from its start."
+            return f"Lifetime: {duration((started.until or at) - at + 500)} from its start."
         case _:
             return "Lifetime: until it ends or is stopped."

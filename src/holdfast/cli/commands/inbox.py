@@ -32,7 +32,8 @@ def inbox(cli: Cli, id: str | None, dismiss: str | None) -> None:
     cli.start_gateway()
     if id is not None:
         wait = cli.show(cli.client.get(f"/v1/inbox/{quote(id)}"), WaitDetail, render_wait).wait
-        cli.hint(f"answer with: holdfast answer {wait.id} {GRANTS if wait.purpose == 'approval' else 'TEXT'}")
+        text = "TEXT, or the number of a choice" if wait.choices else "TEXT"
+        cli.hint(f"answer with: holdfast answer {wait.id} {GRANTS if wait.purpose == 'approval' else text}")
     elif dismiss is not None:
         accepted = cli.client.post(Accepted, f"/v1/sessions/{quote(dismiss)}/dismiss")
         cli.accepted(accepted, "dismissed; the session is unchanged")

@@ -117,9 +117,13 @@ def render_wait(found: WaitDetail) -> str:
     if wait.until is not None:
         lines.append(dim(f"without an answer it is denied at {clock(wait.until)}"))
     lines += [clean(line) for line in shown_lines(_uncut(wait.shown, found.arguments))]
-    for choice in wait.choices:
-        note = choice_note(choice, wait.pattern) if is_approval and not has_own_words(wait) else ""
-        lines.append(f"  {one_line(choice):9}{dim(note)}".rstrip())
+    for number, choice in enumerate(wait.choices, 1):
+        if not is_approval:
+            lines.append(f"  {number} {one_line(choice)}")
+        elif has_own_words(wait):
+            lines.append(f"  {one_line(choice)}")
+        else:
+            lines.append(f"  {one_line(choice):9}{dim(choice_note(choice, wait.pattern))}")
     return "\n".join(lines)
 
 

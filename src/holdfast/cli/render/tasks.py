@@ -145,7 +145,8 @@ def describe_task(task: TaskView) -> str:
     """For how long it has run and what it is doing, or how it ended."""
     took = duration(task.duration_ms)
     if task.state == "running":
-        return f"running for {took}" + (f", {doing}" if (doing := activity(task)) else "")
+        doing = "activity unknown" if task.activity == "unknown" else activity(task)
+        return f"running for {took}" + (f", {doing}" if doing else "")
     if task.state == "unknown":
         return f"unknown{_since(task)}: {one_line(task.reason)}"
     return f"{display_state(task)} after {took}: {one_line(task.reason)}"
