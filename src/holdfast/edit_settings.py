@@ -69,7 +69,9 @@ def remove_profile(name: str) -> SettingsChange:
 
     def change(settings: dict[str, Any]) -> None:
         if name not in _table(settings, ["profiles"]):
-            raise ConfigError(f"The profile {name!r} is in no settings: it is built in, or was found on this machine.")
+            raise ConfigError(
+                f"The profile {name!r} is not in the settings: it is built in, or was detected on this machine."
+            )
         if settings.get("default_profile") == name:
             raise ConfigError(f"New sessions use the profile {name!r}. Choose another one for them first.")
         del settings["profiles"][name]

@@ -37,6 +37,22 @@ def test_wrong_use_is_2(cli: CommandLine, case: str) -> None:
     assert "hint: See `" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("card", "HF-1"), "card show HF-1"),
+        (("board", "hf-1"), "card show hf-1"),
+        (("tasks", "2b863e91"), "tasks show 2b863e91"),
+        (("sessions", "2CEC"), "sessions show 2CEC"),
+    ],
+)
+def test_an_id_instead_of_a_verb_is_2_with_the_verb_that_shows_it(
+    cli: CommandLine, arguments: tuple[str, ...], meant: str
+) -> None:
+    done = cli(*arguments)
+    assert (done.returncode, f"hint: Did you mean: holdfast {meant}\n" in done.stderr) == (2, True)
+
+
 def test_invalid_utf8_is_2(cli: CommandLine) -> None:
     done = cli("run", b"say \xff")
     assert (done.returncode, done.stderr) == (2, "error: The argument 'say \ufffd' is not valid UTF-8.\n")

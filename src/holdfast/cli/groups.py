@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -89,6 +90,10 @@ class RootGroup(CommandGroup):
         self.write_sections(formatter, helps)
 
 
+ID_OR_NUMBER = re.compile(r"[0-9a-f]{4,16}|(hf-)?\d{1,9}", re.IGNORECASE)
+"""An ID, or the number of a card."""
+
+
 class NounGroup(CommandGroup):
     """The commands about one noun, by section; without a command the default one is meant."""
 
@@ -124,6 +129,18 @@ class NounGroup(CommandGroup):
         if bare and not ctx.resilient_parsing:
             args = [self._default, *args]
         return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; where an ID is in its place, say how to show what it names."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            noun = "card" if args[0].lower().startswith("hf-") else self.name
+            if noun in ("card", "sessions", "tasks") and ID_OR_NUMBER.fullmatch(args[0]):
+                raise _usage_error(error, f"Did you mean: {program()} {noun} show {args[0]}") from error
+            raise
 
     def _verb_first(self, ctx: click.Context, args: list[str]) -> list[str]:
         """`--json show X` and `--home DIR show X` as `show --json X` and `show --home DIR X`."""
@@ -162,7 +179,7 @@ class TextCommand(click.Command):
         except click.NoSuchOption as error:
             if error.possibilities:
                 raise
-            raise _unquoted(error, f'Put the text in quotes: {program()} {self._path(ctx)} "…"') from error
+            raise _usage_error(error, f'Put the text in quotes: {program()} {self._path(ctx)} "…"') from error
         except click.UsageError as error:
             words = self._words(ctx, given)
             if len(words) <= self._taken:
@@ -170,7 +187,7 @@ class TextCommand(click.Command):
             before, text = words[: self._taken - 1], " ".join(words[self._taken - 1 :])
             quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$").replace("`", "\\`") + '"'
             command = " ".join((program(), self._path(ctx), *map(shlex.quote, before), quoted))
-            raise _unquoted(error, f"Put the text in quotes: {command}") from error
+            raise _usage_error(error, f"Put the text in quotes: {command}") from error
 
     @property
     def _taken(self) -> int:
@@ -199,8 +216,8 @@ class CommandCommand(click.Command):
         except click.NoSuchOption as error:
             first = next((place for place, word in enumerate(given) if not word.startswith("-")), None)
             command = shlex.join(given) if first == 0 else "CMD…"
-            raise _unquoted(error, f"Put -- before the command: {program()} start -- {command}") from error
+            raise _usage_error(error, f"Put -- before the command: {program()} start -- {command}") from error
 
 
-def _unquoted(error: click.UsageError, hint: str) -> CliError:
+def _usage_error(error: click.UsageError, hint: str) -> CliError:
     return CliError(error.format_message(), hint=hint, code=USAGE)

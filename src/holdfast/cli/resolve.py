@@ -17,7 +17,7 @@ def resolve_id(client: Client, id: str) -> dict[str, str]:
     found = {noun: known for noun, known in found.items() if known == id} or found
     if not found:
         raise CliError(
-            f"There is no session, task or card {id}.",
+            f"There is no session, task or card {id.upper() if id.startswith('hf-') else id}.",
             hint="`holdfast sessions`, `holdfast tasks history` and `holdfast card list` list them.",
             code=NOT_FOUND,
         )

@@ -291,7 +291,9 @@ class Store(ProjectionReads, ABC):
 
     async def drain_node(self, name: str) -> None:  # noqa: ARG002
         """Ask a node to hand over what it works on; it then has `is_draining`. Rejected where there are no others."""
-        raise Rejected("There is one node only, and nobody to hand over to.", hint="`holdfast shutdown` stops it.")
+        raise Rejected(
+            "There is only one node, so no other one can take over its work.", hint="`holdfast shutdown` stops it."
+        )
 
     async def forget_node(self, name: str) -> None:  # noqa: ARG002
         """Forget a node that has ended: what waits for it is free. Rejected where there are no others."""

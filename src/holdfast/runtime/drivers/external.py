@@ -136,7 +136,8 @@ class ExternalDriver(ABC):
         if row.state == "running" or row.pid is not None:
             return row
         hint = f"Install it: `{external.install}`" if external.install else "Look at `argv` in its profile."
-        return Problem(code="agent_missing", message=f"{external.name} could not be started: {row.reason}.", hint=hint)
+        reason = row.reason.removeprefix("never started: ").removeprefix("The command could not start: ")
+        return Problem(code="agent_missing", message=f"{external.name} could not be started: {reason}.", hint=hint)
 
     async def _end_process(self, task: str, reason: str, *, force: bool = True) -> None:
         """End a process, with all that it started, and wait for its end; without force it may end by itself first."""
