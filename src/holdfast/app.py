@@ -373,7 +373,7 @@ def _bind(host: _Host, asked: int | None) -> Socket:
 
 
 def _announce(home: Home, gateway: Gateway, files: RunFiles, public_urls: list[str]) -> None:
-    """Tell every client where it is."""
+    """Publish its address for every client."""
     address = {"pid": os.getpid(), "url": gateway.url, "version": __version__, "started_at": gateway.started_at}
     files.announce(address | {"public_urls": public_urls})
     log.info("gateway %s listens on %s, home %s", __version__, gateway.url, home.path)

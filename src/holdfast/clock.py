@@ -10,7 +10,7 @@ PIECE_MS = 5_000
 
 
 class Clock(Protocol):
-    """Tells the time in milliseconds since 1970, for display and for ages."""
+    """The time in milliseconds since 1970, for display and for ages."""
 
     def now(self) -> int:
         """The wall clock."""

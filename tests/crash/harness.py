@@ -75,7 +75,7 @@ class Reset:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class SendCommand:
     id: str
     command: SessionCommand
 
@@ -87,7 +87,7 @@ class Together:
     acts: tuple[Act, ...]
 
 
-Act = Create | Say | Stop | Until | Go | AtRest | Reset | Tell | Together
+Act = Create | Say | Stop | Until | Go | AtRest | Reset | SendCommand | Together
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ async def _perform(rig: LifecycleRig, act: Act) -> None:
             await rig.rest()
         case Reset(id):
             await _insist(lambda: _reset(rig, id))
-        case Tell(id, command):
+        case SendCommand(id, command):
             await _insist(lambda: rig.tell(command, id))
         case Together(acts):
             await asyncio.gather(*(_perform(rig, one) for one in acts))
@@ -364,10 +364,10 @@ SCENARIOS += [
                 Reset("r1"),
                 Say("m2", "say two"),
                 AtRest(),
-                Tell("u1", UndoReset()),
+                SendCommand("u1", UndoReset()),
                 Say("m3", "say three"),
                 AtRest(),
-                Tell("c1", CompactSession(instructions="briefly")),
+                SendCommand("c1", CompactSession(instructions="briefly")),
                 Until(_summarised),
                 Say("m4", "say four"),
             ),

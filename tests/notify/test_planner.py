@@ -14,7 +14,7 @@ from holdfast.domain.events.actor import Actor, ServiceActor
 from holdfast.domain.events.card import CardBlocked, CardCompleted, CardEdited, CardMoved, CardUnblocked, RunFinished
 from holdfast.domain.events.chapter import Blocker, ChapterOpened, ResetPostponed, ResetRule, Survivor
 from holdfast.domain.events.external_agent import IMPORTED
-from holdfast.domain.events.parts import Delegated, ShownArgument, Tell
+from holdfast.domain.events.parts import Delegated, NotifyChoice, ShownArgument
 from holdfast.domain.events.session import (
     Purpose,
     SessionCreated,
@@ -205,7 +205,7 @@ async def test_a_turn_in_the_background_is_notified_once(watch: Watch) -> None:
     assert await watch.told() == [("done", "Fix it", "has answered")]
 
 
-def choice(tell: Tell) -> TaskTellSet:
+def choice(tell: NotifyChoice) -> TaskTellSet:
     return TaskTellSet(task=A, tell=tell, by=person())
 
 
@@ -217,7 +217,7 @@ async def test_a_task_with_notifications_always(watch: Watch) -> None:
 
 
 @pytest.mark.parametrize("tell", ["never", "default"])
-async def test_a_task_with_notifications_never_or_by_the_rules(watch: Watch, tell: Tell) -> None:
+async def test_a_task_with_notifications_never_or_by_the_rules(watch: Watch, tell: NotifyChoice) -> None:
     await write(watch.store, task_stream(A), task(A, tell="always"), choice(tell), ended(A, "failed"))
     expected = 0 if tell == "never" else 1
     assert (len(await watch.told()), len(await watch.told("webhooks.home"))) == (expected, expected)
@@ -230,7 +230,7 @@ async def test_a_foreground_task_is_notified_where_a_person_asked_for_it(watch: 
 
 
 @pytest.mark.parametrize(("tell", "mine", "home"), [("always", 1, 1), ("never", 0, 0), ("default", 1, 0)])
-async def test_what_a_person_chose_for_a_card(watch: Watch, tell: Tell, mine: int, home: int) -> None:
+async def test_what_a_person_chose_for_a_card(watch: Watch, tell: NotifyChoice, mine: int, home: int) -> None:
     await put(watch.store, card(A, "running", title="The login"))
     await then(watch.store, A, CardEdited(card=A, tell=tell, by=person()))
     await then(watch.store, A, CardBlocked(card=A, block_kind="needs_input", reason="Which key?", by=BOARD))
@@ -238,14 +238,14 @@ async def test_what_a_person_chose_for_a_card(watch: Watch, tell: Tell, mine: in
 
 
 @pytest.mark.parametrize(("tell", "mine", "home"), [("always", 1, 1), ("never", 0, 0), ("default", 1, 0)])
-async def test_what_a_person_chose_for_a_session(watch: Watch, tell: Tell, mine: int, home: int) -> None:
+async def test_what_a_person_chose_for_a_session(watch: Watch, tell: NotifyChoice, mine: int, home: int) -> None:
     await at_work(watch.store, SessionTellSet(tell=tell, by=person()), opened())
     assert (len(await watch.told()), len(await watch.told("webhooks.home"))) == (mine, home)
 
 
 @pytest.mark.parametrize(("tell", "home"), [("always", 1), ("never", 0)])
 async def test_what_was_chosen_for_a_card_or_an_agent_holds_for_its_questions(
-    watch: Watch, tell: Tell, home: int
+    watch: Watch, tell: NotifyChoice, home: int
 ) -> None:
     await put(watch.store, card(A))
     await then(watch.store, A, CardEdited(card=A, tell=tell, by=person()))
@@ -259,7 +259,7 @@ async def test_what_was_chosen_for_a_card_or_an_agent_holds_for_its_questions(
 
 
 @pytest.mark.parametrize("tell", ["always", "never"])
-async def test_a_choice_is_not_about_the_reports_of_the_gateway(watch: Watch, tell: Tell) -> None:
+async def test_a_choice_is_not_about_the_reports_of_the_gateway(watch: Watch, tell: NotifyChoice) -> None:
     by = ServiceActor(name="reset clock")
     reset = ChapterOpened(chapter=2, rule="daily", reason="it is six", by=by, kept=[survivor("npm run dev")])
     await at_work(watch.store, over("stopped"), SessionTellSet(tell=tell, by=person()), reset)

@@ -18,7 +18,7 @@ from holdfast.schemas.changes import FileChanges
 
 if TYPE_CHECKING:
     from holdfast.domain.events.card import BlockKind, CardStatus, ResumePolicy
-    from holdfast.domain.events.parts import Tell
+    from holdfast.domain.events.parts import NotifyChoice
 
 
 class CardDetails(TypedDict, total=False):
@@ -31,7 +31,7 @@ class CardDetails(TypedDict, total=False):
     resume: ResumePolicy | None
     max_runtime_ms: int | None
     max_attempts: int | None
-    tell: Tell
+    tell: NotifyChoice
     node: str
 
 

@@ -1,4 +1,4 @@
-"""Waiting for a gateway that is away and trying again: the one rule for how often, how long, and what is said.
+"""Waiting for a gateway that is away and trying again: the one rule for how often, how long, and which messages.
 
 A gateway restarts in about a second, so the first pauses are short. A waiting client says once that it is away and once
 that it is back.

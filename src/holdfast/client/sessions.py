@@ -10,7 +10,7 @@ from holdfast.schemas.sessions import Accepted, SearchPage, SessionDetail, Sessi
 
 if TYPE_CHECKING:
     from holdfast.domain.command import InputMode, SessionMode
-    from holdfast.domain.events.parts import Tell
+    from holdfast.domain.events.parts import NotifyChoice
     from holdfast.schemas.chapters import ModelContext, ResetOutlook
 
 WhatRuns = Literal["keep", "stop"]
@@ -108,7 +108,7 @@ class SessionApi:
         """Change the title."""
         return self._client.post(Accepted, _path(session), method="PATCH", title=title)
 
-    def set_notifications(self, session: str, choice: Tell) -> Accepted:
+    def set_notifications(self, session: str, choice: NotifyChoice) -> Accepted:
         """Choose whether people are notified of it, whatever the rules of the destinations say."""
         return self._client.post(Accepted, f"{_path(session)}/tell", tell=choice)
 

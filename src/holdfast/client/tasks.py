@@ -23,7 +23,7 @@ from holdfast.schemas.tasks import (
 
 if TYPE_CHECKING:
     from holdfast.domain.command import SessionMode
-    from holdfast.domain.events.parts import Tell
+    from holdfast.domain.events.parts import NotifyChoice
     from holdfast.domain.events.task import Lifetime, TaskOutcome
 
 WAIT_SECONDS = 20
@@ -75,7 +75,7 @@ class TaskApi:
         session: str | None = None,
         lifetime: Lifetime = "persist",
         stdin: bool = False,
-        tell: Tell = "default",
+        tell: NotifyChoice = "default",
     ) -> TaskAccepted:
         """Run a command that outlives the gateway: a shell command line, or a list of arguments."""
         words = None if isinstance(command, str) else list(command)
@@ -102,7 +102,7 @@ class TaskApi:
         title: str | None = None,
         session: str | None = None,
         mode: SessionMode | None = None,
-        tell: Tell = "default",
+        tell: NotifyChoice = "default",
     ) -> TaskAccepted:
         """Start an agent in the background, in its own session, whose ID is the task's."""
         return self._client.post(
@@ -180,7 +180,7 @@ class TaskApi:
         """Protect it from pruning, or remove the protection."""
         return self._client.post(TaskAccepted, f"{_path(id)}/pin", pinned=pinned)
 
-    def set_notifications(self, id: str, choice: Tell) -> TaskAccepted:
+    def set_notifications(self, id: str, choice: NotifyChoice) -> TaskAccepted:
         """Choose whether people are notified of its end, whatever the rules of the destinations say."""
         return self._client.post(TaskAccepted, f"{_path(id)}/tell", tell=choice)
 

@@ -36,7 +36,7 @@ from holdfast.domain.events.card import (
     RunReminded,
     RunStarted,
 )
-from holdfast.domain.events.parts import EventRef, Rights, Tell
+from holdfast.domain.events.parts import EventRef, NotifyChoice, Rights
 
 NEVER = EventRef(0, 0)
 EDITABLE = (
@@ -109,7 +109,7 @@ class Card(msgspec.Struct, frozen=True):
     resume: ResumePolicy | None = None
     max_runtime_ms: int | None = None
     max_attempts: int | None = None
-    tell: Tell = "default"
+    tell: NotifyChoice = "default"
     node: str = ""
     """The name or label of the nodes on which it may run; empty is any."""
     assigned: str = ""

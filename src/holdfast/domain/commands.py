@@ -25,7 +25,7 @@ from holdfast.domain.command import (
 )
 from holdfast.domain.events.card import BlockKind, CardStatus, ResumePolicy
 from holdfast.domain.events.chapter import ResetPolicy
-from holdfast.domain.events.parts import Tell
+from holdfast.domain.events.parts import NotifyChoice
 from holdfast.domain.task_commands import TaskCommand
 
 Workspace = Annotated[str, msgspec.Meta(min_length=1, max_length=4096, pattern=r"^(scratch|(dir|worktree):.+)$")]
@@ -76,7 +76,7 @@ class CreateCard(Command, frozen=True):
     """A delay instead of a time, so that a repeated command is the same."""
     session: Name | None = None
     """The session that is notified about its blocks and its end."""
-    tell: Tell = "default"
+    tell: NotifyChoice = "default"
     """Whether people are notified of its blocks and its end."""
     node: NodeWord = ""
     """The name or label of the nodes on which it may run."""
@@ -95,7 +95,7 @@ class EditCard(Command, frozen=True):
     resume: ResumePolicy | None = None
     max_runtime_ms: Milliseconds | None = None
     max_attempts: Attempts | None = None
-    tell: Tell | None = None
+    tell: NotifyChoice | None = None
     node: NodeWord | None = None
     """The name or label of the nodes on which it may run; empty is any."""
 
@@ -319,7 +319,7 @@ class PinSession(Command, frozen=True):
 class SetSessionTell(Command, frozen=True):
     """Choose whether people are notified of the waits of the session and of the ends of its turns."""
 
-    tell: Tell
+    tell: NotifyChoice
 
 
 class DeleteSession(Command, frozen=True):

@@ -14,7 +14,7 @@ from holdfast.domain.command import SessionMode
 from holdfast.domain.events.actor import Actor, is_person
 from holdfast.domain.events.chapter import ResetPolicy, ResetPostponed, ToolResultsTrimmed
 from holdfast.domain.events.external_agent import AgentAttached, AgentPlanned, DriverOutputRead, SessionAdopted
-from holdfast.domain.events.parts import Call, EventRef, Rights, Tell
+from holdfast.domain.events.parts import Call, EventRef, NotifyChoice, Rights
 from holdfast.domain.events.problem import Problem
 from holdfast.domain.events.session import Effect, NoteReceived, Outcome, StopRequested, WaitAnswered, WaitOpened
 from holdfast.domain.history import (
@@ -165,7 +165,7 @@ class Session(StatePart, frozen=True):
     archived_at: EventRef | None = None
     """The event that archived it; None while it is not archived."""
     pinned: bool = False
-    tell: Tell = "default"
+    tell: NotifyChoice = "default"
     messages: History = msgspec.field(default_factory=History)
     """The messages of all turns that were not undone; the model sees `visible_messages()`."""
     chapters: tuple[Chapter, ...] = (Chapter(),)

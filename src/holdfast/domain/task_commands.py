@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from holdfast.domain.command import Command, Name, NodeWord, Path, SessionMode, Text, Title
-from holdfast.domain.events.parts import Tell
+from holdfast.domain.events.parts import NotifyChoice
 from holdfast.domain.events.task import Lifetime, TaskOutcome
 
 
@@ -25,7 +25,7 @@ class StartCommand(Command, frozen=True):
     session: Name | None = None
     notify: bool = False
     stdin: bool = False
-    tell: Tell = "default"
+    tell: NotifyChoice = "default"
     """Whether people are notified of its end."""
     node: NodeWord = ""
     """The name or label of the node on which it runs; on another one it has the environment of the gateway there."""
@@ -45,7 +45,7 @@ class StartAgent(Command, frozen=True):
     node: NodeWord = ""
     """The name or label of the nodes on which it may run."""
     notify: bool = False
-    tell: Tell = "default"
+    tell: NotifyChoice = "default"
     """Whether people are notified of its questions and its end."""
 
 
@@ -77,7 +77,7 @@ class PinTask(Command, frozen=True):
 class SetTaskTell(Command, frozen=True):
     """Choose whether people are notified of the end of a task, and of the questions of its agent."""
 
-    tell: Tell
+    tell: NotifyChoice
 
 
 class PruneTasks(Command, frozen=True):

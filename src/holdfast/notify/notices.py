@@ -14,7 +14,7 @@ from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.card import CardBlocked, CardCompleted, CardMoved, CardUnblocked, RunFinished, RunStarted
 from holdfast.domain.events.chapter import BlockedBy, ChapterOpened, ResetPostponed, Survivor
 from holdfast.domain.events.external_agent import IMPORTED
-from holdfast.domain.events.parts import Tell
+from holdfast.domain.events.parts import NotifyChoice
 from holdfast.domain.events.session import (
     FailureDismissed,
     InputReceived,
@@ -90,7 +90,7 @@ class Subject(NamedTuple):
     """The session belongs to the run of a card; people are notified of the card instead."""
     task: TaskRow | None = None
     card: CardRow | None = None
-    tell: Tell = "default"
+    tell: NotifyChoice = "default"
     """What a person chose for it."""
 
 

@@ -13,7 +13,7 @@ from holdfast.clock import Clock
 from holdfast.domain.errors import Gone, NotFound
 from holdfast.domain.events import Record
 from holdfast.domain.events.actor import PersonActor
-from holdfast.domain.events.parts import Tell
+from holdfast.domain.events.parts import NotifyChoice
 from holdfast.notify.conversation import NOTICES_IN_CHAT, OF_CHATS, SHOWN_IN_CHAT, chat_messages_of
 from holdfast.notify.destinations import Destinations
 from holdfast.notify.notices import NOTIFYING, OF_INTEREST, OF_WORK, Notice, Subject, notice_of, settled_by
@@ -117,7 +117,7 @@ class Planner:
             deliveries += chat_messages_of(record, subject.session, mask=self._mask)
         return [*settled, *deliveries]
 
-    def _deliveries(self, notice: Notice, chat: str, tell: Tell) -> list[DeliveryRow]:
+    def _deliveries(self, notice: Notice, chat: str, tell: NotifyChoice) -> list[DeliveryRow]:
         """Return the notice for each destination that gets it; `chat` is the one in which its session is held."""
         if notice.kind not in OF_WORK:  # a choice is about the work, and not about what the gateway reports
             tell = "default"

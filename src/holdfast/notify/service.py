@@ -127,7 +127,7 @@ class Notifications:
             ours = False
 
     async def watch_disk(self) -> None:
-        """Tell of a full disk; also before the start, which a full disk does not allow."""
+        """Notify of a full disk; also before the start, which a full disk does not allow."""
         await self.push.load()
         self.disk_watch.start()
 

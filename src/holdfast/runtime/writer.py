@@ -56,7 +56,7 @@ class StreamingTexts:
         return self._texts.get(stream)
 
     def arrived(self, stream: str) -> Partial:
-        """The text so far; empty when nothing is being said."""
+        """The text so far; empty when nothing is being streamed."""
         found = self._texts.get(stream)
         return Partial() if found is None else Partial(found.text, found.thinking)
 

@@ -18,7 +18,7 @@ from holdfast.notify_settings import NoticeName
 from holdfast.store.reads import Fetch
 
 DeliveryKind = Literal[NoticeName, "settled", "digest", "test", "answer", "reply", "doubt"]
-"""A notice; that its matter is settled; one for many; a test; and what is said in a conversation."""
+"""A notice; that its matter is settled; one for many; a test; and the messages of a conversation."""
 DeliveryState = Literal["pending", "sending", "sent", "unsure", "failed", "dropped"]
 """`unsure`: it may have arrived, and sending it again could show it twice."""
 
@@ -79,7 +79,7 @@ class OutboxPlan:
 ASKING: frozenset[DeliveryKind] = frozenset({"question", "approval", "blocked"})
 """Kinds of notices that ask for something: a destination that got one is also notified when it is settled."""
 IN_CONVERSATION: frozenset[DeliveryKind] = frozenset({"answer", "reply", "doubt"})
-"""Kinds that are no notices, but said in the chat in which a session is held."""
+"""Kinds that are no notices, but sent to the chat in which a session is held."""
 
 
 def delivery_id(destination: str, matter: str, seq: int, kind: DeliveryKind) -> str:

@@ -15,7 +15,7 @@ from holdfast.domain.card import Board
 from holdfast.domain.card_number import card_label
 from holdfast.domain.events.card import BlockKind, CardStatus, RunOutcome
 from holdfast.domain.events.chapter import ResetPolicy
-from holdfast.domain.events.parts import ShownArgument, Tell
+from holdfast.domain.events.parts import NotifyChoice, ShownArgument
 from holdfast.domain.events.problem import Failure
 from holdfast.domain.events.session import Purpose
 from holdfast.domain.events.task import Lifetime, TaskKind, TaskOutcome, TaskState
@@ -68,7 +68,7 @@ class SessionRow(msgspec.Struct, frozen=True, gc=False):
     """The machine on which its agent works."""
     chat: str = ""
     """The chat of another service in which it is held."""
-    tell: Tell = "default"
+    tell: NotifyChoice = "default"
 
     @property
     def state(self) -> SessionActivity:
@@ -164,7 +164,7 @@ class TaskRow(msgspec.Struct, frozen=True, gc=False):
     """The task whose command ended and left these processes behind."""
     node: str = "local"
     """The machine on which it runs."""
-    tell: Tell = "default"
+    tell: NotifyChoice = "default"
 
     @property
     def is_turn(self) -> bool:
@@ -201,7 +201,7 @@ class CardRow(msgspec.Struct, frozen=True, gc=False):
     root: str = ""
     """The session of a person from which the agent that created it descends."""
     number: int = 0
-    tell: Tell = "default"
+    tell: NotifyChoice = "default"
     node: str = ""
     """The name or label of the nodes on which it may run; empty is any."""
     assigned: str = ""

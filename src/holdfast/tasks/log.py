@@ -17,7 +17,7 @@ from holdfast.domain.errors import Conflict, HoldfastError, Rejected
 from holdfast.domain.events import AnyEvent, session_stream, task_stream
 from holdfast.domain.events.actor import THE_BOARD, Actor, AgentActor, TaskActor
 from holdfast.domain.events.card import RunFinished
-from holdfast.domain.events.parts import Tell
+from holdfast.domain.events.parts import NotifyChoice
 from holdfast.domain.events.session import InputReceived, NoteReceived, ToolCallFinished, TurnStarted
 from holdfast.domain.events.task import (
     CommandLost,
@@ -113,7 +113,9 @@ class TaskLog:
         """Pin or unpin a task."""
         return await self.add(TaskPinned(task=task, pinned=pinned, by=by), command=command)
 
-    async def set_notify(self, row: TaskRow, tell: Tell, *, by: Actor, command: CommandKey | None = None) -> Appended:
+    async def set_notify(
+        self, row: TaskRow, tell: NotifyChoice, *, by: Actor, command: CommandKey | None = None
+    ) -> Appended:
         """Choose whether people are notified of its end; refused for runs of cards and turns of sessions."""
         if row.kind == "card":
             raise Conflict(f"Task {row.id} is a run of a card.", hint="Choose the notifications of the card.")

@@ -17,7 +17,7 @@ from holdfast.schemas.notify import DeliveryList, DeliveryView, DestinationList,
 from holdfast.schemas.telegram import TelegramStatus
 
 if TYPE_CHECKING:
-    from holdfast.domain.events.parts import Tell
+    from holdfast.domain.events.parts import NotifyChoice
 
 NONE_YET = """\
 Notifications are off. To turn them on in a browser or on a phone, open Settings, Notifications in the dashboard there.
@@ -132,7 +132,7 @@ def default(cli: Cli, id: str) -> None:
     _choose(cli, id, "default", "you are notified of it by the rules of each destination")
 
 
-def _choose(cli: Cli, id: str, choice: Tell, done: str) -> None:
+def _choose(cli: Cli, id: str, choice: NotifyChoice, done: str) -> None:
     found = resolve_id(cli.client, id)
     if "card" in found:
         cli.accepted(cli.client.cards.edit(found["card"], tell=choice), done)

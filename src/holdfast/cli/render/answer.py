@@ -13,7 +13,7 @@ AGAIN = "— interrupted, starting this step again —"
 
 
 class AnswerPrinter:
-    """Prints an answer as it is streamed; everything else is said beside it."""
+    """Prints an answer as it is streamed; everything else goes to standard error."""
 
     def __init__(self, cli: Cli) -> None:
         self._cli = cli

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.domain.events.actor import Actor
-from holdfast.domain.events.parts import Event, Rights, Tell
+from holdfast.domain.events.parts import Event, NotifyChoice, Rights
 from holdfast.domain.events.problem import Failure
 
 CardStatus = Literal["triage", "todo", "scheduled", "ready", "running", "blocked", "review", "done", "archived"]
@@ -39,7 +39,7 @@ class CardCreated(Event, frozen=True):
     """What limits its workers besides their profile, when an agent created it; null when a person did."""
     number: int = 0
     """Its number (`HF-118`), unique in the home. The store sets it when it writes the event: 0 asks for the next."""
-    tell: Tell = "default"
+    tell: NotifyChoice = "default"
     """Whether people are notified of its blocks and its end."""
     node: str = ""
     """The name or label of the nodes on which it may run; empty is any."""
@@ -58,7 +58,7 @@ class CardEdited(Event, frozen=True):
     resume: ResumePolicy | None = None
     max_runtime_ms: int | None = None
     max_attempts: int | None = None
-    tell: Tell | None = None
+    tell: NotifyChoice | None = None
     node: str | None = None
 
 

@@ -12,7 +12,7 @@ Policy = Literal["allow", "ask", "deny"]
 
 Sandbox = Literal["auto", "on", "off"]
 GrantScope = Literal["call", "session", "profile"]
-Tell = Literal["default", "always", "never"]
+NotifyChoice = Literal["default", "always", "never"]
 """Whether people who are not looking are notified of something: by the rules of each destination, always, or never."""
 
 

@@ -18,11 +18,11 @@ from holdfast.domain.events.parts import (
     Call,
     Event,
     Grant,
+    NotifyChoice,
     Origin,
     Rights,
     ShownArgument,
     Started,
-    Tell,
     Usage,
 )
 from holdfast.domain.events.problem import Problem
@@ -122,7 +122,7 @@ class SessionPinned(Event, frozen=True):
 class SessionTellSet(Event, frozen=True):
     """A person chose whether people are notified of its waits and of the ends of its turns."""
 
-    tell: Tell
+    tell: NotifyChoice
     by: Actor
 
 

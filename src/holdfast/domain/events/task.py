@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from holdfast.domain.events.actor import Actor
-from holdfast.domain.events.parts import Event, EventPart, Tell
+from holdfast.domain.events.parts import Event, EventPart, NotifyChoice
 
 TaskKind = Literal["process", "agent", "card"]
 TaskState = Literal["running", "done", "failed", "stopped", "lost"]
@@ -82,7 +82,7 @@ class TaskStarted(Event, frozen=True):
     """The sandbox in which the command runs; null is none."""
     no_sandbox: str = ""
     """Why a command of an agent runs without one."""
-    tell: Tell = "default"
+    tell: NotifyChoice = "default"
     """Whether people are notified of its end."""
     agent: AgentProcess | None = None
     """The external agent whose process this is; null for any other command."""
@@ -138,7 +138,7 @@ class TaskTellSet(Event, frozen=True):
     """A person chose whether people are notified of its end."""
 
     task: str
-    tell: Tell
+    tell: NotifyChoice
     by: Actor
 
 

@@ -221,7 +221,7 @@ class TelegramUpdates:
         await self._add(_reply_row(f"{STRANGER}:{chat}", f"pair/{hour}", text, now))
 
     async def welcome(self, person: int) -> None:
-        """Tell somebody who was just let in."""
+        """Send a message to somebody who was just let in."""
         now = self._clock.now()
         if known := self.strangers.pop(person, None):
             self._bot.names[person] = known[0]

@@ -3,7 +3,7 @@
     intent of the process, with its command line → start, prompt on its standard input → lines by offset → its end
 
 A gateway that comes after a crash reads on where the log says; the process has not noticed. A process that was killed
-is followed by another one, which resumes and is told that it was interrupted. Nobody can be asked for a permission, so
+is followed by another one, which resumes and learns that it was interrupted. Nobody can be asked for a permission, so
 the agent runs in a mode in which it does not ask, and one without limits only where its profile says so.
 """
 
@@ -268,7 +268,7 @@ class CommandDriver(ExternalDriver):
     async def _another_session(
         self, process: ExternalProcess, agent: Agent, attached: list[AgentAttached], reader: CommandReader
     ) -> Events:
-        """End a process that does not know the conversation, so that another one is told it."""
+        """End a process that does not know the conversation, so that another one gets an account of it."""
         await self._end_process(process.task, "it does not work in the session that it was to resume")
         await self._commit([*attached])
         return self._resume_after("the agent did not resume its session", agent, reader.steps)

@@ -3,7 +3,7 @@
     intent of the process in the log → start → lines, each with its offset in one append → its end, or its death
 
 A gateway that comes after a crash reads on where the log says. If the process has died in the middle of a turn, the
-turn is resumed with another one. What the agent is told and what its lines mean is the protocol's (`acp.py`).
+turn is resumed with another one. What is sent to the agent and what its lines mean depends on the protocol (`acp.py`).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ExternalDriver(ABC):
         self._changed = asyncio.Event()
 
     async def pick_up(self, session: Session, agent: Agent, left: Partial, break_: Break, *, now: int) -> Events:
-        """The agent works on by itself: nothing was interrupted. One that was stopped meanwhile is told so."""
+        """The agent works on by itself: nothing was interrupted. One that was stopped meanwhile is informed."""
         if session.turn is not None and session.turn.stop is not None and session.turn.step > 0:
             return await self.cancel(session, RunAgent(session.turn.number), "", begun=True)
         return Events()
@@ -170,7 +170,7 @@ class ExternalDriver(ABC):
         return line.result()
 
     async def _steer(self) -> None:
-        """Pass on what is to join the work of the agent; by default it waits for the next turn, which is said."""
+        """Pass on what is to join the work of the agent; by default it waits for the next turn, and the log says so."""
         session = self._writer.session
         if session.turn is not None and (inputs := steering_inputs(session)):
             await self._commit([*postponed(inputs, not_steered_reason(session))])
@@ -200,7 +200,7 @@ class ExternalDriver(ABC):
         assert turn is not None
         assert read is not None
         self._writer.end_text()
-        # what it was told meanwhile is told again with the rest: nobody knows whether it has read that
+        # messages that joined are sent again with the rest: it is not known whether it has read them
         events: list[AnyEvent] = [*joined(session, read.steering)]
         events += [steps.interrupted(turn, reason)] if turn.asked else []
         events += [unknown_end(turn, call, reason) for call in turn.open_calls]

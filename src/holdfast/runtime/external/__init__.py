@@ -1,7 +1,7 @@
 """Agents of others as workers: what the drivers `acp` and `command` (`runtime/drivers/`) work with.
 
     configuration.py   the agent of a profile: its command, environment and quirks, from the catalogue or from settings
-    prompt.py          what it is told; if it lost its memory, the conversation so far
+    prompt.py          what is sent to it; if it lost its memory, the conversation so far
     process.py         its process under keepers: what it says, line by line with offsets, and how it is reached
     steering.py        messages for it while it works
     steps.py           from what it says and does to events of its turn

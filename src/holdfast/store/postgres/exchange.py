@@ -50,7 +50,7 @@ class _Queued:
     statements: Sequence[SqlStatement]
     results: asyncio.Future[list[ResultRows]]
     is_sent: bool = False
-    """From then on only the results tell whether they were carried out."""
+    """From then on only the results show whether they were carried out."""
 
 
 class PostgresExchange(NodeExchange):

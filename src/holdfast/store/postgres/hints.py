@@ -2,7 +2,7 @@
 
 A hint is sent after the commit, in a transaction of its own and at most every few milliseconds: NOTIFY inside of the
 transaction takes a lock of the whole server and costs most of the throughput. A hint may get lost, so every few seconds
-the log is looked at anyway. While there is no other node, nothing is sent. Own commits are told at once, by the writer.
+the log is read anyway. While there is no other node, nothing is sent. Own commits are reported at once, by the writer.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class NodeHints:
         await asyncio.gather(self._task, return_exceptions=True)
 
     def committed(self, stored: list[NewEvent], known: KnownFacts) -> None:
-        """Note a commit of this node: tell the others, and notice if others committed before."""
+        """Note a commit of this node: inform the others, and notice if others committed before."""
         if stored:
             self._note_own(stored[0].record.seq, stored[-1].record.seq)
         if known.has_peers:
@@ -89,7 +89,7 @@ class NodeHints:
             await asyncio.sleep(growing_pause(failures, first=self._timings.reconnect))
 
     async def _follow(self, wire: Wire) -> None:
-        """Read on when there is a hint, and now and then without one; tell the others what this node commits."""
+        """Read on when there is a hint, and now and then without one; inform the others of commits of this node."""
         loop = asyncio.get_running_loop()
         due = loop.time() + self._timings.look
         while True:

@@ -201,7 +201,7 @@ class NodeLife:
         return self._wire
 
     async def _say_present(self) -> None:
-        """Take the lock that tells others at once when this process is gone, since it ends with the connection."""
+        """Take the lock by which others notice at once that this process is gone, since it ends with the connection."""
         name = f"{self._database.schema}/{self.node}"
         self._present = bool((await self._run("announce_presence", key=PRESENCE, node=name)).rows[0][0])
 

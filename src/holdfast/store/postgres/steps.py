@@ -37,7 +37,7 @@ class Steps:
         return answer
 
     async def count_change(self, what: str) -> None:
-        """Count a change of rows beside the log, by which other nodes notice it; they are told after the commit."""
+        """Count a change of rows beside the log, by which other nodes notice it; they are informed after the commit."""
         await self.run("count_change", {"name": what})
         self._tx.has_news = True
 

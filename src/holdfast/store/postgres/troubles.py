@@ -39,12 +39,12 @@ def shorter_log(end: int, acknowledged: int) -> Corrupt:
 
 
 def lost(database: Database, why: str) -> Unavailable:
-    """Return what is said when a connection ended before anything was written."""
+    """Return the message if a connection ended before anything was written."""
     return Unavailable(f"The connection to {database} was lost: {why}.", hint="It is tried again automatically.")
 
 
 def in_doubt_after(database: Database, why: str) -> Unavailable:
-    """Return what is said when a connection ended while something was written."""
+    """Return the message if a connection ended while something was written."""
     return Unavailable(
         f"The connection to {database} was lost in the middle of a commit: {why}. It may have happened.",
         hint="Look before you try again, or try again under the same command id.",
@@ -58,7 +58,7 @@ def is_trouble(error: psycopg.Error) -> bool:
 
 
 def locked(database: Database) -> NotReady:
-    """Return what is said while somebody else holds the lock of the log."""
+    """Return the message while somebody else holds the lock of the log."""
     return NotReady(
         f"Another program keeps the log of {database} locked, so nothing can be written.",
         hint="Another gateway that is frozen loses the lock after some seconds; `SELECT * FROM pg_locks` on the server"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from holdfast.runtime.external.acp.protocol import PermissionOption
 
 WORDS = {"allow_once": "allow", "allow_always": "session", "reject_once": "deny", "reject_always": "deny"}
-"""Our word for the first option of a kind."""
+"""Our name for the first option of a kind."""
 NAME_SHOWN = 120
 
 
@@ -21,7 +21,7 @@ class Offered:
     means: dict[str, str] = field(default_factory=dict)
     """The choices that `allow`, `session` and `deny` mean."""
     ids: dict[str, str] = field(default_factory=dict)
-    """The agent's ids, by choice and by word."""
+    """The agent's ids, by its own choice and by our name."""
     refusals: list[str] = field(default_factory=lambda: ["deny"])
 
     @classmethod
@@ -47,5 +47,5 @@ class Offered:
 
     @property
     def allowing(self) -> str:
-        """The word by which a rule of the profile allows it: once, if the agent offers that; empty if it cannot."""
+        """The choice with which a rule of the profile allows it: once, if the agent offers that; empty if it cannot."""
         return next((word for word in ("allow", "session") if word in self.means), "")

@@ -252,7 +252,7 @@ def refusal(json_id: str, method: str) -> bytes:
 
 
 def mcp_server(server: ToolServer) -> dict[str, object]:
-    """Return an MCP server as an agent is told of it."""
+    """Return an MCP server in the form that an agent gets."""
     headers = [{"name": "Authorization", "value": f"Bearer {server.token}"}]
     return {"type": "http", "name": server.name, "url": server.url, "headers": headers}
 

@@ -29,7 +29,7 @@ class ClaudeReader:
         """The turn that each line belongs to, by its id."""
 
     def read(self, line: dict[str, Any]) -> None:
-        """Add what a line tells."""
+        """Add what a line contains."""
         history, kind = self._history, text(line, "type")
         if kind in TITLES:
             history.title = text(line, TITLES[kind]) or history.title

@@ -26,7 +26,7 @@ class CodexReader:
         self._history = history
 
     def read(self, line: dict[str, Any]) -> None:
-        """Add what a line tells."""
+        """Add what a line contains."""
         history, payload = self._history, part(line, "payload")
         at = parse_time(text(line, "timestamp"))
         match text(line, "type"):

@@ -75,7 +75,7 @@ class ImportedTurn:
 
 
 class ImportedHistory:
-    """Collects the turns of a session, in the order in which its file tells them."""
+    """Collects the turns of a session, in the order of its file."""
 
     def __init__(self, *, characters_kept: int = CHARACTERS_KEPT, parts_kept: int = PARTS_KEPT) -> None:
         self._characters_kept, self._parts_kept = characters_kept, parts_kept

@@ -17,7 +17,7 @@ from holdfast.runtime.external.command.items import json_object, number, text
 REGISTER = "sessions"
 REGISTER_BYTES = 65_536
 BACKGROUND = b"app-server"
-"""A word of the command line of a background server."""
+"""An argument of the command line of a background server."""
 
 
 def used_by(agent: str, file: SessionFile, cwd: str) -> str:

@@ -11,7 +11,7 @@ from holdfast.external_agents import ADOPTED, MCP, MODE, PROMPT, SESSION
 from holdfast.runtime.external.configuration import ExternalCommand
 
 ARGUMENT_BYTES = (128 << 10) - 1
-"""Linux takes no longer word in a command line."""
+"""Linux allows no longer argument in a command line."""
 NAMESPACE = UUID("6f1c7a52-3f0e-4b0e-9a55-0d1f6f0c2c0e")
 
 

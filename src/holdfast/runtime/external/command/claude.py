@@ -92,7 +92,7 @@ def is_call_result(block: dict[str, Any]) -> bool:
 
 
 def call_ended(block: dict[str, Any]) -> CallEnded:
-    """Return the end of a call that a block tells."""
+    """Return the end of a call that a block reports."""
     content = block.get("content")
     output = content if isinstance(content, str) else "\n".join(text(one, "text") for one in objects(block, "content"))
     return CallEnded(text(block, "tool_use_id"), output, failed=block.get("is_error") is True)

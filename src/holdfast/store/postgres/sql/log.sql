@@ -97,7 +97,7 @@ INSERT INTO counters (name, value) VALUES (:name, 1) ON CONFLICT (name) DO UPDAT
 SELECT name, value FROM counters WHERE name IN ('devices', 'settings');
 
 -- name: notify_nodes
--- Tell the other nodes that there is something new.
+-- Notify the other nodes of a commit.
 SELECT pg_notify(:channel, '');
 
 -- name: add_partial
