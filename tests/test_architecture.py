@@ -99,7 +99,7 @@ def test_only_config_reads_the_environment() -> None:
     assert readers <= {"config.py"}
 
 
-def test_nothing_is_left_for_later() -> None:
+def test_no_marks_of_unfinished_work() -> None:
     words = re.compile(
         r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b|NotImplementedError"
     )

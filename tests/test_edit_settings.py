@@ -124,7 +124,7 @@ def test_what_somebody_else_wrote_meanwhile_is_kept(tmp_path: Path, monkeypatch:
     assert (found.gateway.port, "b" in found.profiles) == (1, True)
 
 
-def test_of_many_who_edit_at_once_nobody_is_lost(tmp_path: Path) -> None:
+def test_concurrent_edits_are_all_kept(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     names = [f"p{number}" for number in range(20)]
     with ThreadPoolExecutor(len(names)) as pool:

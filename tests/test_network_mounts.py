@@ -55,7 +55,7 @@ async def test_work_gets_a_thread_only_where_it_may_hang(tmp_path: Path, table: 
         await found.run((tmp_path / "none").read_text)
 
 
-async def test_whoever_waits_for_work_that_hangs_can_leave(tmp_path: Path) -> None:
+async def test_a_wait_for_work_that_hangs_can_be_cancelled(tmp_path: Path) -> None:
     go = threading.Event()
     waiting = asyncio.create_task(mounts(tmp_path, NFS).run(go.wait))
     await asyncio.sleep(0)

@@ -58,7 +58,7 @@ async def test_state_says_since_when_there_is_a_problem_or_none() -> None:
     assert 0 < times[2] < times[4]
 
 
-async def test_who_is_woken_while_looking_looks_once_more() -> None:
+async def test_a_task_that_is_woken_while_it_runs_runs_once_more() -> None:
     looks = 0
     inside, go = asyncio.Event(), asyncio.Event()
 

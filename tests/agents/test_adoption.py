@@ -223,7 +223,7 @@ async def test_what_was_adopted_before_is_refused_with_its_session(make: Make) -
     assert await it.adopt() not in (session, other)
 
 
-async def test_of_two_who_adopt_at_once_one_succeeds(make: Make) -> None:
+async def test_of_two_concurrent_adoptions_one_succeeds(make: Make) -> None:
     it = make("codex", "command")
     results = await asyncio.gather(*(it.adopted() for _ in range(5)), return_exceptions=True)
     assert sum(isinstance(result, Appended) for result in results) == 1

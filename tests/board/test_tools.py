@@ -36,7 +36,7 @@ async def test_a_worker_ends_only_its_own_card(rig: BoardRig) -> None:
     assert ((await rig.card(CARD)).status, (await rig.card(OTHER)).status) == ("running", "done")
 
 
-async def test_whoever_works_on_no_card_is_refused(rig: BoardRig) -> None:
+async def test_a_worker_whose_run_is_over_cannot_report(rig: BoardRig) -> None:
     hand = await at_work(rig)
     await hand.calls("kanban_block", reason="a question")
     late = await hand.calls("kanban_complete", summary="after all")

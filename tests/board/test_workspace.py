@@ -206,7 +206,7 @@ async def test_scratch_is_removed_when_it_is_empty_and_made_again_when_the_card_
     assert card.run is not None and "a new, empty scratch directory" in card.run.started.workspace_state
 
 
-async def test_nothing_is_removed_under_the_hands_of_a_worker(rig: BoardRig) -> None:
+async def test_no_workspace_of_a_running_worker_is_removed(rig: BoardRig) -> None:
     hand = await run_once(rig)
     own = Path(hand.run.workspace)
     assert "its worker is still active" in await task_log(rig)

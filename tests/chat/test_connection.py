@@ -72,7 +72,7 @@ def test_letters_arrive_in_order_and_once(gateway: GatewayProcess, post: Post) -
     assert [event["input"] for event in said] == [message.id for message in letters]
 
 
-def test_what_was_never_sent_is_not_in_doubt(gateway: GatewayProcess, post: Post) -> None:
+def test_a_message_that_reached_no_gateway_is_not_in_doubt(gateway: GatewayProcess, post: Post) -> None:
     session = gateway.create()
     gateway.kill9()
     message = post.say(session, "say late")
@@ -92,7 +92,7 @@ def test_what_a_silent_gateway_may_have_received_is_in_doubt(gateway: GatewayPro
     assert len(of_kind(gateway.until_rest(session), "InputReceived")) == 1
 
 
-def test_a_gateway_that_dies_with_a_letter_in_its_hands_leaves_it_in_doubt(gateway: GatewayProcess, post: Post) -> None:
+def test_a_gateway_that_dies_with_a_received_message_leaves_it_in_doubt(gateway: GatewayProcess, post: Post) -> None:
     """The tries after the cut find nobody, which says nothing about the first."""
     session = gateway.create()
     with frozen(gateway):

@@ -81,7 +81,7 @@ def test_whatever_an_agent_says(text: str) -> None:
         assert all(foreign(line) == [] for line in painter.block(block))
 
 
-def test_whole_sequences_go_and_an_open_one_hides_nothing() -> None:
+def test_whole_escape_sequences_are_removed_and_an_open_one_hides_nothing() -> None:
     assert tidy("\x1b[1;31mred\x1b[0m") == "red"
     assert tidy("\x1b]0;title\x07text") == "text"
     assert tidy("\x1b]0;never ends text") == "]0;never ends text"

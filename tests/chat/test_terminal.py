@@ -292,7 +292,7 @@ def test_without_a_gateway_one_is_started(alone: CommandLine, cwd: Path) -> None
         chat.leave()
 
 
-def test_a_dumb_terminal_gets_a_hint_what_to_use(cli: CommandLine, cwd: Path) -> None:
+def test_a_dumb_terminal_gets_a_hint_what_to_use_instead(cli: CommandLine, cwd: Path) -> None:
     with on_terminal(cli, cwd=cwd, columns=200, TERM="dumb") as chat:
         shown = chat.ended(2)
     assert "error: The chat needs a terminal with a movable cursor" in shown

@@ -170,7 +170,7 @@ def test_a_question_and_its_answer_are_not_shown_as_a_tool_call_too() -> None:
     assert story.happened("ToolCallFinished", **ended) == []
 
 
-def test_a_retry_wants_no_answer_and_ends_in_silence() -> None:
+def test_a_retry_wants_no_answer_and_its_end_is_not_shown() -> None:
     story = Story().begin()
     shown = story.happened("WaitOpened", turn=1, wait="w1", purpose="retry", reason="429.", until=9_000)
     assert shown == [NoticeBlock("waits and tries again: 429.", "warning")]

@@ -519,7 +519,7 @@ def test_watching_in_a_pipe_prints_every_change_and_outlives_the_gateway(
         watching.communicate()
 
 
-def test_a_change_wakes_whoever_watches_also_after_a_restart(gateway: GatewayProcess, cli: CommandLine) -> None:
+def test_a_change_wakes_its_followers_also_after_a_restart(gateway: GatewayProcess, cli: CommandLine) -> None:
     """Not the belt that draws the ages anew: the event itself."""
     with BoardWatcher(Client(Home(gateway.home)), patience=PATIENCE) as changes:
         assert not changes.wait(0)

@@ -58,7 +58,7 @@ def test_options_may_come_before_the_verb_of_a_noun(cli: CommandLine, shared: Ga
     assert "tasks" in json.loads(cli.ok("tasks", "--json"))
 
 
-def test_who_answers_is_shown_and_in_the_json(cli: CommandLine) -> None:
+def test_the_answering_model_is_shown_and_in_the_json(cli: CommandLine) -> None:
     told = cli("run", "--profile", "demo", "say hello")
     assert (told.stdout, told.returncode) == ("hello\n", 0)
     assert "the demo agent answers (profile demo): a script, no AI" in told.stderr

@@ -100,7 +100,7 @@ def test_in_ci_nothing_is_opened(cli: CommandLine, tmp_path: Path) -> None:
     ("flags", "ci", "printed", "opened"),
     [(["--open"], "", True, True), (["--open"], "true", True, False), ([], "", False, False)],
 )
-def test_serve_shows_a_code_to_eyes_and_to_no_log(
+def test_serve_shows_a_code_on_a_terminal_and_in_no_log(
     alone: CommandLine, tmp_path: Path, flags: list[str], ci: str, printed: bool, opened: bool
 ) -> None:
     screen, seen = a_browser(tmp_path)

@@ -88,7 +88,7 @@ def test_several_arguments_are_unchanged_and_a_single_one_is_for_the_shell(cli: 
     )
 
 
-def test_it_gets_the_environment_of_who_starts_it_and_nobody_keeps_it(
+def test_a_command_gets_the_environment_of_its_terminal_which_is_not_stored(
     cli: CommandLine, gateway: GatewayProcess
 ) -> None:
     secret = "nobody-writes-this-down"
@@ -425,7 +425,7 @@ def test_why_names_tasks_and_every_sentence_an_event(cli: CommandLine, gateway: 
     assert "none running" in cli.ok("status")
 
 
-def test_everybody_sees_the_same_tasks(cli: CommandLine, gateway: GatewayProcess) -> None:
+def test_all_clients_see_the_same_tasks(cli: CommandLine, gateway: GatewayProcess) -> None:
     """The agent's list, the command line and the API."""
     ids = {start(cli, "sleep", "300"), start(cli, "sleep", "301")}
     session = gateway.create("tasks")

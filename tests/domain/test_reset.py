@@ -399,7 +399,7 @@ def test_agents_and_tasks_are_no_people() -> None:
     assert all(is_person(person(client)) for client in ("web", "cli", "api"))
 
 
-def test_nothing_open_is_cut_by_a_person_either() -> None:
+def test_a_reset_by_a_person_is_refused_while_work_is_open() -> None:
     world = idle_world()
     world.do("queue", 0)
     with pytest.raises(Conflict, match="in the queue") as refused:

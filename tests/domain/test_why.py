@@ -191,7 +191,7 @@ def test_a_mode_that_a_person_chose_and_an_archived_session() -> None:
     ],
     ids=lambda value: value.purpose if isinstance(value, WaitOpened) else "",
 )
-def test_whom_or_what_a_turn_waits_for(wait: WaitOpened, text: str) -> None:
+def test_what_a_turn_waits_for(wait: WaitOpened, text: str) -> None:
     book = Book("one").begin()
     book.write(wait)
     assert told(book)[0] == ("WaitOpened", f"Turn 1 {text}")

@@ -130,9 +130,7 @@ def is_end(session: str, record: Json) -> bool:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_whoever_watches_on_another_node_sees_the_text_grow_then_the_answer_once(
-    nodes: Nodes, form: Form
-) -> None:
+async def test_a_client_of_another_node_sees_the_text_grow_then_the_answer_once(nodes: Nodes, form: Form) -> None:
     session = await asyncio.to_thread(nodes[0].create, None)
     follower = Follower(form, nodes[1], f"/v1/sessions/{session}/events")
     following = asyncio.create_task(follower.follow(lambda record: record["event"]["kind"] == "TurnFinished"))

@@ -127,7 +127,7 @@ def test_a_block_a_comment_and_the_same_session_again(gateway: GatewayProcess) -
     assert ended["state"] == "stopped" and "another process" in ended["reason"]
 
 
-def test_promise_2_the_token_is_dead_with_its_run(gateway: GatewayProcess, tmp_path: Path) -> None:
+def test_promise_2_the_token_is_invalid_after_its_run(gateway: GatewayProcess, tmp_path: Path) -> None:
     file = tmp_path / "server"
     card = add(gateway, f"!server {file}", '!tool kanban_block {"reason": "which one?"}')
     until_card(gateway, card, "blocked")

@@ -14,7 +14,7 @@ from tests.e2e.gateway import GatewayProcess, check_whole, kinds, until
 from tests.eventually import PATIENCE
 
 
-def test_promise_2_run_is_swept_away_under_load_and_a_second_gateway_is_refused(tmp_path: Path) -> None:
+def test_promise_2_run_is_deleted_under_load_and_a_second_gateway_is_refused(tmp_path: Path) -> None:
     with GatewayProcess(tmp_path / "home") as gateway:
         gateway.start()
         run, before, token = gateway.home / "run", gateway.address, gateway.token

@@ -193,7 +193,7 @@ def test_promise_3_the_archive_of_a_task_that_ended_three_restarts_ago(gateway: 
     until(lambda: gateway.get("/v1/tasks/search", q="needle-in-the")["hits"] == [], "nor is it found any more")
 
 
-def test_everybody_sees_the_same_processes(gateway: GatewayProcess, tmp_path: Path) -> None:
+def test_all_clients_see_the_same_processes(gateway: GatewayProcess, tmp_path: Path) -> None:
     server = (
         "python3 -u -c 'import socket,time; s=socket.socket(); s.bind((\"127.0.0.1\",0)); s.listen(); time.sleep(60)'"
     )

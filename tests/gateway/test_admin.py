@@ -46,7 +46,7 @@ def test_the_last_day_by_the_half_hour(kept: GatewayProcess) -> None:
     assert next(one["bytes"] for one in found["tasks"] if one["state"] == "done") == len("fine\n")
 
 
-def test_the_doctor_says_through_the_door_what_it_says_in_a_terminal(gateway: GatewayProcess) -> None:
+def test_the_doctor_finds_the_same_over_http_as_in_a_terminal(gateway: GatewayProcess) -> None:
     seq = gateway.get("/v1/status")["seq"]
     found = gateway.get("/v1/doctor")
     assert found["ok"] and {one["name"] for one in found["findings"]} >= {"home", "config", "gateway", "disk", "events"}

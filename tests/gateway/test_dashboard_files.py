@@ -94,12 +94,12 @@ def test_hashed_assets_are_kept_for_ever_and_packed(root: Path) -> None:
         ("", False),
     ],
 )
-def test_it_is_packed_for_those_who_want_that(root: Path, said: str, packed: bool) -> None:
+def test_a_file_is_compressed_if_the_client_accepts_that(root: Path, said: str, packed: bool) -> None:
     answer = ask(DashboardFiles(root), "/assets/app-4f2a.js", accept_encoding=said)
     assert ("content-encoding" in answer.headers) is packed
 
 
-def test_a_person_who_is_paired_already_gets_a_message(root: Path) -> None:
+def test_a_client_that_has_the_file_gets_304(root: Path) -> None:
     files = DashboardFiles(root)
     first = ask(files, "/")
     again = ask(files, "/", if_none_match=f'"other", W/{first.headers["etag"]}')

@@ -63,7 +63,7 @@ def test_a_browser_that_signs_in_again_is_the_same_device(own: GatewayProcess) -
     assert httpx.get(own.url + "/v1/status", headers={"cookie": old}).status_code == 401
 
 
-def test_who_was_revoked_while_it_signed_in_again_is_out(own: GatewayProcess) -> None:
+def test_a_device_that_was_revoked_while_it_signed_in_again_is_signed_out(own: GatewayProcess) -> None:
     for _ in range(10):
         browser = Browser(own)
         with ThreadPoolExecutor(2) as pool:
@@ -109,7 +109,7 @@ def test_anybody_may_send_only_a_small_body(own: GatewayProcess) -> None:
         assert answer.status_code == 413
 
 
-def test_a_cookie_that_was_not_used_for_a_year_is_dead(own: GatewayProcess) -> None:
+def test_a_cookie_that_was_not_used_for_a_year_is_invalid(own: GatewayProcess) -> None:
     old, kept = Browser(own), Browser(own)
     port = own.port
     own.kill9()
@@ -121,7 +121,7 @@ def test_a_cookie_that_was_not_used_for_a_year_is_dead(own: GatewayProcess) -> N
     assert kept.request("GET", "/v1/status").status_code == 200
 
 
-def test_who_followed_for_long_was_here_until_the_end(own: GatewayProcess) -> None:
+def test_a_device_is_seen_until_the_end_of_its_stream(own: GatewayProcess) -> None:
     browser = Browser(own)
 
     def seen_at() -> int:

@@ -67,7 +67,7 @@ def test_right_code_is_accepted_however_many_wrong_ones_strangers_send(gateway: 
     assert log_in(gateway, given).status_code == 202
 
 
-def test_code_dies_with_the_device_that_created_it(gateway: GatewayProcess) -> None:
+def test_a_code_is_invalid_after_its_device_is_revoked(gateway: GatewayProcess) -> None:
     phone, other = Browser(gateway), Browser(gateway)
     codes = [browser.request("POST", "/v1/codes").json()["code"] for browser in (phone, other)]
     gateway.command("DELETE", f"/v1/devices/{phone.id}")
@@ -249,7 +249,7 @@ def test_revoking_kills_the_cookie_and_cuts_streams_and_sockets(gateway: Gateway
     assert lost.id not in [row["id"] for row in gateway.get("/v1/devices")["devices"]]
 
 
-def test_who_asked_before_it_was_revoked_gets_nothing_after(gateway: GatewayProcess, browser: Browser) -> None:
+def test_a_request_from_before_a_revocation_gets_nothing_after_it(gateway: GatewayProcess, browser: Browser) -> None:
     task = gateway.command("POST", "/v1/tasks", {"argv": ["sleep", "60"], "cwd": "/"})["task"]
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(browser.request, "GET", f"/v1/tasks/{task}/wait?seconds=60")

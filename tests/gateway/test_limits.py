@@ -107,7 +107,7 @@ def test_a_silent_connection_is_cut_and_one_that_showed_its_credential_is_not(tm
 
 
 @pytest.mark.parametrize("more", [[], UPGRADE], ids=["request", "upgrade"])
-def test_whoever_is_refused_leaves_its_place(gateway: GatewayProcess, more: list[tuple[str, str]]) -> None:
+def test_a_refused_connection_frees_its_place(gateway: GatewayProcess, more: list[tuple[str, str]]) -> None:
     """Else a foreign page could shut the owner out with a handful of sockets."""
     foreign = [("Host", f"127.0.0.1:{gateway.port}"), ("Origin", "https://evil.example"), *more]
     for _ in range(3 * STRANGERS):

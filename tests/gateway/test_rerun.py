@@ -16,7 +16,7 @@ def first_event(gateway: GatewayProcess, id: str) -> Json:
     return dict(gateway.get(f"/v1/tasks/{id}/events")["events"][0]["event"])
 
 
-def test_command_runs_again_in_its_directory_for_whoever_asked(gateway: GatewayProcess, tmp_path: Path) -> None:
+def test_rerun_uses_the_same_directory_and_records_who_asked(gateway: GatewayProcess, tmp_path: Path) -> None:
     session = gateway.create()
     body = {"name": "count", "session": session, "lifetime": "session", "notify": True, "env": {"WORD": "first"}}
     old = start(gateway, 'echo "$WORD" >> words; pwd', cwd=tmp_path, **body)

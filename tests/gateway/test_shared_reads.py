@@ -160,7 +160,7 @@ async def test_what_was_just_committed_is_not_read_back(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_nothing_is_at_hand_of_what_was_deleted(tmp_path: Path) -> None:
+async def test_recent_events_of_a_deleted_session_are_dropped(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "holdfast.db")
     with store.subscribe(STREAM):
         for title in ("one", "two"):

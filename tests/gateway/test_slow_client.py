@@ -141,9 +141,7 @@ def test_stalled_clients_cost_at_most_256_kib_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_promise_4_who_reads_slowly_gets_everything(
-    gateway: GatewayProcess, big_session: str, form: Form
-) -> None:
+async def test_promise_4_a_slow_reader_gets_everything(gateway: GatewayProcess, big_session: str, form: Form) -> None:
     """Slower than the deadline in all, but never silent for so long."""
     paused = 0.0
     seen = []

@@ -201,7 +201,7 @@ def check_deltas(seen: list[Seen], *, turn: int = 1) -> str:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_whoever_attaches_in_the_middle_gets_the_text_so_far(gateway: GatewayProcess, form: Form) -> None:
+async def test_a_client_that_attaches_in_the_middle_gets_the_text_so_far(gateway: GatewayProcess, form: Form) -> None:
     """It hangs after its words, until it is stopped."""
     session, ended = gateway.create(f"slow 1 {' '.join(WORDS)}\nhang"), ends_with("TurnFinished")
     whole = asyncio.create_task(collect(stream(form, gateway, path_of(session)), ended))

@@ -47,7 +47,7 @@ class Laptop:
         self.wall += ms
 
 
-def test_sleep_makes_nobody_older() -> None:
+def test_time_asleep_does_not_count_as_age() -> None:
     laptop = Laptop()
     laptop.run(60 * SECOND)
     key = ("a", laptop.wall)

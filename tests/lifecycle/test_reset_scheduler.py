@@ -71,7 +71,7 @@ async def test_after_an_undo_the_idle_time_starts_again(rig: LifecycleRig) -> No
     assert len(await chapters(rig)) == 2
 
 
-async def test_a_closed_lid_makes_nobody_idle(rig: LifecycleRig) -> None:
+async def test_time_asleep_does_not_count_as_idle(rig: LifecycleRig) -> None:
     rig.profiles.rules = IDLE
     await rig.wait(30 * MINUTE)
     rig.passes(10 * HOUR, awake=False)
@@ -114,7 +114,7 @@ async def test_a_gateway_that_was_down_catches_up_once(rig: LifecycleRig) -> Non
     await rig.close()
 
 
-async def test_somebody_who_looks_while_the_gateway_starts_does_not_make_anybody_younger(rig: LifecycleRig) -> None:
+async def test_reading_the_outlook_during_the_start_does_not_reset_the_idle_time(rig: LifecycleRig) -> None:
     rig = await restarted(rig, after=3 * HOUR)
     rig.profiles.rules = IDLE
     assert rig.reset_scheduler.outlook(await rig.sessions.get(ID)) == NotDue("idle", NOON + HOUR)
@@ -163,7 +163,7 @@ async def test_with_mode_none_only_sessions_with_a_policy_of_their_own_are_read(
     assert len(await chapters(rig)) == 1
 
 
-async def test_a_look_that_failed_forgets_nobody(rig: LifecycleRig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_check_forgets_no_session(rig: LifecycleRig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.profiles.rules = IDLE
     await rig.wait(50 * MINUTE)
 

@@ -362,7 +362,7 @@ async def test_the_gateway_reports_an_upgrade_and_what_is_stale(watch: Watch) ->
     ]
 
 
-async def test_whoever_does_something_looks_at_it(watch: Watch) -> None:
+async def test_an_action_counts_as_looking(watch: Watch) -> None:
     presence = watch.rig.gateway.notify.presence
     await at_work(watch.store, opened())
     await put(watch.store, card(A))

@@ -142,7 +142,7 @@ def test_a_text_that_fits_is_left_as_it_is() -> None:
     assert b'"allow"' in content_of(message)
 
 
-def test_nothing_longer_is_ever_encrypted(phone_keys: dict[str, str]) -> None:
+def test_a_longer_message_is_not_encrypted(phone_keys: dict[str, str]) -> None:
     assert len(encrypted(b"x" * LARGEST, **phone_keys)) == 4096
     with pytest.raises(ValueError, match="at most"):
         encrypted(b"x" * (LARGEST + 1), **phone_keys)

@@ -288,7 +288,7 @@ async def test_somebody_who_looked_before_the_end_is_notified(post: Post) -> Non
     assert post.told == [row.id]
 
 
-async def test_a_destination_that_got_a_notice_gets_its_settlement_with_the_receipt(post: Post) -> None:
+async def test_a_destination_that_got_a_notice_gets_the_settled_message_with_the_receipt(post: Post) -> None:
     row = new()
     await post.plan(row)
     await post.round()

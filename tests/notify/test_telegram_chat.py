@@ -273,7 +273,7 @@ async def test_what_is_shown_twice_loses_all_its_buttons(rig: TelegramRig, api: 
     assert len([text for text in api.texts(42) if "answered by Ada (42) on Telegram: deny" in text]) == 2
 
 
-async def test_a_card_of_a_chat_has_its_agent_and_whoever_only_talks_reaches_no_other(
+async def test_a_card_of_a_chat_has_its_agent_and_a_person_without_approval_rights_reaches_no_other(
     tmp_path: Path, api: BotApiServer
 ) -> None:
     given = 'allow = [42, 43]\napprovers = [42]\nprofile = "careful"\n'

@@ -79,7 +79,7 @@ async def test_refusals(rig: ProcessRig) -> None:
         await rig.supervisor.write(ended.id, b"x")
 
 
-async def test_one_that_closed_its_input_itself(rig: ProcessRig) -> None:
+async def test_a_command_that_closed_its_input_itself(rig: ProcessRig) -> None:
     running = await rig.start("exec <&-; touch closed; sleep 100", stdin="pipe")
 
     async def closed() -> bool:

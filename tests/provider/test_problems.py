@@ -204,7 +204,7 @@ async def test_a_quota_is_waited_for_when_it_is_soon_back(
 # --- the network --------------------------------------------------------------------------------
 
 
-async def test_who_asks_to_wait_for_a_day_is_not_waited_for(model: ProviderModel, server: Loopback) -> None:
+async def test_a_retry_after_of_a_day_fails_at_once(model: ProviderModel, server: Loopback) -> None:
     server.script(Fail(429, "slow down", headers={"Retry-After": "86400"}))
     error = await refused(model)
     assert (error.problem.code, error.retry) == ("rate_limit", False)

@@ -11,7 +11,7 @@ from tests.rig import StoppedClock
 NOW = 1_800_000_000_000
 
 
-async def test_whoever_slept_through_it_does_not_wait_again() -> None:
+async def test_a_sleeper_notices_when_the_wall_clock_jumps_past_the_time() -> None:
     wall = StoppedClock(NOW)
     waiting = asyncio.create_task(clock.until(wall, NOW + 3_600_000, piece_ms=10))
     await asyncio.sleep(0.05)

@@ -120,7 +120,7 @@ def test_a_link_does_not_lead_around_a_rule(tmp_path: Path) -> None:
         ("docs/a.md", ["docs/b.md", "docs/deep/c.md", "docs2/a.md"], "docs/b.md"),
     ],
 )
-def test_who_allows_a_file_for_the_session_allows_its_neighbours_and_no_more(
+def test_allowing_a_file_for_the_session_allows_its_directory_and_no_more(
     tmp_path: Path, path: str, others: list[str], fit: str
 ) -> None:
     """Whatever characters a model puts into a name, they are no pattern."""

@@ -226,7 +226,7 @@ class StoreContract:
         assert await versions(store, STREAM) == list(range(1, 42))
         assert sorted(result.version for result in accepted) == list(range(2, 42))
 
-    async def test_of_many_who_expect_the_same_version_one_wins(self, store: Store) -> None:
+    async def test_of_many_writers_that_expect_the_same_version_one_wins(self, store: Store) -> None:
         await session(store, A)
         jobs = [write(store, STREAM, said(input=str(n)), expect=1) for n in range(20)]
         results = await asyncio.gather(*jobs, return_exceptions=True)
@@ -682,7 +682,7 @@ class StoreContract:
             assert store.recent(STREAM, after=0) is None
         assert store.recent(OTHER, after=0) is None, "nobody follows it"
 
-    async def test_a_hint_wakes_those_who_follow_just_this_stream(self, store: Store) -> None:
+    async def test_a_hint_wakes_only_followers_of_its_stream(self, store: Store) -> None:
         with store.subscribe(STREAM) as one, store.subscribe(OTHER) as other, store.subscribe(None) as all_:
             store.hint(STREAM)
             await one.wait()
@@ -794,7 +794,7 @@ class StoreContract:
         assert not await store.devices.sign_in("code", device("d2"), revoked=frozenset({"d1"}))
         assert await store.devices.all() == []
 
-    async def test_of_many_who_use_a_code_at_once_one_gets_in(self, store: Store) -> None:
+    async def test_a_code_signs_in_one_of_many_concurrent_browsers(self, store: Store) -> None:
         await store.devices.add_code("code", expires_at=AT + 10, at=AT)
         tries = [store.devices.sign_in("code", device(f"d{number}")) for number in range(20)]
         assert sum(await asyncio.gather(*tries)) == 1

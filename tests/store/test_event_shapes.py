@@ -74,7 +74,7 @@ def _known(written: Any, old: Any) -> Any:
         ("task 0a1b", TaskActor(task="0a1b")),
     ],
 )
-def test_whoever_did_it_reads_as_before(words: str, expected: object) -> None:
+def test_actors_are_shown_as_before_the_migration(words: str, expected: object) -> None:
     found = msgspec.convert(actor(words), PersonActor | AgentActor | RunActor | TaskActor | ServiceActor)
     assert found == expected
     assert str(found) == words

@@ -362,7 +362,7 @@ async def _healthy(store: PostgresStore) -> bool:
     return store.health.writable
 
 
-async def test_somebody_who_holds_the_lock_is_waited_for_and_then_named(database: Database) -> None:
+async def test_the_holder_of_the_lock_is_waited_for_and_then_named(database: Database) -> None:
     take = f"SELECT pg_advisory_lock({TURN}, hashtext('{database.schema}'))".encode()
     async with opened(database, IMPATIENT) as store:
         await session(store, A)

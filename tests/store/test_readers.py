@@ -51,7 +51,7 @@ async def test_the_one_that_read_last_reads_next(readers: Readers) -> None:
     assert threading.get_ident() != await readers.read(who)
 
 
-async def test_who_finds_every_thread_at_work_waits_for_the_first(readers: Readers) -> None:
+async def test_a_read_waits_for_a_free_thread(readers: Readers) -> None:
     go, reads = await held(readers, READERS + 5)
     late = asyncio.create_task(readers.read(who))
     await asyncio.sleep(0)
@@ -98,7 +98,7 @@ async def test_a_connection_that_cannot_be_made_is_tried_again() -> None:
     await readers.close()
 
 
-async def test_who_does_not_want_it_any_more_leaves_the_thread_to_others(readers: Readers) -> None:
+async def test_a_cancelled_read_leaves_the_thread_to_others(readers: Readers) -> None:
     go, reads = await held(readers, READERS + 1)
     for read in reads:
         read.cancel()

@@ -146,7 +146,7 @@ async def test_names_that_are_no_text_and_texts_that_are_no_utf8(tmp_path: Path)
     assert await done(SEARCH, tmp_path, pattern="needle") == "\\udcff.txt:1:needle \ufffd"
 
 
-async def test_what_ripgrep_does_not_know_python_may(tree: Path) -> None:
+async def test_a_pattern_that_ripgrep_does_not_support_is_searched_by_python(tree: Path) -> None:
     assert await done(SEARCH, tree, pattern="needle(?=work)") == "src/b.ts:2:needlework"
 
 

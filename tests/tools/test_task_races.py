@@ -90,7 +90,7 @@ async def intended(desk: Desk) -> str:
 
 
 @pytest.mark.parametrize("desk", [TaskTimings(stop_grace=3600.0)], indirect=True)
-async def test_a_stop_by_force_on_top_of_a_patient_one_does_not_lose_the_end(
+async def test_a_forced_stop_after_a_normal_one_does_not_lose_the_end(
     desk: Desk,
 ) -> None:
     stubborn = "(trap '' TERM; touch ready; sleep 60) & wait"
