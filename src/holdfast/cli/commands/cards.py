@@ -72,7 +72,7 @@ def list_cards(cli: Cli, **filters: object) -> None:
 def show(cli: Cli, id: str) -> None:
     """Show all details of CARD. Its text, comments, links and runs, and why it is in its column."""
     found = cli.show(cli.client.get(_path(id)), CardDetail, render_card).card.label
-    cli.hint(f"\nholdfast card why {found} · log {found} · comment {found} TEXT")
+    cli.hint(f"\nwhy it is there: holdfast card why {found} · its log: holdfast card log {found}")
 
 
 @card.verb("Show")

@@ -215,7 +215,9 @@ def stale(cli: Cli, stop: bool, yes: bool) -> None:
     if stop:
         _stop_stale(cli, found, yes=yes)
     elif found:
-        cli.hint("end them: holdfast tasks stale --stop · one: tasks stop ID · keep one: tasks pin ID")
+        cli.hint(
+            "end all: holdfast tasks stale --stop · end one: holdfast tasks stop ID · keep one: holdfast tasks pin ID"
+        )
 
 
 def _stop_stale(cli: Cli, found: list[TaskView], *, yes: bool) -> None:

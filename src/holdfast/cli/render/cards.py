@@ -250,7 +250,9 @@ def workspace_outcome(found: CardDetail, kept: str) -> str:
     kind = found.card.workspace
     if kept:
         release = f"`{program()} card release {found.card.label}`"
-        return f"its workspace was kept, because of this: {one_line(kept)}. Save it, then run {release}"
+        scratch = kind.partition(":")[0] == "scratch"
+        first = "Move or delete the files" if scratch else "Commit, then merge or push"
+        return f"its workspace was kept, because of this: {one_line(kept)}. {first}, then run {release}"
     if kind.startswith("dir:"):
         return f"its workspace {kind.removeprefix('dir:')} is your own directory and stays"
     if not found.runs:
