@@ -1,4 +1,4 @@
-"""Who does something in a test."""
+"""Actors for tests: a person, an agent, a task."""
 
 from __future__ import annotations
 

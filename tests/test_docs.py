@@ -1,4 +1,4 @@
-"""The docs say what there is: every event, command, setting, verb and route."""
+"""The docs are complete: every event, command, setting, verb and route."""
 
 from __future__ import annotations
 

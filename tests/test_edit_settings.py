@@ -1,4 +1,4 @@
-"""Changes to config.toml: whatever way it is written in, only what was meant changes, or the error says why not."""
+"""Changes to config.toml: in any style of writing only the intended value changes, or the error says why not."""
 
 from __future__ import annotations
 

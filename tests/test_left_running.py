@@ -1,4 +1,4 @@
-"""What a test leaves running is found, and told by the name of the test."""
+"""A process that a test leaves running is found, and reported with the name of the test."""
 
 from __future__ import annotations
 

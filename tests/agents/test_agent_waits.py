@@ -1,4 +1,4 @@
-"""What ends long runs of external agents, as waits: no log-in, no quota; and what is said about updates and memory."""
+"""Waits of external agents: for a log-in, for quota; and reports about updates and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a permission are the agent's own, in every client; our words stand for the first of each kind."""
+"""The options of a permission are the agent's own, in every client; our answers mean the first of each kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A resume is believed only with proof: the agent listed the session before, or repeats what was said in it."""
+"""A resume counts as remembered only with proof: the agent listed the session before, or repeats its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a set of rules says of a command line, asked the way a turn asks it."""
+"""The policy of a set of rules for a command line, asked the way a turn asks it."""
 
 from __future__ import annotations
 

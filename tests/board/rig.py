@@ -1,4 +1,4 @@
-"""A board without doors: real store, cards, dispatcher and tools. Workers are the demo agent, or played by hand."""
+"""A board without HTTP: real store, cards, dispatcher and tools. Workers are the demo agent, or driven by the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promise 2 on the board: whoever was taken off a card has nothing to say about it any more."""
+"""Promise 2 on the board: a worker whose run was ended can no longer change its card."""
 
 from __future__ import annotations
 

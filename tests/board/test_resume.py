@@ -1,4 +1,4 @@
-"""The resume contract: whose session, which words, and what is said when it is a fresh one."""
+"""The resume contract: which session continues, its first message, and the reason for a fresh session."""
 
 from __future__ import annotations
 

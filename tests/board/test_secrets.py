@@ -1,4 +1,4 @@
-"""What a worker says of its work goes to the card, to its task and to followers without the values of keys."""
+"""Reports of a worker reach the card, its task and followers without the values of keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which cards are started: the query in front says what `not_startable_reason` says, and limits hold in a batch."""
+"""Which cards are started: the query agrees with `not_startable_reason`, and limits hold in a batch."""
 
 from __future__ import annotations
 

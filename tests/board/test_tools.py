@@ -1,4 +1,4 @@
-"""What a worker may say about cards, and to whom it is no use."""
+"""What a worker may do with the tools of the board, and which of its calls are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promise 5: every card that is not started says why."""
+"""Promise 5: every card that is not started has a reason."""
 
 from __future__ import annotations
 

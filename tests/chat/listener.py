@@ -1,4 +1,4 @@
-"""Somebody who follows a session over a bare socket, as any program could: lines of an event stream."""
+"""A client that follows a session over a bare socket, as any program could: lines of an event stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session's log, told event by event, for tests of the view."""
+"""A session's log, built event by event, for tests of the view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chapters in the chat: dividers, what is asked before, what nobody saw, and a context that is made shorter."""
+"""Chapters in the chat: dividers, questions about running commands, unseen resets, and compaction."""
 
 from __future__ import annotations
 

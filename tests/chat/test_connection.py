@@ -1,4 +1,4 @@
-"""What was typed on its way to the gateway, and what is known of it when somebody leaves in between."""
+"""Messages on their way to the gateway, and what is known of them when the chat ends in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The board from the command line: write, look, move, and what is told about all of it."""
+"""The board from the command line: add, show and move cards, and the messages about all of it."""
 
 from __future__ import annotations
 

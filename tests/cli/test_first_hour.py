@@ -1,4 +1,4 @@
-"""What somebody meets in the first hour: hints that work as printed, who answers, settings, and slips."""
+"""What a user meets in the first hour: hints that work as printed, who answers, settings, and slips."""
 
 from __future__ import annotations
 

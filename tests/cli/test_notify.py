@@ -1,4 +1,4 @@
-"""Notifications from the command line: where they go, and what to be told of."""
+"""Notifications from the command line: where they go, and what they are about."""
 
 from __future__ import annotations
 

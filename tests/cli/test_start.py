@@ -1,4 +1,4 @@
-"""Starting in the background like tmux, and telling a living gateway from what a dead one left behind."""
+"""Starting in the background like tmux, and distinguishing a running gateway from what a dead one left behind."""
 
 from __future__ import annotations
 

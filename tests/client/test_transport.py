@@ -1,4 +1,4 @@
-"""HTTP as we speak it: whole answers, pieces, cuts, and things that are no HTTP at all."""
+"""HTTP of the client: whole answers, pieces, cuts, and bytes that are not HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that takes nothing for a while: nobody is told "done", reads go on, and then everything goes on."""
+"""A disk that takes no writes for a while: nothing is acknowledged, reads work, and then everything continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people say about a summary: that they want one, and what is done when there is none."""
+"""What people ask about a summary: to write one, and what to do when there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fork is a copy of all that was said, whatever else was done to its parent in between."""
+"""A fork is a copy of the whole conversation, whatever else was done to its parent in between."""
 
 from __future__ import annotations
 

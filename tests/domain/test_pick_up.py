@@ -1,4 +1,4 @@
-"""How a turn is picked up that another worker left open: what is said, what is repeated, what waits."""
+"""How a turn is picked up that another worker left open: which events follow, what is repeated, what waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes fit, by name, label and profile, and what is said while none is there."""
+"""Which nodes fit, by name, label and profile, and the explanation while none is there."""
 
 from __future__ import annotations
 

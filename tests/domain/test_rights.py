@@ -1,4 +1,4 @@
-"""Who has all the limits of another one: such a one may be told to work without asking a person."""
+"""Which rights include all limits of others: such an agent may be given work without asking a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A browser as far as the gateway can tell: it signs in with a code, keeps a cookie, says its origin."""
+"""A browser as the gateway sees it: it signs in with a code, keeps a cookie, sends its origin."""
 
 from __future__ import annotations
 

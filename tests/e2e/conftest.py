@@ -1,4 +1,4 @@
-"""A model server for those who need one."""
+"""A model server for the tests that need one."""
 
 from __future__ import annotations
 

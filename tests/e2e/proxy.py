@@ -1,4 +1,4 @@
-"""A proxy that cuts connections at random bytes, in either direction, without a goodbye."""
+"""A proxy that cuts connections at random bytes, in either direction, without closing them properly."""
 
 from __future__ import annotations
 

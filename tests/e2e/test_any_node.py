@@ -1,4 +1,4 @@
-"""Any client on any node: one cursor for all of them, and whoever signs in or out on one does so on all."""
+"""Any client on any node: one cursor for all of them, and a sign-in or sign-out on one holds on all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The board, end to end: a card is blocked or its gateway killed, and the next run goes on in the same session."""
+"""The board, end to end: a card is blocked or its gateway killed, and the next run continues in the same session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A context that is too long is made shorter, before it is sent or when a provider refuses it, and the turn goes on."""
+"""A context that is too long is shortened, before it is sent or after a refusal, and the turn continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TCP cut at random bytes: whoever comes back with its cursor has no gap and nothing twice."""
+"""TCP cut at random bytes: a client that comes back with its cursor has no gap and nothing twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notifications of a real gateway that is killed: what happened is told, and under one id."""
+"""Notifications of a real gateway that is killed: every event is sent, under one id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placement when nodes die, are drained or forgotten before they have begun what is theirs."""
+"""Placement when nodes die, are drained or forgotten before they have started their work."""
 
 from __future__ import annotations
 

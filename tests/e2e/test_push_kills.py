@@ -1,4 +1,4 @@
-"""Web Push of a real gateway that is killed: each end of a turn is pushed, and whoever is told twice can see that."""
+"""Web Push of a real gateway that is killed: each end of a turn is pushed, and a second push has the same id."""
 
 from __future__ import annotations
 

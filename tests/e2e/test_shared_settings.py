@@ -1,4 +1,4 @@
-"""Settings of several nodes: changed on one, in force on all; what a file says besides is neither obeyed nor hidden."""
+"""Settings of several nodes: changed on one, in force on all; other settings in a file are ignored and reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation survives kill -9, SIGTERM and a closed terminal, with everybody watching."""
+"""A conversation survives kill -9, SIGTERM and a closed terminal while every client watches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ended in the last hours, what the doctor finds, what the retention rules let go, who looked when."""
+"""What ended in the last hours, the findings of the doctor, the retention rules, and when devices looked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation as Markdown has all that was said, asked and answered, and how commands ended."""
+"""A conversation as Markdown has all messages, questions and answers, and how commands ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The home is its owner's alone, and the settings say where they are wrong."""
+"""The home is open to its owner alone, and errors in the settings name the line."""
 
 from __future__ import annotations
 

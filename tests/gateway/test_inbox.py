@@ -1,4 +1,4 @@
-"""What waits for a person: every client says the same."""
+"""What waits for a person: the same in every client."""
 
 from __future__ import annotations
 

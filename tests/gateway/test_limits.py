@@ -1,4 +1,4 @@
-"""Limits at the door: strangers are few and have little time, heads are short, connections are counted."""
+"""Limits of connections: few and short without a credential, bounded heads, bounded numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A browser turns pushes on and off; it is told what it asked for, and nothing once it is signed out."""
+"""A browser turns pushes on and off; it gets the kinds that it chose, and nothing once it is signed out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running an ended task again: a new task of whoever asked, and only where that means something."""
+"""Running an ended task again: a new task of the caller, and only where that is possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client that does not read: it costs little, harms nobody, is cut, and comes back with its cursor."""
+"""A client that does not read: it costs little, is disconnected, and comes back with its cursor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits for all stalled clients together is bounded. In one process, over real sockets that nobody reads."""
+"""The buffers of all stalled clients together are bounded. In one process, over real sockets that are not read."""
 
 from __future__ import annotations
 

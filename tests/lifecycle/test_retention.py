@@ -1,4 +1,4 @@
-"""What `[retention]` does to sessions: only what nobody uses goes, archived first, and each with its reason."""
+"""What `[retention]` does to sessions: only unused ones are deleted, archived first, and each with its reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apprise: what arrives, and what is said when nothing does. The service is its own `json://`, on this machine."""
+"""Apprise: what arrives, and the problem that is reported if nothing does. Its service is `json://` on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full disk is told once, without the outbox, and again after it was well in between."""
+"""A full disk is reported once, without the outbox, and again after it had space in between."""
 
 from __future__ import annotations
 

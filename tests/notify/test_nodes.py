@@ -1,4 +1,4 @@
-"""Notifications of several nodes: who looks on one is not notified by another, and all have one key for pushes."""
+"""Notifications of several nodes: a person who looks on one is not notified by another; one key for all pushes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `[notify]` may say, and what is said about what it may not."""
+"""The settings of `[notify]`, and the messages about wrong ones."""
 
 from __future__ import annotations
 

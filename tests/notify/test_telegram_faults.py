@@ -1,4 +1,4 @@
-"""What can go wrong between the gateway and Telegram: nothing is lost, nothing is done twice, and it is said."""
+"""Faults between the gateway and Telegram: nothing is lost, nothing is done twice, and the problem is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A keeper that stands still just before it claims the directory of its command, until it is told to go on."""
+"""A keeper that pauses just before it claims the directory of its command, until the test lets it continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lives of supervisors that are to be killed. What they tell is the test's log."""
+"""Supervisors that a test kills in the middle. Their output is the log of the test."""
 
 from __future__ import annotations
 

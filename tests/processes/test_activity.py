@@ -1,4 +1,4 @@
-"""Four words for what a command does: the rule by itself, and how a word changes. Real cases: activity_cases.py."""
+"""The activity of a command: the rule by itself, and how it changes. Real cases: activity_cases.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All real cases side by side under one supervisor. A word holds at every look: one that flickers is wrong."""
+"""All real cases at once under one supervisor. The activity is the same at every check."""
 
 from __future__ import annotations
 

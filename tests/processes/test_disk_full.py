@@ -1,4 +1,4 @@
-"""A disk without a free block: the exit code is still recorded, the command is told the truth by its own writes."""
+"""A disk without a free block: the exit code is still recorded, and the command sees its own writes fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an end is known, whoever was killed before; and that nothing is invented when it is not."""
+"""How an end is known, whichever process was killed before; nothing is invented when it is not."""
 
 from __future__ import annotations
 

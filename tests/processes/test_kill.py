@@ -1,4 +1,4 @@
-"""Killing a whole tree, whatever it does against it, and nobody else."""
+"""Killing a whole process tree, whatever it does against that, and no other process."""
 
 from __future__ import annotations
 

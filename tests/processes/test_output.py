@@ -1,4 +1,4 @@
-"""The output: every byte, by offset, and what was dropped is said."""
+"""The output: every byte, by offset, and which bytes were dropped."""
 
 from __future__ import annotations
 

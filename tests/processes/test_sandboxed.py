@@ -1,4 +1,4 @@
-"""A command in a sandbox is kept, ended and told of like any other: its keeper is its parent, its end is its own."""
+"""A command in a sandbox has a keeper, an end and reports like any other."""
 
 from __future__ import annotations
 

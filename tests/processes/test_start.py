@@ -1,4 +1,4 @@
-"""What a command gets, what it does not, and what is said when it cannot begin."""
+"""What a command gets, what it does not, and the reason when it cannot begin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The input of a command: nobody's death is its end, and its end is what somebody asked for."""
+"""The input of a command stays open when processes of ours die, and is closed when somebody asks for that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes over the wire: our messages as each provider wants them."""
+"""Our messages in the form that each provider wants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store that can die, doubt or refuse at its N-th write: every write is a point, none is listed by hand."""
+"""A store that can die, be in doubt or refuse at its N-th write: every write is a crash point."""
 
 from __future__ import annotations
 

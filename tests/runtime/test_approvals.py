@@ -1,4 +1,4 @@
-"""An approval that nobody answers: it stays open, or ends as its profile says, and can be asked for again."""
+"""An approval without an answer: it stays open, or is denied after the time of its profile, and can be asked again."""
 
 from __future__ import annotations
 

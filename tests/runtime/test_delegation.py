@@ -1,4 +1,4 @@
-"""Agent tasks: a turn that becomes one in the moment of its end, a start that is told twice, files that follow."""
+"""Agent tasks: a turn detached at the moment of its end, a start that is requested twice, files that are reported."""
 
 from __future__ import annotations
 

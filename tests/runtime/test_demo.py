@@ -1,4 +1,4 @@
-"""The demo agent: a script that keeps nothing between calls and says so when it does not understand."""
+"""The demo agent: a script without state that reports lines that it does not know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long nobody worked: by the last sign of life, whatever the wall clock does and however long a tool ran."""
+"""How long no worker worked: by the last sign of life, whatever the wall clock does and however long a tool ran."""
 
 from __future__ import annotations
 

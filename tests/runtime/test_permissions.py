@@ -1,4 +1,4 @@
-"""Who may do what: the longest pattern wins, a person's word counts, and what was taken away is gone."""
+"""Permissions: the longest pattern wins, a person's answer is final, and removed rules no longer apply."""
 
 from __future__ import annotations
 

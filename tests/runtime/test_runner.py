@@ -1,4 +1,4 @@
-"""Who works, and what becomes of it: restarts, rivals, old work, a disk that is full."""
+"""Workers and their ends: restarts, rivals, old work, a disk that is full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door for commands: once per id, decided on the session as it is, whatever comes between."""
+"""Commands on sessions: carried out once per id, decided on the current state, whatever comes between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limit of minutes counts work, whatever somebody does to the wall clock."""
+"""The limit of minutes counts work, whatever happens to the wall clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store must keep of notifications: who was told of what. See `conformance.py`."""
+"""What every store must keep of notifications: which were sent, and which wait. See `conformance.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of version 0.1 get the shape of today, and nothing that they said is lost."""
+"""Events of version 0.1 get the shape of today, and none of their content is lost."""
 
 from __future__ import annotations
 

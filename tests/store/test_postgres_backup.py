@@ -1,4 +1,4 @@
-"""A backup by pg_dump, made while a gateway writes, is a log up to some commit, and a gateway goes on from there."""
+"""A backup by pg_dump, made while a gateway writes, is a log up to some commit; a gateway continues from there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema in PostgreSQL is what its schema.sql says, has the columns of SQLite's, and takes every query."""
+"""The schema in PostgreSQL agrees with its schema.sql, has the columns of SQLite's, and takes every query."""
 
 from __future__ import annotations
 

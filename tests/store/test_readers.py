@@ -1,4 +1,4 @@
-"""Reading beside the loop: who reads next, who waits, and that nobody is forgotten."""
+"""Reading outside of the loop: which read is next, which waits, and that none is lost."""
 
 from __future__ import annotations
 

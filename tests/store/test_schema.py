@@ -1,4 +1,4 @@
-"""The schema is what schema.sql says, and the queries are what the code asks."""
+"""The schema agrees with schema.sql, and the queries are those that the code uses."""
 
 from __future__ import annotations
 

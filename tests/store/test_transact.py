@@ -1,4 +1,4 @@
-"""Read, decide, append, and again when somebody was quicker."""
+"""Read, decide, append, and again after a lost race."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An event that this version cannot read stops its own stream, with a clear error; everything else goes on."""
+"""An event that this version cannot read stops its own stream, with a clear error; everything else works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task becomes as a command: its words and limits as it was started, and defaults for what it does not say."""
+"""A task as a command: its arguments and limits as it was started, and defaults for the rest."""
 
 from __future__ import annotations
 

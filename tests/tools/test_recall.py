@@ -1,4 +1,4 @@
-"""The tool `recall`: what was said and done, also what the model does not see any more."""
+"""The tool `recall`: finds the whole conversation, also what the model no longer sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two things that happen to a command in the same moment: neither its end nor the word about it is lost or doubled."""
+"""Two things that happen to a command at the same moment: neither its end nor its report is lost or doubled."""
 
 from __future__ import annotations
 

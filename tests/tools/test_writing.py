@@ -1,4 +1,4 @@
-"""`write` and `edit`: whole or not at all, exact, and honest about what they did not do."""
+"""`write` and `edit`: whole or not at all, exact, and with a report of what they did not do."""
 
 from __future__ import annotations
 
