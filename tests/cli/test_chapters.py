@@ -220,7 +220,7 @@ def test_why_in_full_shows_who_postpones_a_reset_and_what_became_of_it(
     cli.ok("sessions", "policy", session, "--mode", "idle", "--max-postpone", "1h")
     gateway.until_event(session, "ResetPostponed")
     short = cli.ok("why", session)
-    assert "A reset (idle) fell due" in short
+    assert "A reset (idle) was due" in short
     full = cli.ok("why", session, "--verbose")
     assert full.startswith("Idle. Turn 1 finished")
     pid = gateway.get(f"/v1/tasks/{task}")["pid"]

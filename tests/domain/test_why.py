@@ -238,13 +238,13 @@ def test_the_next_reset_and_what_postpones_it() -> None:
     assert of_chapter(book, NotDue("idle", book.now)) == [
         (
             "ResetPostponed",
-            "A reset (idle) fell due 1 min 5 s ago and is postponed for 1 min 30 s more at most: "
+            "A reset (idle) was due 1 min 5 s ago and is postponed for at most 1 min 30 s more: "
             "make is working; so is tar.",
         )
     ]
     book.write(ResetPostponed(rule="idle", due_at=book.now, until=None, next_check=0, blockers=blockers[:1]))
     assert of_chapter(book, NotDue("idle", book.now))[0][1] == (
-        "A reset (idle) fell due 1 min 5 s ago and is postponed: make is working."
+        "A reset (idle) was due 1 min 5 s ago and is postponed: make is working."
     )
 
 

@@ -110,7 +110,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A reset that fell due."""
+    """A reset that was due."""
 
     rule: ResetRule
     at: int
@@ -119,7 +119,7 @@ class Due:
 
 
 def next_reset(begun_at: int | None, rules: ResetRules, moment: ResetClockReading) -> Due | NotDue:
-    """Return the reset that fell due, by the rule that was first. An empty chapter is not reset."""
+    """Return the reset that was due, by the rule that was first. An empty chapter is not reset."""
     if begun_at is None or rules.mode == "none":
         return NotDue()
     fallen: list[Due] = []

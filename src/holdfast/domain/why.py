@@ -177,10 +177,10 @@ def why_chapter(session: Session, coming: NotDue, *, now: int) -> list[Sentence]
     found: list[Sentence] = []
     if (late := still_postponed(session, coming, now)) is not None:
         postponed, at = late
-        limit = "" if postponed.until is None else f" for {duration(postponed.until - now)} more at most"
+        limit = "" if postponed.until is None else f" for at most {duration(postponed.until - now)} more"
         reasons = "; ".join(blocker.reason for blocker in postponed.blockers)
         overdue = duration(now - postponed.due_at)
-        text = f"A reset ({postponed.rule}) fell due {overdue} ago and is postponed{limit}: {reasons}."
+        text = f"A reset ({postponed.rule}) was due {overdue} ago and is postponed{limit}: {reasons}."
         found.append(sentence(text, at))
     elif coming.rule is not None and coming.at is not None and session.last_active is not None:
         unless = ", unless there is user activity" if coming.rule == "idle" else ""

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class ResetScheduler(PeriodicTask):
-    """Checks every few seconds which sessions are due. The first round has those that fell due without a gateway."""
+    """Checks every few seconds which sessions are due. The first round has those that was due without a gateway."""
 
     def __init__(
         self,

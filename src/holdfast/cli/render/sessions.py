@@ -206,9 +206,10 @@ def _next_reset(reset: ResetOutlook) -> str:
         return "never automatically (mode = none)"
     if reset.next_at is None:
         return "none: this chapter has no messages yet"
+    if reset.postponed is not None:
+        return f"was due at {format_datetime(reset.next_at)} ({reset.next_rule})"
     unless = ", unless there is user activity" if reset.next_rule == "idle" else ""
-    late = "was due at" if reset.postponed is not None else "at"
-    return f"{late} {format_datetime(reset.next_at)} ({reset.next_rule}){unless}"
+    return f"at {format_datetime(reset.next_at)} ({reset.next_rule}){unless}"
 
 
 def policy_text(reset: ResetOutlook, *, session: SessionView) -> str:

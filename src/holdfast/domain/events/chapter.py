@@ -73,7 +73,7 @@ class ResetPolicySet(Event, frozen=True):
 
 
 class ResetPostponed(Event, frozen=True):
-    """A reset fell due and did not happen. Written when the reason changes, not at every look."""
+    """A reset was due and did not happen. Written when the reason changes, not at every look."""
 
     rule: ResetRule
     due_at: int
