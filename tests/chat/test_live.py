@@ -31,7 +31,7 @@ def test_the_streamed_piece_and_the_queue() -> None:
     story.spoken("one **two** three")
     story.said("i2", "second\nline")
     story.said("i3", "third", mode="interrupt")
-    assert lines(story) == ["one two three", "", "queued 1 second line", "interrupt 2 third"]
+    assert lines(story) == ["one two three", "", "queued 5 second line", "interrupt 6 third"]
 
 
 def test_a_message_that_is_about_to_be_taken_looks_as_it_will() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -40,7 +41,8 @@ def test_a_whole_conversation(gateway: GatewayProcess, cli: CommandLine, cwd: Pa
         chat.until("\none two", "· running")
         chat.enter("say second")
         chat.enter("say third")
-        shown = chat.until("queued 1 say second\nqueued 2 say third\n", "· 2 queued")
+        shown = chat.until(" say second\n", " say third\n", "· 2 queued")
+        assert re.search(r"^queued \d+ say second\nqueued \d+ say third$", shown, re.MULTILINE)
         assert "\nfour five six\n" not in shown
         (cwd / "gate").touch()
         shown = chat.until_idle("\n\nthird")

@@ -65,7 +65,7 @@ def test_all_see_the_same_also_through_a_kill(gateway: GatewayProcess, cli: Comm
             one.until("read done: # Read me\nAnd this is\n")
             one.enter("say typed while it spoke")
             for chat in (one, two):
-                chat.until("read done: # Read me\nAnd this is\n", "queued 1 say typed while it spoke", "· 1 queued")
+                chat.until("read done: # Read me\nAnd this is\n", " say typed while it spoke\n", "· 1 queued")
             until(lambda: program.spoken.endswith("\nAnd this is"), "the program has heard it too")
 
             gateway.kill9()

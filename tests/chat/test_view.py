@@ -217,7 +217,7 @@ def test_a_view_may_begin_in_the_middle() -> None:
         "output_tokens": 2,
     }
     turn |= {"steps": 1, "resumes": 0, "cost": None, "reason": ""}
-    queue = [{"input": "i9", "text": "later", "mode": "queue", "by": "cli", "source": "message", "at": 1}]
+    queue = [{"version": 3, "input": "i9", "text": "later", "mode": "queue", "by": "cli", "source": "message", "at": 1}]
     story = Story()
     story.view.seed(msgspec.convert({"session": row, "turns": [turn], "queue": queue}, SessionDetail))
     assert (story.view.state, story.view.cost.tokens) == ("running", 3)

@@ -138,9 +138,13 @@ def test_queued_messages_are_withdrawn_by_number_or_from_the_end(shared: Gateway
     shared.until_event(session, "TurnStarted")
     for text in ("say one", "say two", "say three"):
         cli.ok("send", session, text)
-    none_such = cli("sessions", "withdraw", session, "4")
-    assert (none_such.returncode, "3 messages wait in the queue" in none_such.stderr) == (4, True)
-    assert cli.ok("sessions", "withdraw", session, "1") == f"{session}: withdrew the message: say one\n"
+    first, *_ = numbers = [message["version"] for message in cli.json("sessions", "show", session)["queue"]]
+    none_such = cli("sessions", "withdraw", session, "1")
+    waiting = f"Message 1 is not in the queue of this session. Waiting: {', '.join(map(str, numbers))}."
+    assert (none_such.returncode, waiting in none_such.stderr) == (4, True)
+    assert f"{first}  queue" in cli.ok("sessions", "show", session)
+    assert cli.ok("sessions", "withdraw", session, str(first)) == f"{session}: withdrew the message: say one\n"
+    assert cli("sessions", "withdraw", session, str(first)).returncode == 4, "no other message has its number now"
     assert "say three" in cli.ok("sessions", "withdraw", session)
     assert [message["text"] for message in cli.json("sessions", "show", session)["queue"]] == ["say two"]
     cli.ok("sessions", "withdraw", session)

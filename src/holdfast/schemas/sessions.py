@@ -96,8 +96,9 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueuedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that no turn has taken yet."""
+    """A message that no turn has taken yet. `version` is that of its event: its number in the log."""
 
+    version: int
     input: str
     text: str
     mode: str

@@ -1221,6 +1221,7 @@ export interface QueueEdit {
 }
 
 export interface QueuedMessage {
+  readonly version: number;
   readonly input: string;
   readonly text: string;
   readonly mode: string;

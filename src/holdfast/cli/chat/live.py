@@ -144,14 +144,14 @@ def _queue(live: LiveState, painter: Painter) -> list[str]:
     waiting = list(view.queue.values())
     lines = []
     for place, queued in enumerate(waiting[:QUEUE_LINES], 1):
-        lines.append(_queued(queued, place, painter) if view.turn is not None or place > 1 else _next(queued, painter))
+        lines.append(_queued(queued, painter) if view.turn is not None or place > 1 else _next(queued, painter))
     more = len(waiting) - QUEUE_LINES
     return [*lines, painter.text(f"  and {plural(more, 'more message')}", "dim")] if more > 0 else lines
 
 
-def _queued(queued: QueuedItem, place: int, painter: Painter) -> str:
+def _queued(queued: QueuedItem, painter: Painter) -> str:
     how = "note" if isinstance(queued, NoteItem) else "queued" if queued.mode == "queue" else queued.mode
-    head = f"{how} {place} "
+    head = f"{how} {queued.version} "
     return painter.text(head, "cyan") + painter.text(shorten(one_line(queued.text), painter.columns - len(head)), "dim")
 
 

@@ -96,7 +96,7 @@ class View:
 
     def seed(self, detail: SessionDetail) -> None:
         """Start from a snapshot that describes the session before the first record that will be read."""
-        row, queue, transcript = detail.session, detail.queue, self.transcript
+        row, transcript = detail.session, self.transcript
         transcript.session, transcript.title, transcript.cwd = row.id, row.title, row.cwd
         transcript.profile, transcript.model = row.profile, row.model or transcript.model
         transcript.mode = cast("SessionMode", detail.mode)
@@ -112,7 +112,7 @@ class View:
             self.compacting_since = row.updated_at
         transcript.seed(
             turn=turn,
-            queue=[_queued_item(one, version=place - len(queue)) for place, one in enumerate(queue)],
+            queue=[_queued_item(one) for one in detail.queue],
             is_compacting=row.state == "compacting",
         )
 
@@ -333,12 +333,12 @@ class View:
                 return [NoticeBlock(text)]
 
 
-def _queued_item(one: QueuedMessage, *, version: int) -> QueuedItem:
+def _queued_item(one: QueuedMessage) -> QueuedItem:
     """A message of the queue whose record is older than the first one that was read."""
     if one.source == "task":
-        return NoteItem(version=version, at=one.at, text=one.text, task="", input=one.input, state="queued")
+        return NoteItem(version=one.version, at=one.at, text=one.text, task="", input=one.input, state="queued")
     return MessageItem(
-        version=version,
+        version=one.version,
         at=one.at,
         input=one.input,
         text=one.text,

@@ -280,13 +280,15 @@ def repeat(cli: Cli, session: str, text: str | None, turn: int | None) -> None:
 def withdraw(cli: Cli, session: str, number: int | None) -> None:
     """Take back a queued message of SESSION: the last one, or message NUMBER.
 
-    `holdfast sessions show SESSION` numbers them. A message that a turn has taken stays.
+    `holdfast sessions show SESSION` lists them with their numbers. A message that a turn has taken stays.
     """
     queue = cli.client.sessions.get(session).queue
-    if (number or 1) > len(queue):
-        waiting = f"{plural(len(queue), 'message')} wait{'s' * (len(queue) == 1)}" if queue else "No message waits"
-        raise CliError(f"{waiting} in the queue of this session.", code=NOT_FOUND)
-    message = queue[(number or len(queue)) - 1]
+    if not queue:
+        raise CliError("No message waits in the queue of this session.", code=NOT_FOUND)
+    message = next((one for one in reversed(queue) if number in (None, one.version)), None)
+    if message is None:
+        waiting = ", ".join(str(one.version) for one in queue)
+        raise CliError(f"Message {number} is not in the queue of this session. Waiting: {waiting}.", code=NOT_FOUND)
     accepted = cli.client.sessions.withdraw(session, message.input)
     cli.accepted(accepted, f"withdrew the message: {shorten(one_line(message.text), 60)}", input=message.input)
 

@@ -47,7 +47,7 @@ TURNS = (
     Column("TOKENS", right=True),
     Column("REASON", flexible=True),
 )
-QUEUE = (Column("#", right=True), Column("MODE"), Column("AT"), Column("BY"), TEXT)
+QUEUE = (Column("MESSAGE", right=True), Column("MODE"), Column("AT"), Column("BY"), TEXT)
 HITS = (Column("SESSION"), Column("VERSION", right=True), Column("WHO"), Column("WHEN"), TEXT)
 CONTEXT = (Column("TURN", right=True), Column("ROLE"), Column("CHARS", right=True), TEXT)
 RUNNING = (
@@ -99,7 +99,7 @@ def session_text(detail: SessionDetail, reset: ResetOutlook) -> str:
         parts += [
             "",
             dim("waiting in the queue"),
-            table(QUEUE, [_queue_cells(*one) for one in enumerate(detail.queue, 1)]),
+            table(QUEUE, [_queue_cells(message) for message in detail.queue]),
         ]
     return "\n".join(parts)
 
@@ -140,8 +140,8 @@ def _turn_cells(turn: TurnView) -> list[str]:
     ]
 
 
-def _queue_cells(number: int, message: QueuedMessage) -> list[str]:
-    return [str(number), message.mode, format_time(message.at), message.by, message.text]
+def _queue_cells(message: QueuedMessage) -> list[str]:
+    return [str(message.version), message.mode, format_time(message.at), message.by, message.text]
 
 
 def search_table(found: SearchPage) -> str:

@@ -195,6 +195,7 @@ async def show_session(request: Request) -> Response:
     state = await gateway.sessions.get(row.id)
     queue = [
         QueuedMessage(
+            version=q.received.version,
             input=q.event.input,
             text=q.event.text,
             mode=q.event.mode,
