@@ -104,4 +104,4 @@ def test_a_gateway_that_is_away_is_said_in_the_toolbar() -> None:
     story = Story().begin()
     message = OutgoingMessage("message", SessionRef("abcd"), {}, "x", at=0.0)
     assert bar(story, 80, away_since=98.0) == "t · gateway away, waiting… 2 s"
-    assert bar(story, 80, away_since=90.0, unsent=[message]).endswith("10 s · 1 kept · /start starts one")
+    assert bar(story, 80, away_since=90.0, unsent=[message]).endswith("10 s · 1 not sent yet · /start starts one")

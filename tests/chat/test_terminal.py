@@ -93,7 +93,7 @@ def test_the_gateway_is_killed_and_comes_back(gateway: GatewayProcess, cli: Comm
         gateway.kill9()
         chat.until("gateway away, waiting…")
         chat.enter("say typed while away")
-        chat.until("not sent yet say typed while away", "1 kept")
+        chat.until("not sent yet say typed while away", "1 not sent yet")
         gateway.start_and_let_go()
         shown = chat.until_idle("resumed after", "\n\ntyped while away")
         assert shown.count("\none two three\ndone\n") == 1

@@ -214,9 +214,9 @@ def _facts(live: LiveState) -> list[tuple[str, str]]:
 
 def _away(live: LiveState) -> str:
     since = int((live.monotonic - (live.away_since or live.monotonic)) * 1000)
-    kept = f"{SEPARATOR}{len(live.unsent)} kept" if live.unsent else ""
+    unsent = f"{SEPARATOR}{len(live.unsent)} not sent yet" if live.unsent else ""
     start = f"{SEPARATOR}/start starts one" if since > 5_000 else ""
-    return f"{_seconds(since)}{kept}{start}"
+    return f"{_seconds(since)}{unsent}{start}"
 
 
 SHORT_MODES = {"ask": "asks first", "read": "read only"}
