@@ -125,7 +125,7 @@ class Dispatcher:
     async def _check_all(self) -> None:
         async with self._looking:  # the limits count open runs
             running = await self._store.cards.open_runs()
-            self.runs.only(running)
+            self.runs.keep_only(running)
             for row in running:
                 await self._guarded(row.card, self.runs.check)
             for card in await self._store.cards.to_promote(self._clock.now()):

@@ -244,9 +244,9 @@ class Runs:
 
     # --- check and end --------------------------------------------------------------------------
 
-    def only(self, running: list[OpenRun]) -> None:
+    def keep_only(self, running: list[OpenRun]) -> None:
         """Forget the times of runs that have ended."""
-        self._timer.only({(row.card, row.run) for row in running})
+        self._timer.keep_only({(row.card, row.run) for row in running})
 
     async def check(self, id: str) -> None:
         """End the run of a card if its turn has ended or takes too long; or remind its worker once."""
@@ -393,6 +393,6 @@ class RunTimer:
         seen = self._seen[run] = _Timed(sign, now, before.worked + passed, idle)
         return int(seen.worked * 1000), int(seen.idle * 1000)
 
-    def only(self, runs: set[tuple[str, int]]) -> None:
+    def keep_only(self, runs: set[tuple[str, int]]) -> None:
         """Forget all other runs, which have ended."""
         self._seen = {run: seen for run, seen in self._seen.items() if run in runs}
