@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -99,6 +99,26 @@ async def finish(clients: list[tuple[Deaf, asyncio.Task[None]]]) -> None:
         deaf.transport.abort()
         with suppress(asyncio.CancelledError):
             await serving
+
+
+async def test_whoever_served_all_frames_can_still_say_that_this_was_the_end(store: SqliteStore) -> None:
+    """The task that serves is cancelled only when the client disconnects."""
+
+    async def no_frames() -> AsyncGenerator[Frame, None]:
+        for frame in list[Frame]():
+            yield frame
+
+    async with opened(store) as streams:
+        client, serving = await follow(streams)
+        follower = Follower("", client)
+
+        async def serve_and_go_on() -> str:
+            await streams.serve(no_frames(), client.send, client.left(), follower=follower)
+            await asyncio.sleep(0.001)
+            return "the end"
+
+        assert await asyncio.create_task(serve_and_go_on()) == "the end"
+        await finish([(client, serving)])
 
 
 async def test_a_large_event_cuts_those_that_stalled_first_when_the_budget_is_used_up(store: SqliteStore) -> None:
