@@ -50,6 +50,14 @@ def answering(data: bytes) -> Iterator[ClientConnection]:
         thread.join()
 
 
+def test_where_nobody_listens_the_connection_is_refused() -> None:
+    """And not something else later: a gateway that is gone is told from one that does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(ConnectionRefusedError):
+        ClientConnection("127.0.0.1", port, timeout=PATIENCE)
+
+
 @pytest.mark.parametrize("case", GOOD)
 def test_a_whole_answer(case: str) -> None:
     with answering(GOOD[case]) as connection:
