@@ -64,6 +64,7 @@ OTHER_PROCESSES = {
     "gateway/": ["gateway"],
     "processes/keeper": ["processes"],
     "runtime/mcp/die_with_parent": ["tools/test_mcp.py"],
+    "runtime/tools/scan": ["tools/test_searching.py"],
 }
 """What runs in processes of its own, where lines are not recorded, with its tests."""
 DEFAULTS = "tests/domain/test_golden.py::test_every_field_has_the_limits_and_the_default_that_it_had"
