@@ -7,12 +7,15 @@ from dataclasses import replace
 from itertools import chain
 
 from tests.mutants import (
+    DEFAULTS,
     LEFT_OUT,
     OTHER_PROCESSES,
     PACKAGE,
+    QUICK,
     ROOT,
     SINGLE,
     TESTS,
+    WHOLE_GATEWAYS,
     RecordedTest,
     judging_tests,
     modules,
@@ -52,7 +55,19 @@ def test_a_mutant_is_judged_by_the_tests_that_execute_it() -> None:
     quick = RecordedTest("tests/b.py::quick", 1.0, {"domain/queue.py": {mutant.line}, "domain/resume.py": {1}})
     other = RecordedTest("tests/c.py::other", 0.1, {"domain/queue.py": {mutant.last_line + 1}})
     elsewhere = RecordedTest("tests/d.py::elsewhere", 0.1, {"domain/resume.py": {mutant.line}})
-    assert judging_tests(mutant, [slow, quick, other, elsewhere]) == [quick.id, slow.id]
-    assert judging_tests(mutant, [other, elsewhere])[0] == "tests/domain", "perhaps a whole gateway executes it"
+    first, others, gateways = judging_tests(mutant, [slow, quick, other, elsewhere])
+    assert (first, others, gateways) == ([quick.id, slow.id], [], [*WHOLE_GATEWAYS])
+    first, others, _ = judging_tests(mutant, [other, elsewhere])
+    assert (first, others) == ([], ["tests/domain"]), "perhaps a whole gateway executes it"
     on_import = replace(mutant, on_import=True)
-    assert judging_tests(on_import, [slow, other, elsewhere]) == [other.id, slow.id], "concerns the whole module"
+    first, *_ = judging_tests(on_import, [slow, other, elsewhere])
+    assert first == [DEFAULTS, other.id, slow.id], "concerns the whole module"
+
+
+def test_the_quickest_tests_that_execute_a_mutant_run_before_the_others() -> None:
+    mutant = next(one for one in sample(["domain/queue.py"], seed=1, count=9) if not one.on_import)
+    lines = {"domain/queue.py": {mutant.line}}
+    slow = [RecordedTest(f"tests/a.py::{number}", 9.0, lines) for number in range(3)]
+    quick = [RecordedTest(f"tests/b.py::{number}", 1.0, lines) for number in range(QUICK)]
+    first, others, _ = judging_tests(mutant, [*slow, *quick])
+    assert (first, others) == ([test.id for test in quick], [test.id for test in slow])

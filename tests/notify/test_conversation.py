@@ -1,4 +1,4 @@
-"""What is told in the chat in which a session is held."""
+"""The messages that a session causes in its chat."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.domain.events import AnyEvent, Record
 from holdfast.domain.events.actor import PersonActor
 from holdfast.domain.events.parts import Usage
 from holdfast.domain.events.session import InputReceived, ModelResponded, NoteReceived
-from holdfast.notify.conversation import MOST_PARTS, told_in_chat
+from holdfast.notify.conversation import MOST_PARTS, chat_messages_of
 from holdfast.notify.markdown_parts import split_markdown
 from holdfast.store.outbox_store import DeliveryRow
 from holdfast.store.rows import SessionRow
@@ -23,7 +23,7 @@ ANSWER = ModelResponded(
 
 def told(event: AnyEvent) -> list[DeliveryRow]:
     record = Record(seq=7, stream=f"session/{SESSION.id}", version=3, at=9, event=event)
-    return told_in_chat(record, SESSION, mask=lambda text: text.replace("secret", "[hidden]"))
+    return chat_messages_of(record, SESSION, mask=lambda text: text.replace("secret", "[hidden]"))
 
 
 def answered(text: str) -> list[str]:
