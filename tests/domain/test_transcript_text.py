@@ -33,6 +33,8 @@ EVENTS: list[Json] = [
     event_json("ModeChosen", mode="profile", by="web"),
     event_json("TurnResumed", turn=1, attempt=0, reason="it was shut down.", away_ms=90_061_000),
     event_json("TurnResumed", turn=1, attempt=2, reason=" it crashed. ", away_ms=400_000_000),
+    event_json("TurnResumed", turn=1, attempt=0, reason="it was shut down.", away_ms=999),
+    event_json("TurnResumed", turn=1, attempt=0, reason="it was shut down.", away_ms=1_000),
     event_json("ResetPolicySet", policy={}, by="cli"),
     event_json("ResetPolicySet", policy={"mode": "idle", "idle_minutes": 90, "notify": False}, by="cli"),
     event_json(
