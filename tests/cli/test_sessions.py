@@ -12,7 +12,7 @@ from holdfast.client.client import Client
 from holdfast.client.events import stored_records
 from holdfast.config import Home
 from tests.cli.commandline import CommandLine
-from tests.e2e.gateway import GatewayProcess, kinds, until
+from tests.e2e.gateway import GatewayProcess, kinds, of_kind, until
 from tests.eventually import PATIENCE
 
 WIDE = "say 日本語のとても長いタイトルは表に収まらないので短くされるはずです、きっと。"
@@ -230,3 +230,17 @@ def test_a_session_continues_with_another_profile(gateway: GatewayProcess) -> No
     assert cli.json("send", "--wait", session, "say again")["profile"] == "second"
     chosen = cli.json("sessions", "agent", session, "--model", "demo")
     assert (chosen["profile"], chosen["model"]) == ("second", "demo")
+
+
+def test_an_answer_that_names_none_of_the_choices_is_reported_as_a_text(
+    shared: GatewayProcess, cli: CommandLine
+) -> None:
+    question = 'call question {"text": "Which?", "choices": ["left", "right"]}'
+    for said, meant, reported in (("2", "right", ""), ("7", "7", "with the text “7”, which is none of the choices")):
+        session = cli.json("run", "--profile", "demo", question, "--detach")["session"]
+        shared.until_event(session, "WaitOpened")
+        assert reported in (answered := cli.ok("answer", session, said))
+        assert ("choices" in answered) == bool(reported)
+        (answer,) = of_kind(shared.until_event(session, "WaitAnswered"), "WaitAnswered")
+        assert answer["answer"] == meant
+        shared.until_rest(session)

@@ -36,6 +36,15 @@ def test_a_choice_is_accepted_by_its_number_or_its_text(said: str, meant: str) -
     assert event.answer == meant
 
 
+@pytest.mark.parametrize(("said", "meant"), [("3", "3"), ("1", "1"), ("12", "12")])
+def test_choice_that_looks_like_a_number_is_named_by_its_text(said: str, meant: str) -> None:
+    book = Book("hello").begin()
+    book.write(WaitOpened(turn=1, wait="w1", purpose="question", reason="How many?", choices=["3", "1", "2"]))
+    (event,) = decide(book.session, AnswerWait(wait="w1", answer=said), id="c1", by=person("cli"))
+    assert isinstance(event, WaitAnswered)
+    assert event.answer == meant
+
+
 @pytest.mark.parametrize("said", ["3", "0", "yes", "digset"])
 def test_anything_else_is_not_guessed(said: str) -> None:
     with pytest.raises(Rejected, match="answered with one of: try again, digest"):

@@ -295,6 +295,8 @@ def _own_choice(wait: WaitOpened, answer: str) -> str:
 
 def _choice(wait: WaitOpened, answer: str) -> str:
     """Return the choice that an answer names by its text or number; any other text is returned as it is."""
+    if answer in wait.choices:  # a text may look like a number
+        return answer
     if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(wait.choices):
         return wait.choices[int(answer) - 1]
     return answer

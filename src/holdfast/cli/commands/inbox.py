@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from holdfast.cli.context import Cli
@@ -12,6 +14,9 @@ from holdfast.cli.screen import clean, one_line
 from holdfast.cli.values import SESSION, TEXT, WAIT
 from holdfast.client.http import quote
 from holdfast.schemas.sessions import Accepted
+
+if TYPE_CHECKING:
+    from holdfast.schemas.inbox import WaitView
 
 
 @verb()
@@ -77,6 +82,14 @@ def answer(cli: Cli, id: str, text: str | None, choice: str | None) -> None:
         return
     if rule and not accepted.warning:
         cli.echo(f"allowed {'in this session' if choice == 'session' else 'in its profile'}: {one_line(rule)}")
-    cli.echo(f"answered; session {accepted.session} continues")
+    said = text.strip() if text is not None and choice is None else ""
+    own = f" with the text “{one_line(said)}”, which is none of the choices" if _is_own_text(wait, said) else ""
+    cli.echo(f"answered{own}; session {accepted.session} continues")
     if accepted.warning:
         cli.note(f"warning: {clean(accepted.warning)}")
+
+
+def _is_own_text(wait: WaitView, said: str) -> bool:
+    """Return whether an answer to a question with choices names none of them."""
+    numbers = [str(number) for number, _ in enumerate(wait.choices, 1)]
+    return wait.purpose == "question" and bool(wait.choices) and said not in (*wait.choices, *numbers)
