@@ -57,9 +57,9 @@ async def test_no_profile_and_an_unknown_one(rig: BoardRig) -> None:
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ("max_running = 1", "1 card runs, and that is the limit (max_running = 1)"),
-        ("max_per_board = 1", "1 card of its board runs, and that is the limit (max_per_board)"),
-        ("max_per_profile = 1", "1 card with profile demo runs, and that is the limit (max_per_profile)"),
+        ("max_running = 1", "1 card is running, which is the limit (max_running = 1)"),
+        ("max_per_board = 1", "1 card of its board is running, which is the limit (max_per_board)"),
+        ("max_per_profile = 1", "1 card with profile demo is running, which is the limit (max_per_profile)"),
     ],
 )
 async def test_every_limit(rig: BoardRig, config: str, words: str) -> None:

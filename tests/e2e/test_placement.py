@@ -107,7 +107,7 @@ def test_limit_of_running_cards_holds_over_all_nodes(nodes: Nodes) -> None:
     def all_run_or_wait() -> bool:
         page = b.get("/v1/cards", why="true")
         running = [card for card in page["cards"] if card["status"] == "running"]
-        waiting = [reason for reason in page["why"].values() if "that is the limit" in reason]
+        waiting = [reason for reason in page["why"].values() if "which is the limit" in reason]
         return len(running) + len(waiting) == len(cards)
 
     until(all_run_or_wait, "they run, or wait because of the limit", seconds=PATIENT)

@@ -188,7 +188,7 @@ def test_a_stale_command_is_named_and_stopped(user: User) -> None:
     expect(user.page.locator("[data-bar] [data-chip]", has_text="Stale")).to_be_visible()
     expect(user.page.get_by_label("About this task")).to_contain_text("its session is archived")
     user.open("/tasks")
-    expect(user.page.get_by_text("2 commands run on though nobody waits for them.")).to_be_visible()
+    expect(user.page.get_by_text("2 commands are still running, although nothing waits for them.")).to_be_visible()
     user.page.get_by_role("link", name="Look at them").click()
     panel.get_by_role("button", name="Stop an old watcher").click()
     expect(row(panel, "an old watcher")).to_have_count(0)

@@ -92,17 +92,17 @@ def not_startable_reason(card: Card, conditions: StartConditions, *, now: int) -
 
 def _limit_reached(card: Card, conditions: StartConditions) -> str:
     if conditions.running >= conditions.max_running:
-        return f"{_run(conditions.running)}, and that is the limit (max_running = {conditions.max_running})."
+        return f"{_running(conditions.running)}, which is the limit (max_running = {conditions.max_running})."
     if conditions.max_per_board and conditions.on_board >= conditions.max_per_board:
-        return f"{_run(conditions.on_board, ' of its board')}, and that is the limit (max_per_board)."
+        return f"{_running(conditions.on_board, ' of its board')}, which is the limit (max_per_board)."
     if conditions.max_per_profile and conditions.with_profile >= conditions.max_per_profile:
-        running = _run(conditions.with_profile, f" with profile {card.profile}")
-        return f"{running}, and that is the limit (max_per_profile)."
+        running = _running(conditions.with_profile, f" with profile {card.profile}")
+        return f"{running}, which is the limit (max_per_profile)."
     return ""
 
 
-def _run(count: int, which: str = "") -> str:
-    return f"1 card{which} runs" if count == 1 else f"{count} cards{which} run"
+def _running(count: int, which: str = "") -> str:
+    return f"1 card{which} is running" if count == 1 else f"{count} cards{which} are running"
 
 
 # --- whose session ------------------------------------------------------------------------------

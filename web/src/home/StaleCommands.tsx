@@ -1,4 +1,4 @@
-/** Commands that run on though nobody waits for them: each with its reason, and a word to end it. */
+/** Commands that nothing waits for any more: each with its reason, and a button that stops it. */
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call } from "../api/http";

@@ -7,7 +7,7 @@ import { Icon } from "../ui/Icon";
 import { useStale } from "./queries";
 import styles from "./StaleNote.module.css";
 
-/** Above the table: what nobody waits for any more. */
+/** Above the table: commands that nothing waits for any more. */
 export function StaleNote(): ReactNode {
   const stale = knownValue(useStale()) ?? [];
   if (stale.length === 0) return null;
@@ -15,7 +15,7 @@ export function StaleNote(): ReactNode {
     <div className={styles.note} role="note">
       <Icon name="clock" />
       <span className={styles.words}>
-        {plural(stale.length, "command")} {stale.length === 1 ? "runs" : "run"} on though nobody waits for{" "}
+        {plural(stale.length, "command")} {stale.length === 1 ? "is" : "are"} still running, although nothing waits for{" "}
         {stale.length === 1 ? "it" : "them"}.
       </span>
       <Link className={buttonClass({ small: true })} href="/home">
