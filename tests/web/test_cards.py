@@ -49,6 +49,8 @@ def test_a_card_that_needs_somebody_calls(guest: User) -> None:
     expect(called).to_contain_text("left or right?")
     needs = page.get_by_role("region", name="Needs you").locator(f"[data-why='card/{id}']")
     expect(needs).to_contain_text("left or right?")
+    ended = page.get_by_role("region", name="Since you last looked").locator("[data-why]", has_text="Which way")
+    expect(ended).to_contain_text("left or right?")
     called.get_by_role("link", name="Open").click()
     page.wait_for_url(f"**/board/{board}/{label(gateway, id)}")
     expect(page.get_by_label("What it waits for")).to_contain_text("left or right?")

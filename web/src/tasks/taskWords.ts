@@ -1,6 +1,6 @@
 /** What is said of a task, and what can be done with it. */
 import type { TaskCount, TaskView } from "../api/types.gen";
-import { asYou, byWhom, moment, plural, size } from "../text";
+import { asYou, byWhom, moment, plural, size, withoutMarkdown } from "../text";
 
 /** Who stopped it, for "stopped by you"; empty if it ended by itself. */
 export function stoppedBy(task: Pick<TaskView, "ended_by">): string {
@@ -64,7 +64,7 @@ export function howItEnded(task: TaskView, when = true): string {
   const parts = when ? [moment(task.finished_at ?? task.started_at)] : [];
   if (task.state === "stopped" && task.ended_by) parts.push(stoppedBy(task));
   else if (task.exit_code !== null) parts.push(`exit ${task.exit_code}`);
-  else if (task.reason) parts.push(endWords(task));
+  else if (task.reason) parts.push(task.kind === "card" ? withoutMarkdown(endWords(task)) : endWords(task));
   if (task.output_bytes > 0) parts.push(size(task.output_bytes));
   return parts.join(" · ");
 }
