@@ -18,7 +18,7 @@ import pytest
 
 from holdfast.domain.errors import Corrupt, Unavailable
 from holdfast.domain.events import decode
-from holdfast.store.sqlite.migrate import prepare
+from holdfast.store.sqlite.migrate import prepare, rebuild_database
 from holdfast.store.sqlite.store import SqliteStore
 from tests.store.rebuilt import Tables, check_integrity, projections
 
@@ -129,6 +129,11 @@ def test_a_second_start_changes_nothing(database: Path) -> None:
     before = database.read_bytes()
     prepare(database)
     assert database.read_bytes() == before
+
+
+def test_a_rebuild_of_an_older_database_migrates_it_first(database: Path, migrated: Migrated) -> None:
+    assert rebuild_database(database) == (len(migrated.events), set())
+    assert (stored(database), projections(database)) == migrated
 
 
 async def test_promise_7_an_event_that_cannot_be_migrated_stops_its_own_stream_only(
