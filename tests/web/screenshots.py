@@ -49,7 +49,7 @@ argv = ["{python}", "{agent}", "memory={memory}"]
 argv = ["{python}", "{agent}", "memory={memory}", "amnesia"]
 
 [notify.webhooks.team]
-url = "https://hooks.example.com/team"
+url = "https://127.0.0.1:9/team"
 on = ["approval", "blocked"]
 """
 AGENT = Path(__file__).parents[1] / "agents" / "scripted_agent.py"
