@@ -11,10 +11,13 @@ import styles from "./SessionList.module.css";
 
 const YET: Readonly<Record<Kind, readonly [string, string]>> = {
   mine: ["No session yet", "A session is a conversation with an agent. It lives here, not in this tab."],
-  worker: ["No worker yet", "A card on the board is worked on in a session of its own. Those sessions stand here."],
+  worker: [
+    "No worker yet",
+    "A card on the board is worked on in a session of its own. These sessions are listed here.",
+  ],
   background: [
     "Nothing in the background",
-    "What you run in the background has a session of its own, which stands here.",
+    "What you run in the background has a session of its own, which is listed here.",
   ],
   "": ["No session yet", "A session is a conversation with an agent. It lives here, not in this tab."],
 };
@@ -50,7 +53,7 @@ export function NoSessions({ onChoose, ...asked }: Asked & { readonly onChoose: 
         ))}
       >
         There are {others.map((one) => SHOWN[one]).join(" and ")}
-        {wanted ? " that fit" : archived ? " in the archive" : ""}.
+        {wanted ? " that match" : archived ? " in the archive" : ""}.
       </Empty>
     );
   }
