@@ -138,7 +138,7 @@ def test_the_line_is_dead_and_nobody_says_so(guest: User) -> None:
     guest.context.set_offline(True)  # the sockets stay open and silent
     expect(guest.page.locator("[data-connection]")).not_to_have_text("Live")
     expect(guest.page.locator('[data-banner="offline"]')).to_be_visible()
-    expect(guest.page.locator('[data-banner="offline"]')).to_contain_text("turns wait and commands go on")
+    expect(guest.page.locator('[data-banner="offline"]')).to_contain_text("turns wait and commands keep running")
     guest.context.set_offline(False)
     expect(guest.page.locator("[data-connection]")).to_have_text("Live")
 

@@ -102,7 +102,7 @@ def test_the_conversation_stands_when_its_markdown_cannot_be_loaded(browser: Bro
         user.finished(1)
         user.sees("it is **plain** then")
         gateway.kill9()
-        expect(user.page.locator('[data-banner="offline"]')).to_contain_text("commands go on", timeout=WAIT_MS)
+        expect(user.page.locator('[data-banner="offline"]')).to_contain_text("commands keep running", timeout=WAIT_MS)
         user.sees("it is **plain** then")
 
 
@@ -118,7 +118,7 @@ def test_the_gateway_is_gone_for_an_hour(browser: Browser, gateway: GatewayProce
         gateway.kill9()
         expect(user.page.locator("[data-connection]")).not_to_have_text("Live", timeout=WAIT_MS)
         user.page.clock.fast_forward("01:00:00")
-        expect(user.page.locator('[data-banner="offline"]')).to_contain_text("commands go on", timeout=WAIT_MS)
+        expect(user.page.locator('[data-banner="offline"]')).to_contain_text("commands keep running", timeout=WAIT_MS)
         user.send("say written while it was gone")
         expect(user.page.get_by_text("Waits in this browser")).to_be_visible()
         gateway.start(port)

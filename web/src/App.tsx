@@ -116,7 +116,7 @@ export function App({ problem }: { readonly problem: string }): ReactNode {
   if (access === "asking")
     return silent ? (
       <Empty title="The gateway does not respond">
-        This page asks every second. Turns stand still until it starts; commands go on. Start it with{" "}
+        This page asks every second. Turns are paused until it starts; commands keep running. Start it with{" "}
         <code>holdfast serve</code>.
       </Empty>
     ) : (

@@ -16,15 +16,15 @@ const MEANING: Readonly<Record<OfflineCause, (since: string) => readonly [string
     "The gateway answers, but the connection for live updates is cut. ",
   ],
   stopped: (since) => [
-    `The gateway is not running since ${since}.`,
+    `The gateway has not been running since ${since}.`,
     <>
-      Turns stand still and resume when it starts; commands go on. Start it with <code>holdfast serve</code>.{" "}
+      Turns are paused and resume when it starts; commands keep running. Start it with <code>holdfast serve</code>.{" "}
     </>,
   ],
   unreachable: (since) => [
     `No connection to the gateway since ${since}.`,
     <>
-      If it runs, the work goes on. If it was stopped, turns wait and commands go on: start it with{" "}
+      If it is running, the work continues. If it was stopped, turns wait and commands keep running: start it with{" "}
       <code>holdfast serve</code> on its machine.{" "}
     </>,
   ],
