@@ -10,9 +10,9 @@ import { Button } from "../ui/Button";
 import { useNow } from "../ui/hooks";
 
 const MEANING: Readonly<Record<OfflineCause, (since: string) => readonly [string, ReactNode]>> = {
-  device: (since) => [`This device is offline since ${since}. The work goes on.`, ""],
+  device: (since) => [`This device has been offline since ${since}. The work continues.`, ""],
   stream: (since) => [
-    `No news since ${since}. The work goes on.`,
+    `No news since ${since}. The work continues.`,
     "The gateway answers, but the connection for live updates is cut. ",
   ],
   stopped: (since) => [
