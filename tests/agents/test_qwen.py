@@ -22,21 +22,6 @@ def rig(tmp_path: Path) -> Iterator[RealRig]:
         yield rig
 
 
-def test_it_writes_a_file_after_an_approval(rig: RealRig) -> None:
-    session = rig.create(f"The word is APPLE10. [[write {rig.work}/a.txt|hello]]")
-    wait = waiting(rig.gateway)
-    assert not (rig.work / "a.txt").exists()
-    assert answer(rig.gateway, wait["id"], "allow") == 202
-    records = rig.gateway.until_rest(session)
-    check_whole(records)
-    assert (rig.work / "a.txt").read_text() == "hello"
-    (call,) = of_kind(records, "ToolCallFinished")
-    assert (call["tool"], call["outcome"], call["files"]) == ("write", "done", [f"{rig.work}/a.txt"])
-    assert "APPLE10" in of_kind(records, "ModelResponded")[-1]["text"]
-    (attached,) = of_kind(records, "AgentAttached")
-    assert (attached["agent"], attached["version"]) == ("qwen", AGENTS["qwen"].package.rpartition("@")[2])
-
-
 def test_promise_3_its_permission_outlives_kill_9_of_the_gateway(rig: RealRig) -> None:
     session = rig.create(f"[[write {rig.work}/a.txt|hello]] [[run echo again >> {rig.work}/b.txt]]")
     wait = waiting(rig.gateway)
@@ -52,7 +37,10 @@ def test_promise_3_its_permission_outlives_kill_9_of_the_gateway(rig: RealRig) -
     check_whole(records)
     assert ((rig.work / "a.txt").read_text(), (rig.work / "b.txt").read_text()) == ("hello", "again\n")
     assert len(of_kind(records, "WaitAnswered")) == 2
-    assert len(of_kind(records, "AgentAttached")) == 1, "the same process did all of it"
+    (attached,) = of_kind(records, "AgentAttached")  # the same process did all of it
+    assert (attached["agent"], attached["version"]) == ("qwen", AGENTS["qwen"].package.rpartition("@")[2])
+    wrote, _ = of_kind(records, "ToolCallFinished")
+    assert (wrote["tool"], wrote["outcome"], wrote["files"]) == ("write", "done", [f"{rig.work}/a.txt"])
     (finished,) = of_kind(records, "TurnFinished")
     assert finished["outcome"] == "done"
     assert not of_kind(records, "TurnResumed", "ModelInterrupted")
