@@ -23,7 +23,6 @@ LISTEN = """() => {
 
 def listen(user: User) -> None:
     """Hear what is said from now on, however soon it goes."""
-    user.open("/home")
     expect(user.page.locator("[data-connection]")).to_have_text("Live")
     user.page.evaluate(LISTEN)
 
@@ -41,6 +40,7 @@ def told(user: User, *first: str) -> list[str]:
 
 def test_a_card_that_needs_somebody_calls(guest: User) -> None:
     gateway, page, board = guest.gateway, guest.page, new_board(guest.gateway, "calls")
+    guest.open("/home")
     listen(guest)
     id = new_card(gateway, board, "Which way", "block left or **right**?", profile="demo")
     over(guest, id, "blocked")
@@ -112,6 +112,7 @@ def test_a_phone_shows_first_where_somebody_is_needed(guest: User) -> None:
 )
 def test_the_end_of_a_card_is_told_once(guest: User, body: str, stands: str, said: str) -> None:
     board = new_board(guest.gateway, f"once-{stands}")
+    guest.open("/home")
     listen(guest)
     id = new_card(guest.gateway, board, "Once", body, profile="demo", max_attempts=1)
     over(guest, id, stands)

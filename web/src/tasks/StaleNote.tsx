@@ -1,7 +1,6 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { knownValue } from "../api/known";
-import { plural } from "../text";
 import { buttonClass } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { useStale } from "./queries";
@@ -15,8 +14,9 @@ export function StaleNote(): ReactNode {
     <div className={styles.note} role="note">
       <Icon name="clock" />
       <span className={styles.words}>
-        {plural(stale.length, "command")} {stale.length === 1 ? "is" : "are"} still running, although nothing waits for{" "}
-        {stale.length === 1 ? "it" : "them"}.
+        {stale.length === 1
+          ? "1 command is still running, although nothing waits for it."
+          : `${stale.length} commands are still running, although nothing waits for them.`}
       </span>
       <Link className={buttonClass({ small: true })} href="/home">
         Look at {stale.length === 1 ? "it" : "them"}
